@@ -1,0 +1,46 @@
+# Two commands on a fresh machine with Python 3.11+ and make: `make demo` and `make test`. Each does its own set-up.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: demo test lint bench clean help
+
+help:
+	@echo "make demo   train a private forest on data that comes with the package, write a report"
+	@echo "make test   all tests"
+	@echo "make lint   ruff, mypy, import-linter"
+	@echo "make bench  speed, memory and accuracy against peers (long)"
+
+demo: $(VENV)/core.done
+	$(BIN)/hedgerow demo -o hedgerow-demo.html
+
+test: $(VENV)/test.done
+	$(BIN)/python -m pytest -n auto --dist worksteal -q
+
+lint: $(VENV)/test.done
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/test.done
+	$(BIN)/python -m benchmarks
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "hedgerow needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Try: make PYTHON=python3.12 ..."; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+	  { echo "$(PYTHON) has no ensurepip/venv; install your system's package for it (for example python3-venv)."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/core.done: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) -e .
+	@touch $@
+
+$(VENV)/test.done: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) -e '.[test]'
+	@touch $@ $(VENV)/core.done
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache hedgerow-demo.html
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

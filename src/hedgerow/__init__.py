@@ -1,0 +1,45 @@
+"""Private decision forests with an exact ε. The public names, loaded when they are first used."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from hedgerow.accounting.budget_file import BudgetFile as BudgetFile
+    from hedgerow.accounting.meter import Budget as Budget
+    from hedgerow.estimators.plain_rdt import RandomDecisionTreesClassifier as RandomDecisionTreesClassifier
+    from hedgerow.estimators.private_rdt import PrivateRDTClassifier as PrivateRDTClassifier
+    from hedgerow.estimators.snr import SNRForestClassifier as SNRForestClassifier
+    from hedgerow.release import Release as Release
+    from hedgerow.schema import Categorical as Categorical
+    from hedgerow.schema import Numeric as Numeric
+    from hedgerow.schema import Schema as Schema
+    from hedgerow.schema import Target as Target
+    from hedgerow.scoring import private_score as private_score
+
+_HOME = {
+    "Budget": "hedgerow.accounting.meter",
+    "BudgetFile": "hedgerow.accounting.budget_file",
+    "Categorical": "hedgerow.schema",
+    "Numeric": "hedgerow.schema",
+    "PrivateRDTClassifier": "hedgerow.estimators.private_rdt",
+    "RandomDecisionTreesClassifier": "hedgerow.estimators.plain_rdt",
+    "Release": "hedgerow.release",
+    "SNRForestClassifier": "hedgerow.estimators.snr",
+    "Schema": "hedgerow.schema",
+    "Target": "hedgerow.schema",
+    "private_score": "hedgerow.scoring",
+}
+
+__all__ = ["__version__", *_HOME]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'hedgerow' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,88 @@
+"""Privacy losses as exact numbers: ε is a fraction, so 0.1 + 0.2 is 0.3 here.
+
+A float is read as the decimal that Python prints for it: `epsilon=0.1` means one tenth, not the binary number near it.
+Losses are pure ε-differential privacy under add/remove-one-row neighbours; sequential composition adds them.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from numbers import Rational
+from typing import Any
+
+from hedgerow.errors import PlanError
+
+MAX_SCALE = 2**50  # noise wider than this could not be added to counts without losing exactness in 64 bits
+_MAX_DIGITS = 1_000
+
+
+def exact_epsilon(value: Any, what: str = "epsilon") -> Fraction:
+    """A positive finite ε as an exact fraction; accepts int, float, str ("0.1", "1/3"), Decimal and Fraction."""
+    epsilon = _fraction(value, what)
+    if epsilon <= 0:
+        raise PlanError(f"{what}: got {value!r}; expected a number above 0 (for example 1, 0.5 or \"1/3\").")
+    return epsilon
+
+
+def _fraction(value: Any, what: str) -> Fraction:
+    expected = f"{what}: got {value!r}; expected a finite number, such as 1, 0.5 or \"1/3\"."
+    if value is None:
+        raise PlanError(f"{what} is required: how much privacy may this cost? For example {what}=1.")
+    if hasattr(value, "item") and not isinstance(value, (int, float, str, Rational, Decimal)):
+        value = value.item()  # a NumPy scalar
+    try:
+        if isinstance(value, bool):
+            raise PlanError(expected)
+        if isinstance(value, Rational):
+            return Fraction(value)
+        if isinstance(value, float):
+            return Fraction(repr(float(value)))
+        if isinstance(value, Decimal):
+            return Fraction(value)
+        if isinstance(value, str) and len(value) <= _MAX_DIGITS and not _huge_exponent(value):
+            return Fraction(value)
+    except (ValueError, ZeroDivisionError, OverflowError, InvalidOperation):
+        pass
+    raise PlanError(expected)
+
+
+def _huge_exponent(text: str) -> bool:
+    """"1e999999999" would be a number of a billion digits."""
+    tail = text.lower().partition("e")[2].lstrip("+-")
+    return len(tail) > 3
+
+
+def text_of_fraction(value: Fraction) -> str:
+    """The shortest exact text: "0.3" where the decimal ends, "1/3" where it does not."""
+    denominator = value.denominator
+    twos, fives = 0, 0
+    while denominator % 2 == 0:
+        denominator, twos = denominator // 2, twos + 1
+    while denominator % 5 == 0:
+        denominator, fives = denominator // 5, fives + 1
+    places = max(twos, fives)
+    if denominator != 1 or places > 12:
+        return str(value)
+    digits = str(abs(value.numerator) * 10**places // value.denominator).rjust(places + 1, "0")
+    text = digits if places == 0 else f"{digits[:-places]}.{digits[-places:]}"
+    return "-" + text if value < 0 else text
+
+
+def noise_scale(sensitivity: Fraction | int, epsilon: Fraction) -> Fraction:
+    """Scale Δ/ε of the discrete Laplace noise that pays for L1 sensitivity Δ with ε; refuses what cannot be drawn."""
+    scale = Fraction(sensitivity) / epsilon
+    if scale > MAX_SCALE:
+        raise PlanError(
+            f"epsilon: {text_of_fraction(epsilon)} asks for noise of scale {float(scale):.3g}, far above any count; "
+            "expected a scale of at most 2^50. Use a larger epsilon."
+        )
+    return scale
+
+
+def noise_variance(scale: Fraction) -> float:
+    """Variance of discrete Laplace noise, 2p/(1 − p)² with p = e^(−1/scale). A public number: it holds no noise."""
+    p = math.exp(-float(1 / scale))
+    q = -math.expm1(-float(1 / scale))
+    return 2 * p / (q * q)

@@ -1,0 +1,157 @@
+"""Budgets: money is taken before the rows are looked at.
+
+    budget.reserve(ε, what)  →  Reservation  →  charge(event) before each look  →  settle() at the end
+
+A reservation takes the whole ε of a request at once, so that a request which cannot be paid in full is refused before it
+looks at anything. `settle` gives back what the request did not use; that amount follows from what it released. A request
+that crashed or was interrupted never settles, and its whole reservation stays spent.
+"""
+
+from __future__ import annotations
+
+import threading
+from fractions import Fraction
+from typing import Any
+
+from hedgerow.accounting.events import Event
+from hedgerow.accounting.loss import exact_epsilon, text_of_fraction
+from hedgerow.errors import BudgetError
+
+
+class Entry:
+    """One request in a budget: what was reserved, and what it spent in the end (None: it never settled)."""
+
+    def __init__(self, what: str, reserved: Fraction, spent: Fraction | None = None) -> None:
+        self.what = what
+        self.reserved = reserved
+        self.spent = spent
+
+    @property
+    def cost(self) -> Fraction:
+        return self.reserved if self.spent is None else self.spent
+
+
+class Budget:
+    """A total ε for one table, shared by everything that reads it.
+
+    >>> budget = Budget("0.3")
+    >>> for amount in (0.1, 0.2):
+    ...     reservation = budget.reserve(amount, "a look")
+    >>> budget.remaining
+    Fraction(0, 1)
+    """
+
+    def __init__(self, epsilon: Any) -> None:
+        self._epsilon = exact_epsilon(epsilon)
+        self._entries: list[Entry] = []
+        self._lock = threading.RLock()
+
+    @property
+    def epsilon(self) -> Fraction:
+        return self._epsilon
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        with self._lock:
+            return tuple(self._entries)
+
+    @property
+    def spent(self) -> Fraction:
+        return sum((entry.cost for entry in self.entries), Fraction(0))
+
+    @property
+    def remaining(self) -> Fraction:
+        return self.epsilon - self.spent
+
+    def require(self, epsilon: Any, what: str) -> Fraction:
+        """The amount as an exact number, if the budget can pay it; otherwise an error that says by how much it cannot."""
+        amount = exact_epsilon(epsilon)
+        with self._lock:
+            remaining = self.remaining
+        if amount > remaining:
+            raise BudgetError(
+                f"budget cannot pay for {what}: requested ε = {text_of_fraction(amount)}, remaining "
+                f"{text_of_fraction(remaining)} of {text_of_fraction(self.epsilon)}, short by "
+                f"{text_of_fraction(amount - remaining)}. Nothing was spent. Ask for at most what remains."
+            )
+        return amount
+
+    def reserve(self, epsilon: Any, what: str) -> Reservation:
+        with self._lock:
+            amount = self.require(epsilon, what)
+            entry = self._append(Entry(what, amount))
+        return Reservation(self, entry)
+
+    def _append(self, entry: Entry) -> Entry:
+        self._entries.append(entry)
+        return entry
+
+    def _settle(self, entry: Entry, spent: Fraction) -> None:
+        with self._lock:
+            entry.spent = spent
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(ε = {text_of_fraction(self.epsilon)}, spent {text_of_fraction(self.spent)}, "
+            f"remaining {text_of_fraction(self.remaining)})"
+        )
+
+    # scikit-learn clones an estimator by copying its parameters. A copied budget would pay twice with the same money, so a
+    # copy is the budget itself, and it cannot travel to another process.
+    def __copy__(self) -> Budget:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Budget:
+        return self
+
+    def __reduce__(self) -> Any:
+        raise BudgetError(
+            "a Budget in memory cannot be sent to another process: each copy would spend the same money again. "
+            "Use threads, or hedgerow.BudgetFile(path), which all processes share."
+        )
+
+
+class Reservation:
+    """The ε of one request. `charge` is called before each look at the rows and refuses what was not reserved."""
+
+    def __init__(self, budget: Budget, entry: Entry) -> None:
+        self._budget = budget
+        self._entry = entry
+        self._events: list[Event] = []
+        self._settled = False
+        self._lock = threading.Lock()
+
+    @property
+    def epsilon(self) -> Fraction:
+        return self._entry.reserved
+
+    @property
+    def what(self) -> str:
+        return self._entry.what
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        return tuple(self._events)
+
+    @property
+    def charged(self) -> Fraction:
+        return sum((event.epsilon for event in self._events), Fraction(0))
+
+    def charge(self, event: Event) -> None:
+        with self._lock:
+            left = self.epsilon - self.charged
+            if self._settled or event.epsilon > left or event.epsilon <= 0:
+                short = max(event.epsilon - left, Fraction(0))
+                raise BudgetError(
+                    f"{self.what}: {event.verb} requested ε = {text_of_fraction(event.epsilon)}, remaining of its "
+                    f"reservation {text_of_fraction(left)}, short by {text_of_fraction(short)}"
+                    + ("; the reservation is settled already." if self._settled else ".")
+                )
+            self._events.append(event)
+
+    def settle(self) -> None:
+        """The request has ended well: keep what its events cost, give the rest back."""
+        with self._lock:
+            if not self._settled:
+                self._settled = True
+                self._budget._settle(self._entry, self.charged)

@@ -1,0 +1,91 @@
+"""Fletcher & Islam 2015 (DP-RF), sections 4.5 to 4.7: signal-to-noise pruning, the most confident node, their vote.
+
+Everything here is computed from released noisy counts and the public noise scale: it costs nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.forest import CountedForest
+from hedgerow.routing import route
+
+
+def signal_to_noise(forest: CountedForest, tree: int, noise_rule: str) -> NDArray[np.float64]:
+    """Eq. 10 for every node: its noisy support over the noise of the leaves below it.
+
+    The paper's noise is |C|·√2·√leaves/ε; the standard deviation of the sum of |C| counts is √(2|C|)·√leaves/ε ("tight").
+    """
+    support = forest.node_counts[tree].sum(axis=1)
+    n_classes = forest.codebook.n_classes
+    classes = n_classes if noise_rule == "paper" else math.sqrt(n_classes)
+    scale = math.sqrt(sum(float(scale) ** 2 for scale in forest.noise))
+    noise = classes * math.sqrt(2) * scale * np.sqrt(forest.leaves_below[tree])
+    return np.asarray(support / np.maximum(noise, np.finfo(float).tiny))
+
+
+def unreliable(forest: CountedForest, tree: int, noise_rule: str) -> NDArray[np.bool_]:
+    """Nodes that pruning removes: SNR < 1, and everything below them. The root stays."""
+    removed = signal_to_noise(forest, tree, noise_rule) < 1
+    removed[0] = False
+    structure = forest.trees[tree]
+    for level in range(1, structure.height + 1):
+        here = np.flatnonzero(structure.depth == level)
+        removed[here] |= removed[structure.parent[here]]
+    return removed
+
+
+def node_confidences(forest: CountedForest, tree: int) -> NDArray[np.float64]:
+    """Class shares of every node, negative counts taken as 0; a node with no positive count says nothing (even shares)."""
+    counts = np.maximum(forest.node_counts[tree], 0)
+    totals = counts.sum(axis=1, keepdims=True)
+    even = 1 / counts.shape[1]
+    return np.asarray(np.where(totals > 0, counts / np.maximum(totals, 1), even))
+
+
+def most_confident_nodes(forest: CountedForest, tree: int, noise_rule: str) -> NDArray[np.int32]:
+    """For every node where a row may end, the most confident node that is left on its path (section 4.6)."""
+    structure = forest.trees[tree]
+    removed = unreliable(forest, tree, noise_rule)
+    confidence = node_confidences(forest, tree).max(axis=1)
+    best = np.zeros(structure.n_nodes, dtype=np.int32)
+    for level in range(1, structure.height + 1):
+        here = np.flatnonzero(structure.depth == level)
+        above = best[structure.parent[here]]
+        better = ~removed[here] & (confidence[here] > confidence[above])
+        best[here] = np.where(better, here, above)
+    return best
+
+
+class ConfidentVote:
+    """Section 4.7: the single highest confidence decides; a tie between classes goes to the summed confidences."""
+
+    def __init__(self, forest: CountedForest, noise_rule: str) -> None:
+        self.forest = forest
+        self.chosen = [most_confident_nodes(forest, t, noise_rule) for t in range(len(forest.trees))]
+        self.shares = [node_confidences(forest, t) for t in range(len(forest.trees))]
+
+    def probabilities(self, codes: NDArray[Any]) -> NDArray[np.float64]:
+        rows, n_classes = len(codes), self.forest.codebook.n_classes
+        summed = np.zeros((rows, n_classes))
+        highest = np.full(rows, -1.0)
+        winner = np.zeros((rows, n_classes))
+        predicted = np.zeros(rows, dtype=np.int64)
+        tied = np.zeros(rows, dtype=bool)
+        for tree, chosen, shares in zip(self.forest.trees, self.chosen, self.shares, strict=True):
+            node_shares = shares[chosen[route(tree, codes)]]
+            summed += node_shares
+            confidence, label = node_shares.max(axis=1), node_shares.argmax(axis=1)
+            tied = np.where(confidence > highest, False, tied | ((confidence == highest) & (label != predicted)))
+            better = confidence > highest
+            winner[better] = node_shares[better]
+            predicted[better] = label[better]
+            highest[better] = confidence[better]
+        # A node may be even between classes: that too is a tie which the sums decide.
+        tied |= (winner == highest[:, None]).sum(axis=1) > 1
+        winner[tied] = summed[tied] / len(self.forest.trees)
+        return winner

@@ -1,0 +1,71 @@
+"""From a forest with counts to class probabilities. Post-processing: it costs nothing."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.after.confidence import ConfidentVote
+from hedgerow.errors import ReleaseError
+from hedgerow.forest import CountedForest
+from hedgerow.routing import descend, in_threads, row_blocks
+
+SUMMED_COUNTS = "summed counts"
+MOST_CONFIDENT = "most confident"
+VOTES = (SUMMED_COUNTS, MOST_CONFIDENT)
+
+
+class Vote(Protocol):
+    def probabilities(self, codes: NDArray[Any]) -> NDArray[np.float64]: ...
+
+
+@numba.njit(nogil=True, cache=True)
+def _add_counts(codes: Any, attribute: Any, first_branch: Any, branch: Any, counts: Any, sums: Any) -> None:
+    for row in range(codes.shape[0]):
+        node = descend(codes, row, attribute, first_branch, branch)[0]
+        for label in range(sums.shape[1]):
+            sums[row, label] += counts[node, label]
+
+
+class SummedCounts:
+    """Jagannathan et al. 2012, Algorithm 3: P(t | x) = Σ_i α_i[t] / Σ_τ Σ_i α_i[τ], α_i the counts where x ends in tree i.
+
+    The noisy counts are summed as they are, since clamping each would add bias; a negative sum then counts as 0. A row for
+    which no sum is positive gets the class shares of the whole table.
+    """
+
+    def __init__(self, forest: CountedForest) -> None:
+        self.forest = forest
+        totals = np.maximum(forest.class_totals, 0)
+        even = np.full(len(totals), 1 / len(totals))
+        self.prior = totals / totals.sum() if totals.sum() > 0 else even
+
+    def probabilities(self, codes: NDArray[Any]) -> NDArray[np.float64]:
+        sums = np.zeros((len(codes), self.forest.codebook.n_classes), dtype=np.int64)
+        for tree, counts in zip(self.forest.trees, self.forest.node_counts, strict=True):
+            _add_counts(codes, tree.attribute, tree.first_branch, tree.branch, counts, sums)
+        shares = np.maximum(sums, 0).astype(np.float64)
+        totals = shares.sum(axis=1, keepdims=True)
+        return np.where(totals > 0, shares / np.maximum(totals, 1), self.prior)
+
+
+def vote_named(name: str, forest: CountedForest, noise_rule: str = "paper") -> Vote:
+    if name == SUMMED_COUNTS:
+        return SummedCounts(forest)
+    if name == MOST_CONFIDENT:
+        return ConfidentVote(forest, noise_rule)
+    raise ReleaseError(f"vote: got {name!r}; expected one of {', '.join(VOTES)}.")
+
+
+def probabilities(vote: Vote, codes: NDArray[Any], n_classes: int, n_jobs: int = 1) -> NDArray[np.float64]:
+    """Class probabilities of all rows, block by block so that memory stays small, on `n_jobs` threads."""
+    result = np.empty((len(codes), n_classes))
+
+    def fill(block: slice) -> None:
+        result[block] = vote.probabilities(codes[block])
+
+    in_threads(fill, row_blocks(len(codes)), n_jobs)
+    return result

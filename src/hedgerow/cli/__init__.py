@@ -1,0 +1,79 @@
+"""The command `hedgerow`. One file for each command; heavy packages are imported inside them, so that help is quick.
+
+Exit codes: 0 done, 1 `schema check` found something to do, 2 refused (the message says why), 3 refused by the budget,
+130 interrupted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from typing import Annotated
+
+import typer
+
+from hedgerow import __version__
+from hedgerow.cli import budget, demo, evaluate, fit, look, plan, predict, schema
+from hedgerow.cli.errors import CommandGroup
+
+app = typer.Typer(
+    name="hedgerow",
+    cls=CommandGroup,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,  # an unexpected error keeps Python's own traceback, which shows no values
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"hedgerow {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def hedgerow(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """Private decision forests: learn from a sensitive table, publish the result with an exact ε.
+
+    ε is the privacy loss: the smaller, the more noise and the better each row is hidden. You write down the public
+    facts about a table, set a total ε, and every look at the rows is charged before it is made. A typical sequence:
+
+        hedgerow schema draft data.csv --target class -o schema.toml
+        (review schema.toml: it may hold public facts only)
+        hedgerow schema check schema.toml
+        hedgerow budget init budget.json --epsilon 2
+        hedgerow plan --schema schema.toml --algorithm snr --epsilon 1 --rows 10000
+        hedgerow fit data.csv --schema schema.toml --algorithm snr --epsilon 1 --budget budget.json -o forest.json
+        hedgerow evaluate forest.json test.csv --epsilon 0.1 --budget budget.json
+        hedgerow rules forest.json --top 10
+        hedgerow predict forest.json new-rows.csv -o predictions.csv
+
+    Only forest.json and the printed score may leave the room. `hedgerow demo` shows all of this on data that comes with
+    the package.
+    """
+
+
+app.add_typer(schema.app, name="schema")
+app.command("plan")(plan.plan)
+app.command("fit")(fit.fit)
+app.command("predict")(predict.predict)
+app.command("rules")(look.rules)
+app.command("show")(look.show)
+app.command("evaluate")(evaluate.evaluate)
+app.add_typer(budget.app, name="budget")
+app.command("demo")(demo.demo)
+
+
+def main() -> None:
+    """The entry point of the command `hedgerow`."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, OSError):
+            # A terminal that cannot show ε gets "?" instead of an error.
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    app(prog_name="hedgerow")

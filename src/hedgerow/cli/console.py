@@ -1,0 +1,99 @@
+"""Everything that the commands print goes through here: sentences, tables, a gauge, a progress bar."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+# Names may come from a file of somebody else: control characters could rewrite what the terminal shows.
+_CONTROL = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+_WIDTH_IN_A_PIPE = 160
+
+
+def clean(text: object) -> str:
+    return str(text).translate(_CONTROL)
+
+
+def console(stderr: bool = False) -> Console:
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    in_a_pipe = not stream.isatty() and "COLUMNS" not in os.environ
+    # No markup and no emoji: a name such as "[b]" or ":x:" is printed as it is.
+    return Console(
+        stderr=stderr, markup=False, emoji=False, highlight=False, width=_WIDTH_IN_A_PIPE if in_a_pipe else None
+    )
+
+
+def say(text: object = "", style: str | None = None) -> None:
+    console().print(clean(text), style=style, soft_wrap=True)
+
+
+def warn(text: object) -> None:
+    console(stderr=True).print(f"warning: {clean(text)}", style="yellow", soft_wrap=True)
+
+
+def complain(text: object) -> None:
+    console(stderr=True).print(f"error: {clean(text)}", style="red", soft_wrap=True)
+
+
+def guarantee(sentence: str, holds: bool) -> None:
+    """The most important line of any output."""
+    say(f"guarantee: {sentence}", style="bold green" if holds else "bold yellow")
+
+
+def table(title: str, heads: Sequence[str], rows: Sequence[Sequence[object]], numbers: Sequence[int] = ()) -> None:
+    """A table; the columns whose places are in `numbers` stand flush right."""
+    from rich import box
+    from rich.table import Table
+
+    shown = Table(title=clean(title) or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    for place, head in enumerate(heads):
+        shown.add_column(clean(head), justify="right" if place in numbers else "left", overflow="fold")
+    for row in rows:
+        shown.add_row(*(clean(cell) for cell in row))
+    console().print(shown)
+
+
+def pairs(title: str, lines: Sequence[tuple[str, str]]) -> None:
+    """(what, how much) pairs."""
+    from rich.table import Table
+
+    shown = Table(title=clean(title) or None, title_justify="left", title_style="bold", box=None, show_header=False)
+    shown.add_column(style="cyan", no_wrap=True)
+    shown.add_column(overflow="fold")
+    for what, how_much in lines:
+        shown.add_row(clean(what), clean(how_much))
+    console().print(shown)
+
+
+def gauge(spent: Fraction, total: Fraction, width: int = 40) -> str:
+    """A bar that shows how much is spent; any spending at all shows, and only an empty budget is full."""
+    share = min(max(spent / total, Fraction(0)), Fraction(1))
+    filled = round(share * width)
+    if share > 0:
+        filled = max(filled, 1)
+    if share < 1:
+        filled = min(filled, width - 1)
+    return f"[{'█' * filled}{'░' * (width - filled)}] {float(share):.0%} spent"
+
+
+@contextmanager
+def progress_bar(text: str) -> Iterator[Callable[[float], None]]:
+    """A bar on the terminal while the work goes on; nothing where stderr is not a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda share: None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns: list[Any] = [TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()]
+    with Progress(*columns, console=console(stderr=True), transient=True) as bar:
+        task = bar.add_task(clean(text), total=None)  # it pulses until the first share is known
+        yield lambda share: bar.update(task, total=1.0, completed=share)

@@ -1,0 +1,144 @@
+"""`hedgerow demo`: the typical sequence on synthetic patients, with the commands that a user would type."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hedgerow.cli import budget as budget_commands
+from hedgerow.cli import schema as schema_commands
+from hedgerow.cli.console import guarantee, say
+from hedgerow.cli.evaluate import show_score
+from hedgerow.cli.fit import fit
+from hedgerow.cli.look import rules
+from hedgerow.cli.options import Algorithm
+from hedgerow.cli.outputs import check_output
+from hedgerow.cli.plan import plan
+from hedgerow.cli.predict import predict
+from hedgerow.errors import BudgetError
+
+if TYPE_CHECKING:
+    from hedgerow.scoring import PrivateScore
+
+TOTAL, FOR_THE_FOREST, FOR_THE_SCORE = "2", "1", "0.1"
+_TEST_SHARE = 4  # one test row for so many training rows
+
+
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", help="The report.")] = Path("hedgerow-demo.html"),
+    rows: Annotated[int, typer.Option("--rows", min=100, help="Synthetic patients to train on.")] = 20_000,
+    keep: Annotated[
+        Path | None,
+        typer.Option("--keep", help="A folder for all files.  [default: a temporary one]", show_default=False),
+    ] = None,
+) -> None:
+    """Go through all steps on synthetic patients that come with the package, and write a report with pictures.
+
+    Everything is done as you would do it with your own table: schema, budget, plan, fit, private score, rules,
+    predictions.
+
+    Example:
+
+        hedgerow demo -o hedgerow-demo.html --keep demo-files
+    """
+    check_output(output, [])
+    if keep is not None:
+        keep.mkdir(parents=True, exist_ok=True)
+        for name in ("budget.json", "forest.json"):
+            check_output(keep / name, [], force=False)
+    with tempfile.TemporaryDirectory(prefix="hedgerow-demo-") if keep is None else nullcontext(str(keep)) as folder:
+        _steps(Path(folder), rows, output)
+    if keep is not None:
+        say(f"all files are in {keep}")
+
+
+def _steps(folder: Path, rows: int, output: Path) -> None:
+    from hedgerow import datasets
+    from hedgerow.accounting.budget_file import BudgetFile
+    from hedgerow.estimators.snr import SNRForestClassifier
+    from hedgerow.release import Release
+    from hedgerow.report import html_report
+
+    train, test = folder / "patients.csv", folder / "test.csv"
+    schema, budget, forest = folder / "schema.toml", folder / "budget.json", folder / "forest.json"
+
+    _heading(1, "The table, and the public facts about it")
+    patients = datasets.patients(rows, seed=1)
+    patients.to_csv(train)
+    datasets.patients(max(rows // _TEST_SHARE, 1), seed=2).to_csv(test)
+    patients.schema.save(schema)
+    say("Records of nobody: one CSV to train on, one to test on. Their schema was written down, not read from them.")
+    _command(f"schema check {schema.name}")
+    schema_commands.check(schema)
+
+    _heading(2, f"A total ε of {TOTAL} for everything that will ever look at these rows")
+    _command(f"budget init {budget.name} --epsilon {TOTAL}")
+    budget_commands.init(budget, TOTAL)
+
+    _heading(3, "What would be built, before any row is touched")
+    shared = f"--schema {schema.name} --algorithm snr --epsilon {FOR_THE_FOREST} --seed 0"
+    _command(f"plan {shared} --rows {rows}")
+    plan(schema, Algorithm.snr, FOR_THE_FOREST, rows=rows, seed=0)
+
+    _heading(4, "Charge, look, release")
+    _command(f"fit {train.name} {shared} --budget {budget.name} -o {forest.name}")
+    fit(train, schema, Algorithm.snr, forest, FOR_THE_FOREST, budget=budget, seed=0)
+
+    _heading(5, "How good is it? The test rows are private too, so the score is noisy and charged")
+    _command(f"evaluate {forest.name} {test.name} --epsilon {FOR_THE_SCORE} --budget {budget.name}")
+    score = _score(forest, test, budget)
+
+    _heading(6, "What it has learnt")
+    _command(f"rules {forest.name} --top 5 --min-support 100")
+    rules(forest, top=5, min_support=100)
+
+    _heading(7, "Predictions")
+    predictions = folder / "predictions.csv"
+    _command(f"predict {forest.name} {test.name} --proba -o {predictions.name}")
+    predict(forest, test, predictions, proba=True)
+    with predictions.open(encoding="utf-8") as file:
+        say("".join(line for line, _ in zip(file, range(4), strict=False)).rstrip())
+
+    _heading(8, "The budget, and a request that it cannot pay")
+    _command(f"fit {train.name} {shared} --budget {budget.name} -o second.json")
+    try:
+        fit(train, schema, Algorithm.snr, folder / "second.json", FOR_THE_FOREST, budget=budget, seed=0)
+    except BudgetError as refused:
+        say(f"error: {refused}", style="red")  # expected here, so it stands in line with the rest
+    _command(f"budget show {budget.name}")
+    budget_commands.show(budget)
+
+    release, declared = Release.load(forest), patients.schema
+    planned = SNRForestClassifier(declared, FOR_THE_FOREST, random_state=0).plan(rows)
+    page = html_report(release, score=score, plan_lines=planned.lines(), budget=BudgetFile(budget))
+    output.write_text(page, encoding="utf-8")
+    say()
+    say(f"report with pictures: {output.resolve()}", style="bold")
+
+
+def _score(forest: Path, test: Path, budget: Path) -> PrivateScore:
+    """As `hedgerow evaluate`; the report needs the score itself."""
+    from hedgerow.cli.purse import open_purse, paid_look, say_what_is_left
+    from hedgerow.release import Release
+    from hedgerow.scoring import private_score
+
+    purse = open_purse(budget, FOR_THE_SCORE)
+    with paid_look(purse, unfinished="There is no score."):
+        score = private_score(Release.load(forest), test, epsilon=FOR_THE_SCORE, budget=purse)
+    show_score(score)
+    guarantee(score.certificate.sentence(), holds=True)
+    say_what_is_left(purse)
+    return score
+
+
+def _heading(number: int, text: str) -> None:
+    say()
+    say(f"{number}. {text}", style="bold underline")
+
+
+def _command(text: str) -> None:
+    say(f"$ hedgerow {text}", style="dim")

@@ -1,0 +1,64 @@
+"""From an error to one clear message and an exit code; from a warning to one line."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from hedgerow.cli.console import complain, warn
+from hedgerow.errors import BudgetError, HedgerowError, HedgerowWarning
+
+REFUSED = 2
+REFUSED_BY_BUDGET = 3
+INTERRUPTED = 130
+ORDER = ["schema", "plan", "fit", "predict", "rules", "show", "evaluate", "budget", "demo"]  # of the help
+
+
+class CommandGroup(TyperGroup):
+    """All commands of hedgerow: errors made on purpose are messages, anything else keeps its traceback."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return sorted(super().list_commands(ctx), key=ORDER.index)
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            with warnings_as_lines():
+                result = super().invoke(ctx)
+                sys.stdout.flush()  # here, so that a broken pipe is noticed while it can still be handled
+                return result
+        except BudgetError as error:
+            complain(str(error))
+            raise typer.Exit(REFUSED_BY_BUDGET) from error
+        except HedgerowError as error:
+            complain(str(error))
+            raise typer.Exit(REFUSED) from error
+        except BrokenPipeError:
+            raise  # typer ends quietly
+        except OSError as error:
+            if error.filename is None:
+                raise
+            complain(f"{str(error.filename)!r}: {error.strerror}.")
+            raise typer.Exit(REFUSED) from error
+
+
+@contextmanager
+def warnings_as_lines() -> Iterator[None]:
+    """Show the package's own warnings as a line each, without the source line that Python adds."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", HedgerowWarning)
+        as_before = warnings.showwarning
+
+        def show(message: Any, category: type[Warning], *rest: Any, **more: Any) -> None:
+            if issubclass(category, HedgerowWarning):
+                warn(str(message))
+            else:
+                as_before(message, category, *rest, **more)
+
+        warnings.showwarning = show
+        yield

@@ -1,0 +1,130 @@
+"""`hedgerow fit`: everything that can be refused is refused first, then the charge, then the rows."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hedgerow.cli.console import complain, guarantee, progress_bar, say, table, warn
+from hedgerow.cli.options import (
+    AlgorithmName,
+    Bins,
+    BudgetPath,
+    Depth,
+    Epsilon,
+    ForestOptions,
+    Jobs,
+    MaxLeaves,
+    NoiseRuleName,
+    SchemaFile,
+    Seed,
+    Thresholds,
+    Trees,
+    threads,
+)
+from hedgerow.cli.outputs import check_output
+from hedgerow.errors import PlanError, ReleaseError
+
+if TYPE_CHECKING:
+    from hedgerow.certificate import Certificate
+    from hedgerow.release import Release
+
+
+def fit(
+    data: Annotated[
+        Path, typer.Argument(help="CSV (also .gz, .zst) or Parquet file with private rows.", show_default=False)
+    ],
+    schema: SchemaFile,
+    algorithm: AlgorithmName,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the forest.", show_default=False)],
+    epsilon: Epsilon = None,
+    budget: BudgetPath = None,
+    accept_draft: Annotated[
+        bool, typer.Option("--accept-draft", help="Train with unreviewed schema entries; the forest then claims no ε.")
+    ] = False,
+    trees: Trees = None,
+    depth: Depth = None,
+    bins: Bins = 5,
+    thresholds: Thresholds = False,
+    noise_rule: NoiseRuleName = None,
+    max_leaves: MaxLeaves = None,
+    seed: Seed = None,
+    jobs: Jobs = None,
+    sampler: Annotated[str, typer.Option("--sampler", help="hedgerow or opendp: both draw exact noise.")] = "hedgerow",
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
+) -> None:
+    """Train a forest on private rows and save what may be published.
+
+    The budget is charged on disk before the table is opened. If the fit fails or is interrupted after that, the charge
+    stays: the rows may have been looked at. What cannot work (a missing column, a budget that is too small, an output
+    that cannot be written) is refused before anything is charged.
+
+    Example:
+
+        hedgerow fit data.csv --schema schema.toml --algorithm snr --epsilon 1 --budget budget.json -o forest.json
+    """
+    check_output(output, [data, schema, budget], force)
+    from hedgerow.schema import Schema
+
+    options = ForestOptions(algorithm, epsilon, trees, depth, bins, thresholds, noise_rule, max_leaves, seed)
+    declared = Schema.load(schema)
+    if declared.unreviewed and not accept_draft:
+        from hedgerow.errors import SchemaError
+
+        raise SchemaError(
+            f"{schema}: the entries {', '.join(declared.unreviewed)} were read from data and are not reviewed. Check "
+            "them and delete their `unreviewed` lines, or add --accept-draft to train a forest that claims no ε."
+        )
+    how: dict[str, Any] = {"accept_draft": accept_draft}
+    if not options.private:
+        if budget is not None:
+            raise PlanError("--budget: plain-rdt keeps no ε, so no budget can pay for it. Leave it away.")
+        estimator = options.estimator(declared, n_jobs=threads(jobs))
+        with progress_bar("counting") as progress:
+            estimator.fit(data, progress=progress, **how)
+        warn("plain-rdt releases exact counts: this forest has no privacy at all and is as private as the table.")
+        estimator.release_.save(output)
+        summarise(estimator.release_, output)
+        return
+
+    from hedgerow.cli.purse import open_purse, paid_look, say_what_is_left
+
+    purse = open_purse(budget, epsilon)
+    estimator = options.estimator(declared, n_jobs=threads(jobs), sampler=sampler, budget=purse)
+    with paid_look(purse, unfinished="No forest was saved."):
+        with progress_bar("counting") as progress:
+            estimator.fit(data, progress=progress, **how)
+        saved = _save_paid(estimator.release_, output)
+    summarise(estimator.release_, saved)
+    say_what_is_left(purse)
+
+
+def _save_paid(release: Release, output: Path) -> Path:
+    """Save what was paid for; if the disk has filled up meanwhile, anywhere rather than nowhere."""
+    try:
+        release.save(output)
+        return output
+    except ReleaseError as error:
+        complain(error)
+        with tempfile.NamedTemporaryFile(prefix="hedgerow-", suffix=".json", delete=False) as file:
+            place = Path(file.name)
+        release.save(place)
+        warn(f"the forest is paid for, so it was saved to {place} instead. Move it to a safe place.")
+        return place
+
+
+def summarise(release: Release, saved: Path) -> None:
+    say(f"saved {saved}: {release.algorithm}, {len(release.forest.trees)} trees")
+    guarantee(release.certificate.sentence(), release.certificate.guarantee != "none")
+    show_events(release.certificate)
+
+
+def show_events(certificate: Certificate) -> None:
+    """Every charged look at the rows."""
+    if certificate.events:
+        heads = ["asked", "mechanism", "ε", "queries", "sensitivity", "noise scale"]
+        rows = [(e.verb, e.mechanism, e.epsilon, e.queries, e.sensitivity, e.scale) for e in certificate.events]
+        table("charged", heads, rows, numbers=(2, 3, 4, 5))

@@ -1,0 +1,160 @@
+"""`hedgerow rules` and `hedgerow show`: what a forest has learnt, and what it claims. Both cost no ε."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hedgerow.cli.console import guarantee, pairs, say
+from hedgerow.cli.fit import show_events
+from hedgerow.cli.outputs import check_output
+from hedgerow.cli.rule_formats import WRITERS
+from hedgerow.errors import PlanError
+
+if TYPE_CHECKING:
+    from hedgerow.release import Release
+
+ForestFile = Annotated[Path, typer.Argument(help="A saved forest.", show_default=False)]
+
+
+class RuleFormat(StrEnum):
+    text = "text"
+    markdown = "markdown"
+    csv = "csv"
+    json = "json"
+
+
+def rules(
+    forest: ForestFile,
+    top: Annotated[int, typer.Option("--top", min=1, help="How many rules at most.")] = 20,
+    min_support: Annotated[float, typer.Option("--min-support", help="Least number of rows (noisy).")] = 0,
+    min_confidence: Annotated[
+        float, typer.Option("--min-confidence", min=0, max=1, help="Least share of the class.")
+    ] = 0,
+    label: Annotated[str | None, typer.Option("--class", help="Only rules for this class.", show_default=False)] = None,
+    sub_rules: Annotated[bool, typer.Option("--sub-rules", help="Also rules that stop above a leaf.")] = False,
+    format: Annotated[RuleFormat, typer.Option("--format", help="How to print them.")] = RuleFormat.text,
+) -> None:
+    """List what the forest has learnt as rules, the best first.
+
+    A rule is a path of a tree: its conditions, the class that they point to, the share of that class (confidence) and
+    the number of rows (support). Both come from noisy counts and are shown with the error that the noise gives them.
+
+    Example:
+
+        hedgerow rules forest.json --top 10 --class yes --min-support 100
+    """
+    from hedgerow.after import rules as after_rules
+    from hedgerow.release import Release
+
+    release = Release.load(forest)
+    found = after_rules.rules(
+        release.forest,
+        sub_rules=sub_rules,
+        min_support=min_support,
+        min_confidence=min_confidence,
+        label=label,
+        top=top,
+        noise_rule=_noise_rule(release),
+    )
+    WRITERS[format.value](found, release.schema.target.name)
+
+
+def _noise_rule(release: Release) -> str | None:
+    """The rule by which the forest itself leaves out unreliable nodes, if it does."""
+    from hedgerow.after.vote import MOST_CONFIDENT
+
+    return release.noise_rule if release.vote == MOST_CONFIDENT else None
+
+
+def show(
+    forest: ForestFile,
+    tree: Annotated[
+        int | None, typer.Option("--tree", min=0, help="Which tree, counted from 0.  [default: 0]", show_default=False)
+    ] = None,
+    depth: Annotated[int, typer.Option("--depth", min=0, help="How many levels to show.")] = 3,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="A picture: a name that ends in .svg or .html.", show_default=False),
+    ] = None,
+    certificate: Annotated[
+        bool, typer.Option("--certificate", help="Show the guarantee in full, and no tree.")
+    ] = False,
+) -> None:
+    """Show what a forest is, what it claims, and how one of its trees looks.
+
+    Example:
+
+        hedgerow show forest.json --tree 2 --depth 4 -o tree.svg
+    """
+    if output is not None:
+        if output.suffix.lower() not in (".svg", ".html", ".htm"):
+            raise PlanError(f"output {str(output)!r}: expected a name that ends in .svg or .html.")
+        check_output(output, [forest])
+    from hedgerow.release import Release
+
+    release = Release.load(forest)
+    number = tree or 0
+    if number >= len(release.forest.trees):
+        raise PlanError(f"--tree: got {number}; the forest has the trees 0 to {len(release.forest.trees) - 1}.")
+    if certificate:
+        show_certificate(release)
+        return
+    if output is None:
+        if tree is None:
+            summary(release)
+            say()
+        from hedgerow.after.draw import tree_text
+
+        say(tree_text(release.forest, number, depth, noise_rule=_noise_rule(release)))
+        return
+    output.write_text(_picture(release, number, depth, output.suffix.lower()), encoding="utf-8")
+    say(f"wrote {output}: tree {number}, {depth} levels")
+
+
+def _picture(release: Release, tree: int, depth: int, suffix: str) -> str:
+    if suffix == ".svg":
+        from hedgerow.after.draw import tree_svg
+
+        return tree_svg(release.forest, tree, depth, noise_rule=_noise_rule(release))
+    from hedgerow.report import show_page
+
+    return show_page(release, tree, depth)
+
+
+def summary(release: Release) -> None:
+    forest = release.forest
+    counts = sum(counts.size for counts in forest.counts)
+    lines = [
+        ("algorithm", f"{release.algorithm}, made by {release.made_by}"),
+        ("target", f"{release.schema.target.name}: {', '.join(map(str, release.schema.target.classes))}"),
+        ("attributes", ", ".join(release.schema.names)),
+        ("trees", f"{len(forest.trees)}, height {max(tree.height for tree in forest.trees)}, {counts:,} counts"),
+        ("noise on a count", f"standard deviation {forest.leaf_noise_sd:.3g}" if forest.noise else "none: exact"),
+    ]
+    lines += [(f"set: {name}", str(value)) for name, value in release.parameters.items()]
+    lines += [(f"chosen: {name}", str(value)) for name, value in release.chosen.items()]
+    lines += [(f"released: noisy {name}", f"{value:,}") for name, value in release.released.items()]
+    lines += [("content hash", release.content_hash)]
+    pairs("forest", lines)
+    guarantee(release.certificate.sentence(), release.certificate.guarantee != "none")
+
+
+def show_certificate(release: Release) -> None:
+    certificate = release.certificate
+    guarantee(certificate.sentence(), certificate.guarantee != "none")
+    lines = [
+        ("guarantee", certificate.guarantee),
+        ("ε", certificate.epsilon or "not claimed"),
+        ("reason", certificate.reason),
+        ("neighbours", certificate.neighbours),
+        ("unit", certificate.unit),
+        ("sampler", certificate.sampler),
+        *(("assumption", text) for text in certificate.assumptions),
+        ("content hash", release.content_hash),
+    ]
+    pairs("certificate", lines)
+    show_events(certificate)

@@ -1,0 +1,63 @@
+"""`hedgerow plan`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from hedgerow.cli.console import pairs, warn
+from hedgerow.cli.options import (
+    Algorithm,
+    AlgorithmName,
+    Bins,
+    Depth,
+    Epsilon,
+    ForestOptions,
+    MaxLeaves,
+    NoiseRuleName,
+    SchemaFile,
+    Seed,
+    Thresholds,
+    Trees,
+)
+from hedgerow.errors import PlanError
+
+
+def plan(
+    schema: SchemaFile,
+    algorithm: AlgorithmName,
+    epsilon: Epsilon = None,
+    rows: Annotated[
+        int | None,
+        typer.Option("--rows", help="Assumed number of rows, if the schema declares none.", show_default=False),
+    ] = None,
+    trees: Trees = None,
+    depth: Depth = None,
+    bins: Bins = 5,
+    thresholds: Thresholds = False,
+    noise_rule: NoiseRuleName = None,
+    max_leaves: MaxLeaves = None,
+    seed: Seed = None,
+) -> None:
+    """Show what `fit` would build and what it would cost. Touches no data, costs nothing.
+
+    Compare "rows in a leaf" with "noise on a count": where the noise is larger, the counts say little. Fewer trees, a
+    smaller depth, coarser domains or a larger ε help.
+
+    Example:
+
+        hedgerow plan --schema schema.toml --algorithm rdt --epsilon 1 --rows 10000 --trees 5
+    """
+    from hedgerow.schema import Schema
+
+    declared = Schema.load(schema)
+    options = ForestOptions(algorithm, epsilon, trees, depth, bins, thresholds, noise_rule, max_leaves, seed)
+    if rows is None and declared.rows is None and (algorithm is Algorithm.snr or depth is None):
+        raise PlanError(
+            "--rows: what would be built depends on the number of rows, and the schema declares none. Give an assumed "
+            "size, --rows 10000" + (", or fix the height with --depth." if algorithm is not Algorithm.snr else ".")
+        )
+    pairs("plan", options.estimator(declared).plan(rows).lines())
+    if declared.unreviewed and options.private:
+        warn(f"unreviewed in {schema}: {', '.join(declared.unreviewed)}. Until they are reviewed, no ε can be claimed.")

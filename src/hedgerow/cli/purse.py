@@ -1,0 +1,120 @@
+"""Paid looks from the command line: which budget pays, and what is said when the look ends badly after the charge."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from hedgerow.accounting.budget_file import BudgetFile
+from hedgerow.accounting.loss import exact_epsilon, text_of_fraction
+from hedgerow.accounting.meter import Budget, Entry
+from hedgerow.cli.console import complain, gauge, say, warn
+from hedgerow.cli.errors import INTERRUPTED
+from hedgerow.errors import NoBudgetWarning
+
+
+class _Watched:
+    """Remembers this process's own charge: another process may charge the same file at the same moment."""
+
+    asked = False
+    charge: Entry | None = None
+
+    def _append(self, entry: Entry) -> Entry:
+        budget: Any = super()
+        before = len(budget.entries)
+        self.asked = True
+        try:
+            self.charge = budget._append(entry)
+        except BaseException:
+            # Interrupted while the file was replaced: it holds the charge or not. Nobody else can have changed it:
+            # a budget file is locked here.
+            now = budget.entries
+            self.charge = now[before] if len(now) > before else None
+            self.asked = self.charge is not None
+            raise
+        return self.charge
+
+
+class WatchedBudget(_Watched, Budget):
+    pass
+
+
+class WatchedBudgetFile(_Watched, BudgetFile):
+    pass
+
+
+Purse = WatchedBudget | WatchedBudgetFile
+
+
+def open_purse(path: Path | None, epsilon: Any) -> Purse:
+    """The budget in the file; or one for this request alone, with a warning that nothing keeps the total."""
+    amount = exact_epsilon(epsilon)
+    if path is not None:
+        return WatchedBudgetFile(path)
+    warnings.warn(
+        f"no --budget: nothing adds up the ε = {text_of_fraction(amount)} of this request and what others to the same "
+        "table spend. `hedgerow budget init budget.json --epsilon TOTAL` makes a file that does.",
+        NoBudgetWarning,
+        stacklevel=2,
+    )
+    return WatchedBudget(amount)
+
+
+@contextmanager
+def paid_look(purse: Purse, unfinished: str) -> Iterator[None]:
+    """Run a paid look. After Ctrl-C or an error, say what stays charged; `unfinished` says what there is not."""
+    with _interrupts_noted() as interrupted:
+        try:
+            yield
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt) or interrupted:
+                complain(f"interrupted. {unfinished} {_what_stays(purse)}")
+                raise typer.Exit(INTERRUPTED) from error
+            if purse.asked:
+                warn(_what_stays(purse))
+            raise
+
+
+def _what_stays(purse: Purse) -> str:
+    if not purse.asked:
+        return "Nothing was charged, no row was read."
+    where = f" in {purse.path}" if isinstance(purse, BudgetFile) else " (there is no budget file: keep account of it)"
+    if purse.charge is None:
+        return f"A charge may stay{where}: see `hedgerow budget show`."
+    return (
+        f"The charge of ε = {text_of_fraction(purse.charge.cost)} stays{where}: the rows may have been looked at, so "
+        "it is not given back."
+    )
+
+
+@contextmanager
+def _interrupts_noted() -> Iterator[list[int]]:
+    """Note Ctrl-C apart from the exception that it causes: DuckDB turns that into a RuntimeError."""
+    seen: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield seen
+        return
+
+    def note(number: int, frame: Any) -> None:
+        seen.append(number)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield seen
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def say_what_is_left(purse: Purse) -> None:
+    if isinstance(purse, BudgetFile):
+        left, total = purse.remaining, purse.epsilon
+        say(f"budget {purse.path}: ε = {text_of_fraction(left)} of {text_of_fraction(total)} left")
+        say(f"  {gauge(total - left, total)}")

@@ -1,0 +1,108 @@
+"""`hedgerow schema draft` and `hedgerow schema check`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hedgerow.cli.console import say, table
+from hedgerow.cli.outputs import check_output
+
+if TYPE_CHECKING:
+    from hedgerow.schema import Attribute, Schema
+
+TO_DO = 1  # the exit code of `check` where entries wait for review
+_SHOWN_VALUES = 60  # characters of a list of values
+
+app = typer.Typer(
+    help="Write and check the schema: the public facts about a table (columns, domains, classes).",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+
+
+@app.command("draft")
+def draft(
+    data: Annotated[Path, typer.Argument(help="CSV (also .gz, .zst) or Parquet file.", show_default=False)],
+    target: Annotated[str, typer.Option("--target", help="The column to predict.", show_default=False)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the schema.")] = Path("schema.toml"),
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+) -> None:
+    """Write a first schema from a table, for you to review.
+
+    The draft is read from the private rows: its values and bounds are as private as they are, and every entry is marked
+    `unreviewed`. Compare each with what is publicly known, widen bounds, add values that could occur, then delete its
+    mark. Until then nothing can be claimed for a forest trained with it.
+
+    Example:
+
+        hedgerow schema draft data.csv --target class -o schema.toml
+    """
+    check_output(output, [data], force)
+    from hedgerow.rows.draft import draft_from_file
+
+    schema, left_out = draft_from_file(data, target)
+    schema.save(output)
+    say(
+        f"wrote {output}: {len(schema.attributes)} attributes, target {schema.target.name}. It is as private as {data}."
+    )
+    if left_out:
+        say(f"left out, since they may identify people: {', '.join(left_out)}")
+    say("next:")
+    say(f"  1. in {output}, replace what was read from the data by public knowledge, delete the `unreviewed` lines")
+    say(f"  2. hedgerow schema check {output}")
+
+
+@app.command("check")
+def check(
+    schema_file: Annotated[Path, typer.Argument(metavar="SCHEMA", help="The schema (TOML).", show_default=False)],
+) -> None:
+    """Check a schema and list what still waits for review.
+
+    Exit code 0: valid and reviewed. 1: valid, but entries are unreviewed. 2: not valid.
+
+    Example:
+
+        hedgerow schema check schema.toml
+    """
+    from hedgerow.schema import Schema
+
+    schema = Schema.load(schema_file)
+    show(schema)
+    if schema.unreviewed:
+        say(f"unreviewed: {', '.join(schema.unreviewed)}", style="yellow")
+        say("They were read from the data. Replace them by public knowledge, then delete their `unreviewed` lines.")
+        raise typer.Exit(TO_DO)
+    say("valid and reviewed", style="green")
+
+
+def show(schema: Schema) -> None:
+    """The public facts as a table."""
+    rows = [
+        (attribute.name, *_facts(attribute), "no" if attribute.unreviewed else "yes") for attribute in schema.attributes
+    ]
+    table("attributes", ["name", "kind", "domain", "undeclared value", "missing value", "reviewed"], rows)
+    classes = ", ".join(map(str, schema.target.classes))
+    say(f"target: {schema.target.name} with {len(schema.target.classes)} classes: {_short(classes)}")
+    rows_text = (
+        "private (a noisy number is paid for where it is needed)" if schema.rows is None else f"{schema.rows:,}, public"
+    )
+    say(f"rows:   {rows_text}")
+
+
+def _facts(attribute: Attribute) -> tuple[str, str, str, str]:
+    from hedgerow.schema import Categorical
+
+    stops = "stops at the node"
+    if isinstance(attribute, Categorical):
+        values = _short(", ".join(map(str, attribute.domain)))
+        other = attribute.other or stops
+        return "categorical", f"{len(attribute.domain)}: {values}", other, attribute.missing or other
+    cells = f", {len(attribute.edges) - 1} declared cells" if attribute.edges else ""
+    return "numeric", f"{attribute.low:g} to {attribute.high:g}{cells}", "nearest bound", attribute.missing or stops
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN_VALUES else text[: _SHOWN_VALUES - 1] + "…"

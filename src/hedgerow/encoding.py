@@ -1,0 +1,316 @@
+"""From values to small integers: a row of a table becomes one code for each attribute.
+
+Encoding is a function of one row alone and of the public schema. It never raises because of a value that it meets:
+whatever is not declared takes the branch that the schema names for it, or the code `sizes[j]`, which has no branch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import SchemaError, TableError
+from hedgerow.schema import Categorical, Numeric, Schema, is_missing, spellings, text_of
+
+BLOCK = 16_384  # rows encoded at a time, so that the temporary arrays stay in cache and do not grow with the table
+MAX_DOMAIN = 60_000
+_WIDE = 1 << 16  # integer domains wider than this are searched instead of looked up
+
+
+@dataclass(frozen=True)
+class Codebook:
+    """A schema with the number of equal-width cells for numeric attributes that have no edges of their own."""
+
+    schema: Schema
+    bins: int = 5
+
+    def __post_init__(self) -> None:
+        if isinstance(self.bins, bool) or not isinstance(self.bins, int) or not 1 <= self.bins <= MAX_DOMAIN:
+            raise SchemaError(f"bins: got {self.bins!r}; expected a whole number from 1 to {MAX_DOMAIN}.")
+        widest = max(self.sizes)
+        if widest > MAX_DOMAIN:
+            raise SchemaError(f"schema: an attribute has {widest} values; at most {MAX_DOMAIN} can be coded.")
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of branches of each attribute (the papers' domain size)."""
+        return tuple(len(labels) for labels in self.labels)
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.schema.target.classes)
+
+    @property
+    def dtype(self) -> type[np.uint8] | type[np.uint16]:
+        return np.uint8 if max(self.sizes) < 255 else np.uint16
+
+    @cached_property
+    def labels(self) -> tuple[tuple[str, ...], ...]:
+        """What each code of each attribute means, in words a person would use."""
+        return tuple(_labels(attribute, self.bins) for attribute in self.schema.attributes)
+
+    def numeric_cells(self, attribute: int) -> int:
+        """How many leading codes of the attribute are cells in numeric order (0 if it is categorical)."""
+        entry = self.schema.attributes[attribute]
+        return len(entry.cell_edges(self.bins)) - 1 if isinstance(entry, Numeric) else 0
+
+    @cached_property
+    def _coders(self) -> tuple[Coder, ...]:
+        return tuple(
+            NumericCoder(attribute, self.bins) if isinstance(attribute, Numeric) else CategoricalCoder(attribute)
+            for attribute in self.schema.attributes
+        )
+
+    @cached_property
+    def _class_coder(self) -> CategoricalCoder:
+        return CategoricalCoder(Categorical(self.schema.target.name, self.schema.target.classes))
+
+    def coder(self, attribute: int) -> Coder:
+        return self._coders[attribute]
+
+    def encode(self, table: Any) -> NDArray[np.unsignedinteger[Any]]:
+        """Codes of all rows, one row of codes for each row of the table."""
+        columns = columns_of(table, self.schema.names)
+        codes = np.empty((len(columns[0]), len(columns)), dtype=self.dtype)
+        arrays = [j for j, column in enumerate(columns) if isinstance(column, np.ndarray)]
+        # Columns of one array share cache lines, so they are read together; others are converted one at a time.
+        for group in [arrays, *([j] for j in range(len(columns)) if j not in arrays)]:
+            whole = {j: self._coders[j].whole_column(columns[j]) for j in group}
+            for start in range(0, len(codes), BLOCK):
+                block = slice(start, start + BLOCK)
+                for j, column in whole.items():
+                    codes[block, j] = self._coders[j].encode(column[block])
+        return codes
+
+    def encode_classes(self, labels: Any) -> NDArray[np.uint16]:
+        """Class codes; a label that is not declared has the code `n_classes` and is counted nowhere."""
+        column = self._class_coder.whole_column(labels)
+        parts = [self._class_coder.encode(column[i : i + BLOCK]) for i in range(0, len(column), BLOCK)]
+        return np.concatenate(parts).astype(np.uint16) if parts else np.empty(0, np.uint16)
+
+
+def columns_of(table: Any, names: Sequence[str]) -> list[Any]:
+    """The declared columns of a data frame (by name), of a mapping (by name) or of a 2-D array (by position)."""
+    if isinstance(table, Mapping):
+        _require(names, [name for name in names if name not in table])
+        found = [table[name] for name in names]
+        columns = [column if hasattr(column, "__array__") else np.asarray(column, dtype=object) for column in found]
+        if len({len(column) for column in columns}) > 1:
+            raise TableError("table: its columns do not all have the same number of rows.")
+        return columns
+    if isinstance(table, np.ndarray) or not hasattr(table, "columns"):
+        array = table if isinstance(table, np.ndarray) else _array(table)
+        if array.ndim != 2 or array.shape[1] != len(names):
+            raise TableError(
+                f"table: got an array of shape (rows, {', '.join(map(str, array.shape[1:]))}); expected 2 dimensions with "
+                f"one column for each declared attribute ({len(names)}: {', '.join(names)})."
+            )
+        return [array[:, j] for j in range(len(names))]
+    import narwhals as nw
+
+    frame = nw.from_native(table, eager_only=True)
+    place = {str(name): i for i, name in enumerate(frame.columns)}  # pandas may name columns by numbers
+    _require(names, [name for name in names if name not in place])
+    return [frame[:, place[name]] for name in names]
+
+
+def _array(table: Any) -> NDArray[Any]:
+    try:
+        return np.asarray(table)
+    except ValueError as error:
+        raise TableError("table: expected a data frame, a mapping of columns or a 2-D array with equal rows.") from error
+
+
+def _require(names: Sequence[str], absent: list[str]) -> None:
+    if absent:
+        raise TableError(
+            f"table: the declared column(s) {', '.join(absent)} are missing; the schema declares {', '.join(names)}. "
+            "Rename the column in the table or in the schema."
+        )
+
+
+class Coder:
+    """Codes for one attribute. `stop` is the code that has no branch."""
+
+    missing: int
+    stop: int
+
+    def whole_column(self, column: Any) -> NDArray[Any]:
+        """The column as something that can be cut into NumPy blocks: an array, or codes already (int32)."""
+        import narwhals as nw
+
+        if isinstance(column, np.ndarray):
+            return column
+        series = nw.from_native(column, series_only=True, allow_series=True, pass_through=True)
+        if not isinstance(series, nw.Series):
+            return np.asarray(column, dtype=object) if isinstance(column, (list, tuple)) else np.asarray(column)
+        if isinstance(series.dtype, (nw.Categorical, nw.Enum)):
+            series = series.cast(nw.String)
+        if isinstance(series.dtype, nw.String):
+            return self.from_text_series(series)
+        return _numpy(series)
+
+    def from_text_series(self, series: Any) -> NDArray[Any]:
+        raise NotImplementedError
+
+    def encode(self, block: NDArray[Any]) -> NDArray[Any]:
+        raise NotImplementedError
+
+
+class Codes(np.ndarray[Any, np.dtype[np.int32]]):
+    """An array that holds codes already."""
+
+
+def _numpy(series: Any) -> NDArray[Any]:
+    array = np.asarray(series.to_numpy())
+    if array.dtype.kind == "O":  # pandas' nullable integers and booleans
+        import narwhals as nw
+
+        if series.dtype.is_numeric() or isinstance(series.dtype, nw.Boolean):
+            return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64) if series.dtype.is_numeric() else array
+    return array
+
+
+class CategoricalCoder(Coder):
+    def __init__(self, attribute: Categorical) -> None:
+        domain = [text_of(value) for value in attribute.domain]
+        self.stop = len(domain)
+        self.other = domain.index(text_of(attribute.other)) if attribute.other is not None else self.stop
+        self.missing = domain.index(text_of(attribute.missing)) if attribute.missing is not None else self.other
+        self.code_of_text = {text_of(value): code for code, value in enumerate(attribute.values)}
+        self.code_of_spelling = {s: code for text, code in self.code_of_text.items() for s in spellings(text)}
+        numbers = {}
+        for text, code in self.code_of_text.items():
+            number = _number(text)
+            if number is not None and text_of(number) == text:
+                numbers[number] = code
+        self._lookup_numbers(numbers)
+        self._memo: dict[Any, int] = {}
+
+    def _lookup_numbers(self, numbers: dict[float | int, int]) -> None:
+        """Tables for numeric columns: `lut` for whole numbers in a narrow range, sorted keys for the rest."""
+        whole = {int(n): code for n, code in numbers.items() if n == int(n) and abs(n) < 2**62}
+        self.low = min(whole, default=0) - 1  # the first and the last place of the table mean `other`
+        width = max(whole, default=0) - self.low + 2
+        self.lut: NDArray[np.int32] | None = None
+        if width <= _WIDE:
+            self.lut = np.full(width, self.other, dtype=np.int32)
+            for n, code in whole.items():
+                self.lut[n - self.low] = code
+        self.int_keys = np.array(sorted(whole), dtype=np.int64)
+        self.int_codes = np.array([whole[n] for n in sorted(whole)], dtype=np.int32)
+        self.float_keys = np.array(sorted(numbers), dtype=np.float64)
+        self.float_codes = np.array([numbers[n] for n in sorted(numbers)], dtype=np.int32)
+        self.only_whole = len(whole) == len(numbers)
+
+    def from_text_series(self, series: Any) -> NDArray[Any]:
+        import narwhals as nw
+
+        old, new = [*self.code_of_spelling, ""], [*self.code_of_spelling.values(), self.missing]
+        codes = series.replace_strict(old, new, default=self.other, return_dtype=nw.Int32)
+        filled = np.array(codes.fill_null(self.other).to_numpy(), dtype=np.int32)
+        filled[np.asarray(series.is_null().to_numpy(), dtype=bool)] = self.missing
+        return filled.view(Codes)
+
+    def encode(self, block: NDArray[Any]) -> NDArray[Any]:
+        if isinstance(block, Codes):
+            return block
+        kind = block.dtype.kind
+        if kind == "b":
+            codes = [self.code_of_text.get("false", self.other), self.code_of_text.get("true", self.other)]
+            return np.array(codes, dtype=np.int32)[block.astype(np.int8)]
+        if kind == "u" and block.dtype.itemsize == 8:
+            block = np.minimum(block, np.uint64(2**62))
+        if kind in "iu":
+            return self._whole_numbers(block.astype(np.int64))
+        if kind == "f":
+            return self._floats(block.astype(np.float64))
+        return np.fromiter(map(self._any_value, block.tolist()), dtype=np.int32, count=len(block))
+
+    def _whole_numbers(self, block: NDArray[np.int64]) -> NDArray[Any]:
+        if self.lut is not None:
+            return self.lut[np.clip(block, self.low, self.low + len(self.lut) - 1) - self.low]
+        return self._search(self.int_keys, self.int_codes, block)
+
+    def _floats(self, block: NDArray[np.float64]) -> NDArray[Any]:
+        if self.lut is not None and self.only_whole:
+            near = np.clip(np.nan_to_num(block, nan=self.low), self.low, self.low + len(self.lut) - 1)
+            whole = near.astype(np.int64)
+            codes = np.where(whole == near, self.lut[whole - self.low], np.int32(self.other))
+        else:
+            codes = self._search(self.float_keys, self.float_codes, block)
+        return np.where(np.isnan(block), np.int32(self.missing), codes)
+
+    def _search(self, keys: NDArray[Any], codes: NDArray[np.int32], block: NDArray[Any]) -> NDArray[Any]:
+        if not len(keys):
+            return np.full(len(block), self.other, dtype=np.int32)
+        place = np.minimum(np.searchsorted(keys, block), len(keys) - 1)
+        return np.where(keys[place] == block, codes[place], np.int32(self.other))
+
+    def _any_value(self, value: Any) -> int:
+        """The code of any object; a memo keeps the work to once for each distinct value."""
+        try:
+            key = value if type(value) is str else (type(value), value)
+            code = self._memo.get(key)
+        except TypeError:  # an unhashable object is nothing that can be declared
+            return self.other
+        if code is None:
+            code = self.missing if is_missing(value) else self.code_of_text.get(text_of(value), self.other)
+            if len(self._memo) < 10_000:
+                self._memo[key] = code
+        return code
+
+
+def _number(text: str) -> int | float | None:
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+class NumericCoder(Coder):
+    def __init__(self, attribute: Numeric, bins: int) -> None:
+        edges = attribute.cell_edges(bins)
+        cells = len(edges) - 1
+        self.inner = np.array(edges[1:-1], dtype=np.float64)
+        self.stop = cells + (attribute.missing is not None)
+        self.missing = cells  # the branch for missing values, or the code without a branch: the same number
+
+    def from_text_series(self, series: Any) -> NDArray[Any]:
+        return np.asarray(series.to_numpy(), dtype=object)
+
+    def encode(self, block: NDArray[Any]) -> NDArray[Any]:
+        numbers = block.astype(np.float64) if block.dtype.kind in "iufb" else _numbers(block)
+        cells = np.searchsorted(self.inner, numbers, side="right")  # outside the bounds: the first or the last cell
+        return np.where(np.isnan(numbers), self.missing, cells)
+
+
+def _numbers(block: NDArray[Any]) -> NDArray[np.float64]:
+    """Anything as floats; what is not a number is missing. Never raises."""
+    return np.fromiter(map(_as_float, block.tolist()), dtype=np.float64, count=len(block))
+
+
+def _as_float(value: Any) -> float:
+    try:
+        return float(value) if not isinstance(value, str) or "_" not in value else float("nan")
+    except (TypeError, ValueError, OverflowError):
+        return float("nan")
+
+
+def _labels(attribute: Categorical | Numeric, bins: int) -> tuple[str, ...]:
+    if isinstance(attribute, Categorical):
+        return tuple(text_of(value) for value in attribute.domain)
+    edges = attribute.cell_edges(bins)
+    ends = [f"{edge:.6g}" for edge in edges]
+    cells = [f"{a} to {b}" for a, b in pairwise(ends)]
+    return tuple(cells + ([attribute.missing] if attribute.missing is not None else []))

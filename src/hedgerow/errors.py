@@ -1,0 +1,54 @@
+"""Every exception and warning of the package, in one place.
+
+    HedgerowError
+    ├── SchemaError (ValueError)          the public description of a table is wrong or missing
+    ├── TableError (ValueError)           a table does not fit its schema, or cannot be opened
+    ├── PlanError (ValueError)            a request that cannot be planned: refused before anything is spent
+    ├── BudgetError (ValueError)          a privacy budget cannot pay, or its file is not usable
+    └── ReleaseError (ValueError)         a release document is damaged, hostile or of an unknown version
+
+    HedgerowWarning (UserWarning)
+    ├── UnreviewedSchemaWarning           domains were read from private rows: no ε is claimed
+    └── NoBudgetWarning                   rows were read without a shared budget to keep the total
+
+A message says what is wrong, what was got, what was expected and what to do next. It never holds a value, a count or a
+length that was read from private rows.
+"""
+
+from __future__ import annotations
+
+
+class HedgerowError(Exception):
+    """Base of every error raised on purpose by hedgerow."""
+
+
+class SchemaError(HedgerowError, ValueError):
+    """The public description of a table is wrong or missing."""
+
+
+class TableError(HedgerowError, ValueError):
+    """A table does not have the declared columns, or cannot be opened."""
+
+
+class PlanError(HedgerowError, ValueError):
+    """A request that can be refused before any budget is spent."""
+
+
+class BudgetError(HedgerowError, ValueError):
+    """A privacy budget cannot pay what was asked, or its file cannot be used."""
+
+
+class ReleaseError(HedgerowError, ValueError):
+    """A release document cannot be trusted or understood."""
+
+
+class HedgerowWarning(UserWarning):
+    """Base of every warning given on purpose by hedgerow."""
+
+
+class UnreviewedSchemaWarning(HedgerowWarning):
+    """Domains were read from private rows, so no differential privacy is claimed."""
+
+
+class NoBudgetWarning(HedgerowWarning):
+    """Rows are read without a budget that adds up what all requests spend."""

@@ -1,0 +1,289 @@
+"""What all estimators share: schema, checks that cost nothing, prediction from the release."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_array, check_X_y
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted
+
+from hedgerow.accounting.loss import exact_epsilon
+from hedgerow.accounting.meter import Budget
+from hedgerow.certificate import private_certificate
+from hedgerow.encoding import Codebook, columns_of
+from hedgerow.errors import PlanError, SchemaError, TableError, UnreviewedSchemaWarning
+from hedgerow.forest import Grown
+from hedgerow.plan import Plan
+from hedgerow.private.coins import SYSTEM, Coins
+from hedgerow.private.mechanisms import sampler_named
+from hedgerow.private.table import PrivateTable
+from hedgerow.release import Release, class_array
+from hedgerow.rows.draft import draft_from_table
+from hedgerow.rows.engine import Engine
+from hedgerow.rows.files import FileRows
+from hedgerow.rows.memory import MemoryRows, Progress
+from hedgerow.schema import Schema, text_of
+
+INFER = "infer"
+
+
+class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
+    """Base of all classifiers here. After `fit`, everything is answered from `release_`."""
+
+    release_: Release
+    classes_: NDArray[Any]
+    schema: Any
+    bins: int
+    random_state: Any
+    n_jobs: int | None
+
+    def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None, accept_draft: bool = False) -> Any:
+        """Learn from a data frame, mapping or array with labels y; or from a CSV or Parquet file, fit("data.csv").
+
+        A data frame or mapping that holds the target column needs no y. `accept_draft=True` takes a schema with unreviewed
+        entries, which is refused otherwise; the release then claims no differential privacy.
+        """
+        if isinstance(X, (str, os.PathLike)):
+            if y is not None:
+                raise TableError("fit: with a file, y must be None: the labels are its target column.")
+            codebook = self._codebook(_reviewed(self._declared_schema("fit(file)"), accept_draft))
+            engine: Engine = FileRows(X, codebook, self._threads(), progress)
+            self.n_features_in_ = len(codebook.schema.names)
+            self.feature_names_in_ = np.array(codebook.schema.names, dtype=object)
+        else:
+            X, y = self._checked(X, y)
+            schema = self._schema_for(X, y, accept_draft)
+            columns_of(X, schema.names)  # the declared columns are there
+            _check_label_kind(y, schema)
+            codebook = self._codebook(schema)
+            engine = MemoryRows(X, y, codebook, self._threads(), progress)
+        self.release_ = self._train(engine)
+        self.classes_ = class_array(codebook.schema)
+        return self
+
+    @abstractmethod
+    def _train(self, engine: Engine) -> Release: ...
+
+    @abstractmethod
+    def plan(self, rows: int | None = None) -> Plan: ...
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        check_is_fitted(self, "release_")
+        X = self._checked_rows(X)
+        return self.release_.predict_proba(X, self._threads())
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        best = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True  # a missing value has a declared behaviour
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+    # ------------------------------------------------------------ checks that read no row
+
+    def _threads(self) -> int:
+        return int(effective_n_jobs(self.n_jobs))
+
+    def _rng(self) -> np.random.Generator:
+        """Public randomness for the structure. Noise never comes from here."""
+        seed = self.random_state
+        if isinstance(seed, np.random.RandomState):
+            seed = int(seed.randint(2**31))
+        return np.random.default_rng(seed)
+
+    def _declared_schema(self, what: str) -> Schema:
+        if isinstance(self.schema, Schema):
+            return self.schema
+        if isinstance(self.schema, (str, Path)) and self.schema != INFER:
+            return Schema.load(self.schema)
+        if self.schema is None or self.schema == INFER:
+            raise SchemaError(
+                f"{what}: needs a declared schema, got {self.schema!r}. Pass hedgerow.Schema(...) or the path of a TOML file; "
+                "`hedgerow schema draft` writes a first one to review."
+            )
+        raise SchemaError(f"schema: got {self.schema!r}; expected a Schema, a path, or \"infer\".")
+
+    def _schema_for(self, X: Any, y: Any, accept_draft: bool) -> Schema:
+        if isinstance(self.schema, str) and self.schema == INFER:
+            return draft_from_table(X, y, _free_name("target", X))
+        return _reviewed(self._declared_schema("fit"), accept_draft)
+
+    def _codebook(self, schema: Schema) -> Codebook:
+        return Codebook(schema, whole("bins", self.bins))
+
+    def _checked(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """X and y in a form with columns, their shapes compared. Values are looked at only where the schema is inferred."""
+        inferred = isinstance(self.schema, str) and self.schema == INFER
+        if y is None and not inferred and not isinstance(X, np.ndarray):
+            schema = self._declared_schema("fit")
+            if _has_column(X, schema.target.name):
+                y, X = columns_of(X, [schema.target.name])[0], _select(X, schema.names)
+        if y is None:
+            raise TableError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None: give the labels, or a data frame "
+                "that holds the declared target column."
+            )
+        if inferred:
+            # No privacy is claimed for inferred schemas, so scikit-learn may look at the values.
+            checked_X, y = check_X_y(X, y, dtype=None, ensure_all_finite=False)
+            check_classification_targets(y)
+            X = X if _is_frame(X) else checked_X
+        elif not _is_frame(X):
+            X = check_array(X, dtype=None, ensure_all_finite=False, ensure_min_samples=0)
+        self._check_columns(X, reset=True)
+        y = y if hasattr(y, "__array__") or hasattr(y, "to_numpy") else np.asarray(y, dtype=object)
+        if len(y) != (len(next(iter(X.values()))) if isinstance(X, Mapping) else len(X)):
+            raise TableError("fit: X and y do not have the same number of rows.")
+        return X, y
+
+    def _checked_rows(self, X: Any) -> Any:
+        if not _is_frame(X):
+            X = check_array(X, dtype=None, ensure_all_finite=False)
+        self._check_columns(X, reset=False)
+        return X
+
+    def _check_columns(self, X: Any, reset: bool) -> None:
+        """scikit-learn's bookkeeping of names and number of columns; a mapping is checked by its declared names alone."""
+        if not isinstance(X, Mapping):
+            _check_feature_names(self, X, reset=reset)
+            _check_n_features(self, X, reset=reset)
+        elif reset:
+            self.n_features_in_ = len(X)
+            self.feature_names_in_ = np.array(list(X), dtype=object)
+
+
+class PrivateForestClassifier(ForestClassifier):
+    """Base of the estimators that keep ε: everything that can be refused is refused before the budget is touched."""
+
+    epsilon: Any
+    budget: Budget | None
+    sampler: str
+    _coins: Coins = SYSTEM  # tests may set a seeded one; the release then says so
+
+    _algorithm: str
+    _vote: str
+
+    @abstractmethod
+    def _settings(self) -> Any:
+        """The grower's settings, checked."""
+
+    @abstractmethod
+    def _plan(self, codebook: Codebook, epsilon: Fraction, rows: int | None, public: bool) -> Plan: ...
+
+    @abstractmethod
+    def _grow(self, table: PrivateTable, plan: Plan) -> Grown: ...
+
+    def plan(self, rows: int | None = None) -> Plan:
+        """What `fit` would build and what it costs. Needs no data; `rows` is an assumed size where none is declared."""
+        schema = self._declared_schema("plan")
+        public = schema.rows is not None and rows is None
+        rows = schema.rows if rows is None else whole("rows", rows)
+        return self._plan(self._codebook(schema), exact_epsilon(self.epsilon), rows, public)
+
+    def _train(self, engine: Engine) -> Release:
+        codebook, schema = engine.codebook, engine.codebook.schema
+        epsilon = exact_epsilon(self.epsilon)
+        sampler_named(self.sampler, self._coins)
+        # With a private n the smallest table stands in: what is too large for it is too large for any.
+        plan = self._plan(codebook, epsilon, schema.rows or 1, schema.rows is not None)
+        budget = self.budget if self.budget is not None else Budget(epsilon)
+        if not isinstance(budget, Budget):
+            raise PlanError(f"budget: got {budget!r}; expected a hedgerow.Budget or BudgetFile.")
+        if schema.unreviewed:
+            warnings.warn(
+                "domains were read from private data (" + ", ".join(schema.unreviewed) + "): the release claims no "
+                "differential privacy. Declare and review a schema to get a guarantee.",
+                UnreviewedSchemaWarning,
+                stacklevel=4,
+            )
+        reservation = budget.reserve(epsilon, f"fit {self._algorithm}")  # charge, then look
+        table = PrivateTable(engine, reservation, self._coins, self.sampler)
+        grown = self._grow(table, plan)
+        certificate = private_certificate(
+            reservation.events, schema.rows, schema.unreviewed, table.sampler, self._coins.secret
+        )
+        reservation.settle()
+        return Release(
+            grown.forest,
+            certificate,
+            algorithm=self._algorithm,
+            vote=self._vote,
+            parameters={**asdict(plan.settings), "bins": codebook.bins},
+            chosen=grown.chosen,
+            released=grown.released,
+        )
+
+
+def _reviewed(schema: Schema, accept_draft: bool) -> Schema:
+    if schema.unreviewed and not accept_draft:
+        raise SchemaError(
+            f"schema: the entries {', '.join(schema.unreviewed)} were read from data and are not reviewed. Check them and "
+            "delete their `unreviewed` lines, or say fit(..., accept_draft=True), which claims no differential privacy."
+        )
+    return schema
+
+
+def _is_frame(X: Any) -> bool:
+    return isinstance(X, Mapping) or (hasattr(X, "columns") and hasattr(X, "shape"))
+
+
+def _has_column(X: Any, name: str) -> bool:
+    if isinstance(X, Mapping):
+        return name in X
+    return name in getattr(X, "column_names", getattr(X, "columns", ()))
+
+
+def _select(X: Any, names: Sequence[str]) -> Any:
+    """The declared columns of a table that holds its own labels, so that rows to predict need no label."""
+    columns_of(X, names)
+    if isinstance(X, Mapping):
+        return {name: X[name] for name in names}
+    import narwhals as nw
+
+    return nw.from_native(X, eager_only=True).select(list(names)).to_native()
+
+
+def _free_name(name: str, X: Any) -> str:
+    while _has_column(X, name):
+        name += "_"
+    return name
+
+
+def whole(name: str, value: Any, least: int = 1) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < least:
+        raise PlanError(f"{name}: got {value!r}; expected a whole number of at least {least}.")
+    return int(value)
+
+
+def one_of(name: str, value: Any, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise PlanError(f"{name}: got {value!r}; expected one of {', '.join(map(repr, known))}.")
+    return str(value)
+
+
+def _check_label_kind(y: Any, schema: Schema) -> None:
+    """Numbers as labels where text is declared (or the reverse) would train well and predict labels that never match."""
+    kind = getattr(getattr(y, "dtype", None), "kind", "O")
+    text = all(isinstance(value, str) for value in schema.target.classes)
+    numbers = all(text_of(value) not in ("true", "false") and not isinstance(value, str) for value in schema.target.classes)
+    if (kind in "iuf" and text) or (kind == "U" and numbers):
+        raise TableError(
+            f"labels: y is of type {y.dtype}, but the schema declares the classes {', '.join(map(repr, schema.target.classes))}. "
+            "Predictions are the declared objects: declare them with the type that y has."
+        )

@@ -1,0 +1,62 @@
+"""A forest with released counts: what every algorithm makes and everything after the noise works on. No rows here."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.accounting.loss import noise_variance
+from hedgerow.encoding import Codebook
+from hedgerow.tree import Tree
+
+
+@dataclass(frozen=True, eq=False)
+class CountedForest:
+    """Trees with a (noisy) count for each class in each leaf.
+
+    counts: for each tree an array (leaves, classes), in the order of `Tree.leaves`; noise may make a count negative
+    noise:  scales of the independent discrete Laplace noises that every count holds (none: the counts are exact)
+    """
+
+    codebook: Codebook
+    trees: tuple[Tree, ...]
+    counts: tuple[NDArray[np.int64], ...]
+    noise: tuple[Fraction, ...] = ()
+
+    @cached_property
+    def node_counts(self) -> tuple[NDArray[np.int64], ...]:
+        """Class counts of every node: a node's count is the sum over the leaves below it."""
+        return tuple(tree.add_up(counts) for tree, counts in zip(self.trees, self.counts, strict=True))
+
+    @cached_property
+    def leaves_below(self) -> tuple[NDArray[np.int64], ...]:
+        return tuple(tree.leaves_below() for tree in self.trees)
+
+    @property
+    def leaf_noise_sd(self) -> float:
+        """Standard deviation of the noise on one count in a leaf."""
+        return math.sqrt(sum(noise_variance(scale) for scale in self.noise))
+
+    def node_noise_sd(self, tree: int) -> NDArray[np.float64]:
+        """Standard deviation of the noise on one class count of each node: independent noises of the leaves below."""
+        return self.leaf_noise_sd * np.sqrt(self.leaves_below[tree])
+
+    @cached_property
+    def class_totals(self) -> NDArray[np.float64]:
+        """Released class counts of the whole table, averaged over the trees."""
+        return np.asarray(np.mean([counts[0] for counts in self.node_counts], axis=0))
+
+
+@dataclass(frozen=True)
+class Grown:
+    """What a grower hands over: the forest, other numbers it paid for (the noisy n̂), and what it chose for itself."""
+
+    forest: CountedForest
+    released: dict[str, int]
+    chosen: dict[str, Any]

@@ -1,0 +1,189 @@
+"""Random decision trees, plain and private.
+
+Jagannathan, Pillaipakkamnatt & Wright: A Practical Differentially Private Random Decision Tree Classifier (2012), sections
+3.3 and 5.1. The structure is drawn before any row is seen; only the counts in the leaves come from the rows.
+
+    k   number of attributes          b   mean domain size
+    n   number of rows                h   height of the trees, min(⌊k/2⌋, ⌊log_b n⌋ − 1), at least 1
+    N   number of trees               T   number of classes
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.accounting.events import Event
+from hedgerow.encoding import Codebook
+from hedgerow.errors import PlanError
+from hedgerow.forest import CountedForest, Grown
+from hedgerow.plan import DEFAULT_MAX_LEAVES, ROWS_SHARE, Plan
+from hedgerow.private.mechanisms import counting_event
+from hedgerow.private.table import PrivateTable
+from hedgerow.tree import Tree, TreeBuilder
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a user may set. `max_depth=None` is the paper's height rule, the only thing that needs the number of rows."""
+
+    n_estimators: int = 10
+    max_depth: int | None = None
+    numeric_splits: str = "bins"
+    max_leaves: int = DEFAULT_MAX_LEAVES
+
+
+# ---------------------------------------------------------------- structure: public, drawn from `random_state`
+
+
+def height_rule(sizes: Sequence[int], n: int) -> int:
+    """h = min(⌊k/2⌋, ⌊log_b n⌋ − 1), at least 1 (section 5.1), in exact arithmetic."""
+    k, b = len(sizes), Fraction(sum(sizes), len(sizes))
+    log, power = 0, b
+    while power <= n and log <= k:
+        log, power = log + 1, power * b
+    return max(1, min(k // 2, log - 1))
+
+
+def build_tree_structure(codebook: Codebook, height: int, numeric_splits: str, rng: np.random.Generator) -> Tree:
+    """Algorithm 2, BuildTreeStructure: a random attribute at each node, no attribute twice on a path."""
+    builder = TreeBuilder(codebook.sizes)
+    level = [(0, tuple(range(len(codebook.sizes))))]  # the root may ask about any attribute in X
+    for _ in range(height):
+        below = []
+        for node, X in level:
+            if not X:
+                continue
+            F = X[int(rng.integers(len(X)))]
+            rest = tuple(a for a in X if a != F)
+            children = builder.split(node, F, _branches(codebook, F, numeric_splits, rng))
+            below += [(child, rest) for child in children]
+        level = below
+    return builder.build()
+
+
+def _branches(codebook: Codebook, F: int, numeric_splits: str, rng: np.random.Generator) -> list[int] | None:
+    """One branch for each value; or, for a numeric attribute, below and above a random threshold (section 3.3)."""
+    cells = codebook.numeric_cells(F)
+    if numeric_splits == "bins" or cells < 2:
+        return None
+    threshold = int(rng.integers(1, cells))
+    return [int(code >= threshold) if code < cells else 2 for code in range(codebook.sizes[F])]
+
+
+def structures(codebook: Codebook, n: int | None, settings: Settings, rng: np.random.Generator) -> tuple[Tree, ...]:
+    """The ensemble of N structures; refused if its leaves would be too many to count."""
+    sizes = codebook.sizes
+    if settings.max_depth is not None:
+        h = min(settings.max_depth, len(sizes))
+    else:
+        assert n is not None
+        h = height_rule(sizes, n)
+    thresholds = settings.numeric_splits == "thresholds"
+    fewest = sorted(2 if thresholds and codebook.numeric_cells(a) > 1 else sizes[a] for a in range(len(sizes)))[:h]
+    if settings.n_estimators * math.prod(fewest) > settings.max_leaves:
+        raise _too_many(settings.n_estimators * math.prod(fewest), settings, "at least ")
+    trees: list[Tree] = []
+    for _ in range(settings.n_estimators):
+        trees.append(build_tree_structure(codebook, h, settings.numeric_splits, rng))
+        if sum(len(tree.leaves) for tree in trees) > settings.max_leaves:
+            raise _too_many(sum(len(tree.leaves) for tree in trees), settings, "more than ")
+    return tuple(trees)
+
+
+def _too_many(leaves: int, settings: Settings, how: str) -> PlanError:
+    return PlanError(
+        f"plan: the forest would have {how}{leaves:,} leaves to count, max_leaves allows {settings.max_leaves:,}. Nothing "
+        "was spent. Use a smaller max_depth or n_estimators, coarser domains, or a larger max_leaves."
+    )
+
+
+def structures_that_fit(codebook: Codebook, n: int, settings: Settings, rng: np.random.Generator) -> tuple[Tree, ...]:
+    """As `structures`, for an n̂ that is paid for already: lower trees instead of a refusal."""
+    h = height_rule(codebook.sizes, n)
+    while True:
+        try:
+            return structures(codebook, n, replace(settings, max_depth=h), rng)
+        except PlanError:
+            if h == 1:
+                raise
+            h -= 1
+
+
+# ---------------------------------------------------------------- the private forest
+
+
+def events(settings: Settings, epsilon: Fraction, rows_are_public: bool) -> tuple[Event, ...]:
+    """What the forest is charged: n̂ where the height rule needs it, then the leaf counts with what is left."""
+    need_rows = settings.max_depth is None and not rows_are_public
+    for_rows = epsilon * ROWS_SHARE if need_rows else Fraction(0)
+    counts = counting_event("leaf_counts", epsilon - for_rows, queries=settings.n_estimators)
+    return (counting_event("rows", for_rows), counts) if need_rows else (counts,)
+
+
+def plan(
+    codebook: Codebook, settings: Settings, epsilon: Fraction, rows: int | None, public: bool, rng: np.random.Generator
+) -> Plan:
+    """What `grow` would build for a table of that many rows (a public number, or one that is assumed)."""
+    if settings.max_depth is None and rows is None:
+        raise PlanError(
+            "plan: the height of the trees depends on the number of rows, and schema.rows declares none. Give an assumed "
+            "size, plan(rows=10000), or fix the height with max_depth."
+        )
+    trees = structures(codebook, rows, settings, rng)
+    charges = events(settings, epsilon, public)
+    source = "declared public" if public else "assumed; fit charges for a noisy count"
+    fixed = all(event.verb != "rows" for event in charges)
+    shown = rows if public or not fixed else None
+    return Plan("Private-RDT", epsilon, shown, source, codebook.n_classes, charges, trees, fixed, settings)
+
+
+def grow(table: PrivateTable, plan: Plan, rng: np.random.Generator) -> Grown:
+    """Algorithm 4, Private-RDT, N times."""
+    charges = {event.verb: event for event in plan.events}
+    released: dict[str, int] = {}
+    # 1. structures before any look at the leaves; where the height needs n and none is public, a noisy n̂ is paid for
+    trees = plan.trees
+    if not plan.fixed:
+        released["rows"] = table.rows(charges["rows"].epsilon)
+        trees = structures_that_fit(table.codebook, max(1, released["rows"]), plan.settings, rng)
+    # 2. UpdateStatistics with Lap(N/ε) noise on every count; 3. no pruning: it would read the rows
+    counts = table.leaf_counts(trees, charges["leaf_counts"].epsilon)
+    forest = CountedForest(table.codebook, trees, tuple(counts), (charges["leaf_counts"].scale,))
+    return Grown(forest, released, {"height": max(tree.height for tree in trees)})
+
+
+# ---------------------------------------------------------------- the plain forest: exact counts, no privacy
+
+
+class UnprotectedTable(Protocol):
+    """Exact counts (`rows/exact.py`). A PrivateTable has no such verbs, and this has none of a PrivateTable's."""
+
+    def rows(self) -> int: ...
+
+    def leaf_counts(self, trees: list[Tree]) -> list[NDArray[np.int64]]: ...
+
+
+def grow_plain(
+    table: UnprotectedTable, codebook: Codebook, settings: Settings, prune: bool, rng: np.random.Generator
+) -> CountedForest:
+    """Algorithm 2, RDT, N times, with its last step: prune subtrees with zero counts."""
+    n = table.rows() if settings.max_depth is None else None
+    trees = structures(codebook, n, settings, rng)
+    counts = table.leaf_counts(list(trees))
+    if prune:
+        kept = [_without_empty(tree, leaf_counts) for tree, leaf_counts in zip(trees, counts, strict=True)]
+        trees, counts = tuple(tree for tree, _ in kept), [leaf_counts for _, leaf_counts in kept]
+    return CountedForest(codebook, trees, tuple(counts))
+
+
+def _without_empty(tree: Tree, counts: NDArray[np.int64]) -> tuple[Tree, NDArray[np.int64]]:
+    empty = tree.add_up(counts).sum(axis=1) == 0
+    kept_leaves = counts[~empty[tree.leaves]] if not empty[0] else np.zeros((1, counts.shape[1]), dtype=np.int64)
+    return tree.without(empty), kept_leaves

@@ -1,0 +1,88 @@
+"""What would be built and what it would cost, from public facts alone: shown before any row is touched."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from hedgerow.accounting.events import Event
+from hedgerow.accounting.loss import noise_variance, text_of_fraction
+from hedgerow.tree import Tree
+
+ROWS_SHARE = Fraction(3, 100)  # of ε, for a noisy number of rows where no public one is declared
+DEFAULT_MAX_LEAVES = 2_000_000
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A forest before it has seen a row.
+
+    rows:        the number of rows it is planned for
+    rows_source: where that number comes from, in words
+    events:      what will be charged, in order
+    trees:       the structures that it would have
+    fixed:       whether they are final: they are not where they depend on a number of rows that is still to be asked for
+    settings:    what the user set, for the grower
+    chosen:      what the algorithm chose for itself
+    """
+
+    algorithm: str
+    epsilon: Fraction | None
+    rows: int | None
+    rows_source: str
+    n_classes: int
+    events: tuple[Event, ...]
+    trees: tuple[Tree, ...]
+    fixed: bool = True
+    settings: Any = None
+    chosen: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def n_leaves(self) -> int:
+        return sum(len(tree.leaves) for tree in self.trees)
+
+    @property
+    def n_counts(self) -> int:
+        return self.n_leaves * self.n_classes
+
+    @property
+    def height(self) -> int:
+        return max(tree.height for tree in self.trees)
+
+    @property
+    def noise_sd(self) -> float:
+        """Standard deviation of the noise on one count in a leaf."""
+        counting = [event for event in self.events if event.verb == "leaf_counts"]
+        return math.sqrt(sum(noise_variance(event.scale) for event in counting))
+
+    @property
+    def rows_per_leaf(self) -> float | None:
+        """Rows that a leaf would hold if they were spread evenly."""
+        return None if self.rows is None else self.rows * len(self.trees) / self.n_leaves
+
+    def lines(self) -> list[tuple[str, str]]:
+        """The plan as (what, how much) pairs for a table."""
+        lines = [("algorithm", self.algorithm)]
+        if self.epsilon is not None:
+            lines.append(("ε in all", text_of_fraction(self.epsilon)))
+        rows = "not needed" if self.rows is None else f"{self.rows:,} ({self.rows_source})"
+        lines += [
+            ("rows", rows),
+            ("trees", f"{len(self.trees)}, height {self.height}"),
+            ("count arrays", f"{self.n_leaves:,} leaves × {self.n_classes} classes = {self.n_counts:,} counts"),
+        ]
+        for event in self.events:
+            each = f", {text_of_fraction(event.epsilon / event.queries)} for each tree" if event.queries > 1 else ""
+            lines.append((f"charge: {event.verb}", f"ε = {text_of_fraction(event.epsilon)}{each}"))
+        if self.events:
+            lines.append(("noise on a count", f"standard deviation {self.noise_sd:.3g}"))
+        if self.rows_per_leaf is not None:
+            lines.append(("rows in a leaf", f"{self.rows_per_leaf:.3g} if spread evenly"))
+        lines += [(f"chosen: {name}", str(value)) for name, value in self.chosen.items()]
+        return lines
+
+    def __str__(self) -> str:
+        width = max(len(name) for name, _ in self.lines())
+        return "\n".join(f"{name:<{width}}  {value}" for name, value in self.lines())

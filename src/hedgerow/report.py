@@ -1,0 +1,333 @@
+"""One HTML page about a release: what it promises, what was spent, how good it is and what it says.
+
+The page stands alone: no scripts, no links to other files, no fonts to fetch. Everything that comes from the release is
+escaped, and the page forbids scripts and outside resources to itself, since a release file may be written by anyone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hedgerow.accounting.loss import noise_variance, text_of_fraction
+from hedgerow.accounting.meter import Budget
+from hedgerow.after.draw import bars_svg, confusion_svg, tree_svg, tree_text
+from hedgerow.after.html import items, many, page, pairs, section, table
+from hedgerow.after.rules import rules as rules_of
+from hedgerow.after.svg import PALETTE, escape
+from hedgerow.after.text import MANY_VALUES, count_with_error, error_text, share_with_error
+from hedgerow.after.vote import MOST_CONFIDENT
+from hedgerow.certificate import Certificate, EventRecord
+from hedgerow.release import Release
+from hedgerow.schema import Numeric
+
+if TYPE_CHECKING:  # scoring reaches the rows; a report needs only the shape of its result
+    from hedgerow.scoring import PrivateScore
+
+_MAX_BARS = 24
+_REPORT_BOXES = 26  # smaller trees than `hedgerow show` draws: a page has several
+
+def html_report(
+    release: Release,
+    *,
+    score: PrivateScore | None = None,
+    plan_lines: Sequence[tuple[str, str]] | None = None,
+    budget: Budget | None = None,
+    rules: int = 8,
+    trees: int = 2,
+) -> str:
+    """The whole report as one HTML document.
+
+    score:      a private score of this release (`hedgerow.scoring.private_score`); its ε is stated beside the release's
+    plan_lines: `estimator.plan().lines()`, what was planned before any row was read
+    budget:     the budget that paid, for a gauge and its list of requests
+    rules, trees: how many of them to show
+    """
+    sections = [
+        _meaning(release.certificate),
+        _certificate(release),
+        _budget(budget) if budget is not None else "",
+        _score(release, score) if score is not None else "",
+        _classes(release),
+        _trees(release, trees),
+        _rules(release, rules),
+        _plan(plan_lines) if plan_lines else "",
+        _made(release),
+    ]
+    head = [
+        f"<h1>Private forest for “{escape(release.schema.target.name)}”</h1>",
+        f'<p class="lead">{escape(release.algorithm)}, {many(len(release.forest.trees), "tree")} over '
+        f"{many(len(release.schema.attributes), 'attribute')}.</p>",
+        _promise(release.certificate),
+        _tiles(release, score),
+    ]
+    return page(f"Forest for {release.schema.target.name}", [*head, *sections], _footer(release))
+
+
+def show_page(release: Release, tree: int = 0, max_depth: int = 3) -> str:
+    """One tree as an HTML page: its picture, the same as text, and the guarantee. `tree` is numbered from 0."""
+    noise_rule = _noise_rule(release)
+    picture = tree_svg(release.forest, tree, max_depth, noise_rule=noise_rule)
+    text = tree_text(release.forest, tree, max_depth, noise_rule=noise_rule)
+    body = [
+        f"<h1>Tree {int(tree) + 1} of {len(release.forest.trees)} for “{escape(release.schema.target.name)}”</h1>",
+        _promise(release.certificate),
+        f'<section><figure class="scroll wide">{picture}</figure></section>',
+        f"<section>{_as_text(text)}</section>",
+    ]
+    return page(f"Tree {int(tree) + 1} for {release.schema.target.name}", body, _footer(release))
+
+
+def _as_text(text: str) -> str:
+    lines = "\n".join(escape(line) for line in text.split("\n"))
+    return f"<details><summary>The same tree as text</summary><pre>{lines}</pre></details>"
+
+
+def _footer(release: Release) -> str:
+    return (
+        f"Made by {release.made_by}. Every number on this page was computed from what was released; looking at it "
+        "costs no privacy."
+    )
+
+
+def _loss(text: str) -> str:
+    """An exact ε as it was written, with a decimal beside a fraction that does not end."""
+    return text if "/" not in text else f"{text} (about {float(Fraction(text)):.4g})"
+
+
+def _noise_rule(release: Release) -> str | None:
+    """The pruning that the release's own vote uses, so that the page shows what predictions are made from."""
+    if release.vote != MOST_CONFIDENT:
+        return None
+    return "paper" if release.noise_rule == "paper" else "tight"
+
+
+# ---------------------------------------------------------------- privacy
+
+
+def _promise(certificate: Certificate) -> str:
+    kind = "promise" if certificate.guarantee == "epsilon-DP" else "promise none"
+    return f'<div class="{kind}"><p><strong>Guarantee:</strong> {escape(certificate.sentence())}.</p></div>'
+
+
+def _meaning(certificate: Certificate) -> str:
+    if certificate.guarantee != "epsilon-DP" or certificate.epsilon is None:
+        return section(
+            "What this means",
+            "<ul><li>Nothing here may be said to protect the people in the table: "
+            f"{escape(certificate.reason)}.</li>"
+            "<li>Do not publish it unless the rows themselves may be published.</li>"
+            "<li>A reviewed schema of public facts and a private estimator give a release with a guarantee.</li></ul>",
+        )
+    factor = _factor(Fraction(certificate.epsilon))
+    means = [
+        f"Whatever anyone does with this release, the chance of any outcome is at most {factor} times what it would be "
+        "had any one row been left out of the table, or added to it.",
+        "That holds whatever else they know, now or later. Predictions, rules and pictures made from it cost nothing.",
+        "Every count carries noise. “1,204 ± 35” means: noise with a standard deviation of 35 was added, so that in "
+        "about seven of ten cases the true number is within 35 of 1,204.",
+    ]
+    does_not = [
+        "It does not hide what is true of people in general. If smokers are often ill, the release may say so, of "
+        "smokers who are in the table and of those who are not.",
+        "Other releases from the same table are not included: their ε add up. A shared budget keeps that total.",
+        "A person with several rows, or a family with one each, is protected less: k rows make k times the ε.",
+        "The schema was taken as public. If its values or bounds were copied from the rows, they are not protected.",
+        "A rule describes; it does not say what causes what. The ± is the noise alone, not the chance of who is in the "
+        "table.",
+    ]
+    left, right = f"<h3>It means</h3>{items(means)}", f"<h3>It does not mean</h3>{items(does_not)}"
+    content = f'<div class="two"><div>{left}</div><div>{right}</div></div>'
+    return section("What this means, and what it does not", content)
+
+
+def _factor(epsilon: Fraction) -> str:
+    """e^ε, rounded up: a guarantee is never stated stronger than it is."""
+    if epsilon > 25:
+        return f"e^{text_of_fraction(epsilon)} (so large that it promises little)"
+    value = math.exp(float(epsilon))
+    places = 3 if value < 1.1 else 2 if value < 100 else 0
+    rounded = math.ceil(value * 10**places) / 10**places
+    return f"{rounded:,.{places}f}"
+
+
+def _certificate(release: Release) -> str:
+    certificate = release.certificate
+    parts = [
+        pairs(
+            [
+                ("guarantee", certificate.guarantee),
+                ("ε", "not claimed" if certificate.epsilon is None else _loss(certificate.epsilon)),
+                ("neighbours", certificate.neighbours),
+                ("unit of privacy", certificate.unit),
+                ("because", certificate.reason),
+                ("noise sampler", certificate.sampler),
+            ]
+        ),
+        "<h3>Every charged look at the rows</h3>",
+        _events(certificate.events) if certificate.events else '<p class="soft">None was charged.</p>',
+        "<h3>Assumptions that nobody checked</h3>",
+        items(certificate.assumptions) if certificate.assumptions else '<p class="soft">None is stated.</p>',
+        f'<h3>Content hash (SHA-256)</h3><p class="hash">{escape(release.content_hash)}</p>',
+    ]
+    return section("Privacy certificate", "".join(parts))
+
+
+def _events(events: Sequence[EventRecord]) -> str:
+    rows = [
+        (e.verb, e.mechanism, _loss(e.epsilon), f"{e.queries:,}", f"{e.sensitivity:,}", _loss(e.scale)) for e in events
+    ]
+    total = sum((Fraction(event.epsilon) for event in events), Fraction(0))
+    heads = ("asked", "mechanism", "ε", "queries", "sensitivity", "noise scale")
+    return table(heads, rows, ("together", "", _loss(text_of_fraction(total)), "", "", ""))
+
+
+def _budget(budget: Budget) -> str:
+    total, entries = budget.epsilon, budget.entries
+    spent = sum((entry.cost for entry in entries), Fraction(0))
+    share = min(max(float(spent / total), 0.0), 1.0) * 100
+    words = f"{text_of_fraction(spent)} of ε = {text_of_fraction(total)} spent, {text_of_fraction(total - spent)} left"
+    gauge = f'<div class="gauge" role="img" aria-label="{escape(words)}"><i style="width:{share:.2f}%"></i></div>'
+    gauge += f"<p>{escape(words)}.</p>"
+    rows = [
+        (
+            getattr(entry, "when", "this session"),
+            entry.what,
+            text_of_fraction(entry.reserved),
+            "all of it (not finished)" if entry.spent is None else text_of_fraction(entry.spent),
+        )
+        for entry in entries
+    ]
+    return section("Budget", gauge + (table(("when", "what", "reserved", "spent"), rows) if rows else ""))
+
+
+# ---------------------------------------------------------------- numbers
+
+
+def _tiles(release: Release, score: PrivateScore | None) -> str:
+    forest, epsilon = release.forest, release.certificate.epsilon
+    noise = f"± {error_text(forest.leaf_noise_sd)}" if forest.noise else "none"
+    tiles = [
+        (_short_loss(epsilon), "privacy loss ε"),
+        (f"{sum(len(tree.leaves) for tree in forest.trees):,}", f"leaves in {many(len(forest.trees), 'tree')}"),
+        (noise, "noise on one count in a leaf"),
+    ]
+    if score is not None:
+        tiles.append((share_with_error(score.accuracy, score.accuracy_error), "accuracy, privately measured"))
+    drawn = [f'<div class="tile"><b>{escape(value)}</b><span>{escape(what)}</span></div>' for value, what in tiles]
+    return f'<div class="tiles">{"".join(drawn)}</div>'
+
+
+def _short_loss(epsilon: str | None) -> str:
+    if epsilon is None:
+        return "none claimed"
+    return epsilon if len(epsilon) <= 12 else f"≈ {float(Fraction(epsilon)):.4g}"
+
+
+def _score(release: Release, score: PrivateScore) -> str:
+    certificate = score.certificate
+    cost = _events(certificate.events) if certificate.events else ""
+    together = ""
+    if certificate.epsilon is not None and release.certificate.epsilon is not None:
+        both = Fraction(certificate.epsilon) + Fraction(release.certificate.epsilon)
+        total = _loss(text_of_fraction(both))
+        together = f" If both looked at the same people, the release and its score together cost ε = {total}."
+    cells = len(score.classes) ** 2
+    picture = confusion_svg(score.confusion, score.classes, score.noise_sd, "True against predicted class")
+    rows_error = score.noise_sd * math.sqrt(cells)
+    return section(
+        "Private score",
+        f"<p><strong>Accuracy {escape(share_with_error(score.accuracy, score.accuracy_error))}</strong>, on about "
+        f"{escape(count_with_error(float(score.confusion.sum()), rows_error))} rows. The error is one standard error: "
+        "noise and the chance of the draw of rows together.</p>"
+        f'<figure class="scroll">{picture}</figure>'
+        f"<p>{escape(certificate.sentence())}.{escape(together)}</p>{cost}",
+    )
+
+
+def _classes(release: Release) -> str:
+    """Class totals averaged over the trees; the noises of different trees are independent."""
+    forest = release.forest
+    leaves = sum(len(tree.leaves) for tree in forest.trees)
+    error = forest.leaf_noise_sd * math.sqrt(leaves) / len(forest.trees)
+    order = np.arange(len(forest.class_totals))
+    if len(order) > _MAX_BARS:
+        order = np.argsort(-forest.class_totals, kind="stable")[:_MAX_BARS]
+    labels = [release.schema.target.classes[int(c)] for c in order]
+    colours = PALETTE if len(forest.class_totals) <= len(PALETTE) else PALETTE[:1]
+    picture = bars_svg(labels, forest.class_totals[order], np.full(len(order), error), "Rows in each class", colours)
+    rest = len(forest.class_totals) - len(order)
+    more = f'<p class="soft">{rest:,} smaller classes are not drawn.</p>' if rest else ""
+    rows = ""
+    if "rows" in release.released:
+        scales = [Fraction(event.scale) for event in release.certificate.events if event.verb == "rows"]
+        sd = math.sqrt(sum(noise_variance(scale) for scale in scales))
+        number = count_with_error(release.released["rows"], sd)
+        rows = f"<p>A noisy number of rows was released as well: {escape(number)}.</p>"
+    note = "Exact counts."
+    if forest.noise:
+        note = "Released counts, averaged over all trees; whiskers show ± 1 standard deviation of the noise."
+    return section("Classes", f'<figure class="scroll">{picture}</figure><p class="soft">{note}</p>{more}{rows}')
+
+
+# ---------------------------------------------------------------- the model
+
+
+def _trees(release: Release, trees: int) -> str:
+    forest, count = release.forest, len(release.forest.trees)
+    shown = min(trees, count)
+    if shown < 1:
+        return ""
+    noise_rule = _noise_rule(release)
+    pictures = "".join(
+        f'<figure class="scroll wide">{tree_svg(forest, t, 3, max_boxes=_REPORT_BOXES, noise_rule=noise_rule)}</figure>'
+        + _as_text(tree_text(forest, t, 3, max_nodes=_REPORT_BOXES, noise_rule=noise_rule))
+        for t in range(shown)
+    )
+    first = "All trees" if shown == count else f"The first {shown} of {count:,} trees"
+    first = "The only tree" if count == 1 else first
+    pruned = " Nodes that signal-to-noise pruning removes are not drawn." if noise_rule is not None else ""
+    return section("Trees", f'<p class="soft">{first}, down to three questions.{pruned}</p>{pictures}')
+
+
+def _rules(release: Release, rules: int) -> str:
+    if rules < 1:
+        return ""
+    found = rules_of(release.forest, top=rules, noise_rule=_noise_rule(release))
+    items = "".join(f"<li>{escape(rule.text())} <small>tree {rule.tree + 1}</small></li>" for rule in found)
+    note = (
+        "The most informative paths first: those that are surest after taking off twice their noise. The best of many "
+        "noisy rules looks a little better than it is."
+    )
+    return section("Rules", f'<p class="soft">{note}</p><ol class="rules">{items}</ol>') if found else ""
+
+
+def _plan(lines: Sequence[tuple[str, str]]) -> str:
+    return section("The plan, made before any row was read", pairs(lines))
+
+
+def _made(release: Release) -> str:
+    lines: list[tuple[object, object]] = [("algorithm", release.algorithm), ("vote", release.vote)]
+    lines += [(f"parameter: {name}", value) for name, value in release.parameters.items()]
+    lines += [(f"chosen: {name}", value) for name, value in release.chosen.items()]
+    lines += [(f"released: {name}", f"{value:,}") for name, value in release.released.items()]
+    bins = release.codebook.bins
+    attributes = [(attribute.name, _domain(attribute, bins)) for attribute in release.schema.attributes]
+    attributes.append((f"{release.schema.target.name} (predicted)", _listed(release.schema.target.classes)))
+    schema = f"<details><summary>The public schema</summary>{pairs(attributes)}</details>"
+    return section("How it was made", pairs(lines) + schema)
+
+
+def _domain(attribute: Any, bins: int) -> str:
+    if isinstance(attribute, Numeric):
+        return f"{attribute.low:g} to {attribute.high:g}, in {many(len(attribute.cell_edges(bins)) - 1, 'cell')}"
+    return _listed(attribute.domain)
+
+
+def _listed(values: Sequence[object]) -> str:
+    shown = ", ".join(str(value) for value in values[: 2 * MANY_VALUES])
+    return shown if len(values) <= 2 * MANY_VALUES else f"{shown} and {len(values) - 2 * MANY_VALUES:,} more"

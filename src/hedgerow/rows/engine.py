@@ -1,0 +1,28 @@
+"""What a place where rows live can answer: exact integer counts, and those only to `hedgerow.private`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.encoding import Codebook
+from hedgerow.tree import Tree
+
+Predictor = Callable[[NDArray[Any]], NDArray[np.int64]]
+"""Rows of codes in, class codes out: row by row, the same answer for the same row whatever stands beside it."""
+
+
+class Engine(Protocol):
+    """Exact answers about the rows of one table. Opening may be slow and happens at the first question."""
+
+    @property
+    def codebook(self) -> Codebook: ...
+
+    def count_rows(self) -> int: ...
+
+    def leaf_counts(self, trees: list[Tree]) -> list[NDArray[np.int64]]: ...
+
+    def confusion(self, predict: Predictor) -> NDArray[np.int64]: ...

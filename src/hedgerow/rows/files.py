@@ -1,0 +1,172 @@
+"""CSV and Parquet files through DuckDB, read by the declared columns and types: no guess depends on what the rows hold.
+
+Only the header is looked at before a request is paid for. An error about a damaged file never repeats a value from it.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import os
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.encoding import CategoricalCoder, Codebook, Coder
+from hedgerow.errors import TableError
+from hedgerow.rows.memory import MemoryRows, Progress
+
+CSV_ENDINGS = (".csv", ".tsv", ".txt")
+DELIMITERS = (",", ";", "\t", "|")
+
+
+class FileRows(MemoryRows):
+    """The rows of one file. Nothing but the header is read before the first question."""
+
+    def __init__(
+        self, path: str | os.PathLike[str], codebook: Codebook, n_jobs: int = 1, progress: Progress | None = None
+    ) -> None:
+        super().__init__(None, None, codebook, n_jobs, progress)
+        self.file = TableFile(path, [*codebook.schema.names, codebook.schema.target.name])
+
+    def _load(self) -> tuple[NDArray[Any], NDArray[np.uint16]]:
+        codes = self.file.codes(self.codebook)
+        target = self.codebook.schema.target.name
+        classes = self.file.column_codes([(target, self.codebook._class_coder)])[target]
+        return codes, classes.astype(np.uint16)
+
+
+class TableFile:
+    """A CSV (plain, .gz or .zst) or Parquet file that has at least the `needed` columns."""
+
+    def __init__(self, path: str | os.PathLike[str], needed: list[str]) -> None:
+        self.path = Path(path)
+        if not self.path.is_file():
+            raise TableError(f"table {str(path)!r}: no such file. Give the path of a CSV or Parquet file.")
+        endings = [ending for ending in self.path.suffixes if ending not in (".gz", ".zst")]
+        ending = endings[-1].lower() if endings else ""
+        if ending in (".parquet", ".pq"):
+            self._source = f"read_parquet({_quote(str(self.path))})"
+            columns = self._parquet_columns()
+        elif ending in CSV_ENDINGS:
+            columns, delimiter = self._csv_header(needed)
+            types = ", ".join(f"{_quote(column)}: 'VARCHAR'" for column in columns)
+            self._source = (
+                f"read_csv({_quote(str(self.path))}, auto_detect = false, header = true, delim = {_quote(delimiter)}, "
+                f"quote = '\"', escape = '\"', strict_mode = false, null_padding = true, parallel = false, "
+                f"columns = {{{types}}})"
+            )
+        else:
+            raise TableError(f"table {str(path)!r}: expected a name that ends in .csv, .csv.gz or .parquet.")
+        self.columns = columns
+        absent = [column for column in needed if column not in columns]
+        if absent:
+            raise TableError(
+                f"table {str(path)!r}: the declared column(s) {', '.join(absent)} are missing from its header; the schema "
+                f"declares {', '.join(needed)}. Nothing was spent."
+            )
+
+    def codes(self, codebook: Codebook) -> NDArray[Any]:
+        """The codes of all rows, as `Codebook.encode` would give for the same values."""
+        names = codebook.schema.names
+        columns = self.column_codes([(name, codebook.coder(j)) for j, name in enumerate(names)])
+        rows = len(columns[names[0]])
+        codes = np.empty((rows, len(names)), dtype=codebook.dtype)
+        for j, name in enumerate(names):
+            codes[:, j] = columns.pop(name)
+        return codes
+
+    def column_codes(self, wanted: list[tuple[str, Coder]]) -> dict[str, NDArray[Any]]:
+        parts, decode = [], {}
+        for i, (name, coder) in enumerate(wanted):
+            text = f"CAST({_name(name)} AS VARCHAR)"
+            if isinstance(coder, CategoricalCoder):
+                spelt = list(coder.code_of_spelling)
+                table = np.array([coder.missing, coder.other, *coder.code_of_spelling.values()], dtype=np.int32)
+                known = f"enum_code(TRY_CAST({text} AS ENUM({', '.join(map(_quote, spelt))})))"
+                place = f"CASE WHEN {text} IS NULL OR {text} = '' THEN 0 ELSE coalesce({known}::INTEGER + 2, 1) END"
+                parts.append(f"({place})::INTEGER AS c{i}")
+                decode[i] = table
+            else:
+                number = f"CASE WHEN contains({text}, '_') THEN NULL ELSE TRY_CAST({text} AS DOUBLE) END"
+                parts.append(f"coalesce({number}, 'NaN'::DOUBLE) AS c{i}")
+        arrays = self._query(", ".join(parts))
+        result = {}
+        for i, (name, coder) in enumerate(wanted):
+            column = np.asarray(arrays.pop(f"c{i}"))
+            result[name] = decode[i][column].astype(np.uint16) if i in decode else coder.encode(column).astype(np.uint16)
+        return result
+
+    def text_columns(self, names: list[str]) -> dict[str, NDArray[Any]]:
+        """Columns as text, None where missing."""
+        parts = [f"CAST({_name(name)} AS VARCHAR) AS c{i}" for i, name in enumerate(names)]
+        arrays = self._query(", ".join(parts))
+        return {name: _objects(arrays[f"c{i}"]) for i, name in enumerate(names)}
+
+    def _query(self, parts: str) -> dict[str, NDArray[Any]]:
+        try:
+            with duckdb.connect(":memory:", config={"threads": 2, "preserve_insertion_order": True}) as connection:
+                return connection.execute(f"SELECT {parts} FROM {self._source}").fetchnumpy()
+        except RuntimeError as error:
+            if "interrupt" in str(error).lower():  # so DuckDB reports Ctrl-C
+                raise KeyboardInterrupt from None
+            raise
+        except duckdb.Error as error:
+            # DuckDB's own text quotes the offending line, so only its kind is passed on.
+            raise TableError(
+                f"table {str(self.path)!r} cannot be read as a table ({type(error).__name__}): it is damaged, or its rows do not "
+                "have the columns of its header. Check the file with another program."
+            ) from None
+
+    def _parquet_columns(self) -> list[str]:
+        try:
+            with duckdb.connect(":memory:") as connection:
+                found = connection.execute(f"DESCRIBE SELECT * FROM {self._source}").fetchall()
+        except duckdb.Error as error:
+            raise TableError(
+                f"table {str(self.path)!r} is not a readable Parquet file ({type(error).__name__})."
+            ) from None
+        return [str(row[0]) for row in found]
+
+    def _csv_header(self, needed: list[str]) -> tuple[list[str], str]:
+        """The names in the first line, cut by the delimiter that shows most of the needed columns."""
+        line = self._first_line()
+        cuts = [(next(csv.reader([line], delimiter=d), []), d) for d in DELIMITERS]
+        header, delimiter = max(cuts, key=lambda cut: (len(set(cut[0]) & set(needed)), len(cut[0])))
+        unique = [name if header.index(name) == i and name else f"column {i + 1}" for i, name in enumerate(header)]
+        return unique, delimiter
+
+    def _first_line(self) -> str:
+        try:
+            if self.path.suffix == ".gz":
+                with gzip.open(self.path, "rt", encoding="utf-8-sig", newline="") as file:
+                    return file.readline(1 << 20).rstrip("\r\n")
+            if self.path.suffix == ".zst":
+                with duckdb.connect(":memory:") as connection:
+                    options = "auto_detect = false, header = false, delim = '\x01', quote = '', escape = ''"
+                    source = f"read_csv({_quote(str(self.path))}, {options}, columns = {{'line': 'VARCHAR'}})"
+                    found = connection.execute(f"SELECT line FROM {source} LIMIT 1").fetchone()
+                    return str(found[0]) if found else ""
+            with open(self.path, encoding="utf-8-sig", newline="") as file:
+                return file.readline(1 << 20).rstrip("\r\n")
+        except (OSError, EOFError, UnicodeDecodeError, duckdb.Error) as error:
+            raise TableError(
+                f"table {str(self.path)!r} cannot be read ({type(error).__name__}); expected UTF-8 text with a header."
+            ) from None
+
+
+def _objects(array: Any) -> NDArray[Any]:
+    objects = np.array(array, dtype=object)
+    objects[np.ma.getmaskarray(array)] = None  # DuckDB masks what is missing
+    return objects
+
+
+def _quote(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _name(column: str) -> str:
+    return '"' + column.replace('"', '""') + '"'

@@ -1,0 +1,70 @@
+"""Rows in this process: encoded once, at the first question, and counted by the compiled loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.encoding import Codebook
+from hedgerow.routing import in_threads, row_blocks
+from hedgerow.rows import kernels
+from hedgerow.rows.engine import Predictor
+from hedgerow.tree import Tree
+
+Progress = Callable[[float], None]  # called with the share of the work that is done, from 0 to 1
+
+
+class MemoryRows:
+    """A data frame or an array with its labels."""
+
+    def __init__(
+        self, table: Any, labels: Any, codebook: Codebook, n_jobs: int = 1, progress: Progress | None = None
+    ) -> None:
+        self.codebook = codebook
+        self.n_jobs = n_jobs
+        self._progress = progress or (lambda share: None)
+        self._source: tuple[Any, Any] | None = (table, labels)
+        self._encoded: tuple[NDArray[Any], NDArray[np.uint16]] | None = None
+
+    def _load(self) -> tuple[NDArray[Any], NDArray[np.uint16]]:
+        assert self._source is not None
+        table, labels = self._source
+        return self.codebook.encode(table), self.codebook.encode_classes(labels)
+
+    def _open(self) -> tuple[NDArray[Any], NDArray[np.uint16]]:
+        if self._encoded is None:
+            self._encoded = self._load()
+            self._source = None
+        return self._encoded
+
+    def count_rows(self) -> int:
+        return len(self._open()[0])
+
+    def leaf_counts(self, trees: list[Tree]) -> list[NDArray[np.int64]]:
+        codes, classes = self._open()
+        threads = max(1, min(self.n_jobs, len(trees)))
+        done = [0.0] * threads
+
+        def count(thread: int) -> list[NDArray[np.int64]]:
+            def tell(share: float) -> None:
+                done[thread] = share
+                self._progress(sum(done) / threads)
+
+            return kernels.leaf_counts(trees[thread::threads], codes, classes, self.codebook.n_classes, tell)
+
+        # Each thread has trees of its own, so that no count array is held twice.
+        counted = in_threads(count, range(threads), threads)
+        self._progress(1.0)
+        return [counted[i % threads][i // threads] for i in range(len(trees))]
+
+    def confusion(self, predict: Predictor) -> NDArray[np.int64]:
+        codes, classes = self._open()
+        k = self.codebook.n_classes
+        table = np.zeros((k, k), dtype=np.int64)
+        for block in row_blocks(len(codes)):
+            known = classes[block] < k
+            np.add.at(table, (classes[block][known], predict(codes[block])[known]), 1)
+        return table

@@ -1,0 +1,287 @@
+"""The public facts about a table: attributes and their domains, the target and its classes, perhaps the number of rows.
+
+Nothing here is read from private rows (that is `hedgerow.rows.draft`, and it marks what it reads as unreviewed).
+
+One behaviour for values that are not declared, at fit and at predict alike:
+
+- categorical: an undeclared value takes the branch named by `other`; a missing one (null, NaN, an empty cell) the branch
+  named by `missing`, or else by `other`. Without such a branch the row stops at the node that asks: at fit that tree does
+  not count it, at predict it is answered from the released counts below that node.
+- numeric: a value outside the bounds counts as the nearest bound; a missing or unreadable one takes the branch named by
+  `missing`, or stops as above.
+- target: a row without a declared class is not counted.
+
+Values are compared by their text, so that 1, 1.0, "1" and "1.0" are one value whatever the file format made of them, and
+True, "True" and "TRUE" are "true". `spellings` lists the texts that are taken as one value.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from hedgerow.errors import SchemaError
+
+Value: TypeAlias = str | int | float | bool
+
+_WHOLE = re.compile(r"^-?\d+$")
+
+
+def spellings(text: str) -> tuple[str, ...]:
+    """Every text that is taken as the value `text` (itself a result of `text_of`)."""
+    if text in ("true", "false"):
+        return (text, text.capitalize(), text.upper())
+    if text == "0":
+        return ("0", "0.0", "-0", "-0.0")
+    return (text, text + ".0") if _WHOLE.match(text) else (text,)
+
+
+def text_of(value: object) -> str:
+    """The text by which values are compared: 1.0 and "1.0" are "1", True is "true"."""
+    if not isinstance(value, str) and hasattr(value, "item"):  # a NumPy scalar
+        return text_of(value.item())
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    text = str(value)
+    if text in ("True", "TRUE", "False", "FALSE"):
+        return text.lower()
+    if text.endswith(".0") and _WHOLE.match(text[:-2]):
+        text = text[:-2]
+    return "0" if text == "-0" else text
+
+
+def is_missing(value: object) -> bool:
+    """Null, NaN, pandas' NA and NaT, and empty text are missing."""
+    if value is None or (isinstance(value, str) and value == ""):
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):  # pandas.NA refuses to be a truth value
+        return True
+
+
+def _plain(value: Any, where: str) -> Value:
+    """A declared value as a plain Python str, int, float or bool."""
+    if hasattr(value, "item") and not isinstance(value, (str, bool, int, float)):
+        value = value.item()
+    if isinstance(value, str):
+        value = str(value)  # numpy.str_ is a str too, but not a plain one
+    if not isinstance(value, (str, int, float, bool)) or is_missing(value):
+        raise SchemaError(
+            f"{where}: got {value!r}; expected text, a number or a boolean. "
+            "A missing value is not declared as a value: name its branch with missing=."
+        )
+    if isinstance(value, float) and not math.isfinite(value):
+        raise SchemaError(f"{where}: got {value!r}; expected a finite value.")
+    return value
+
+
+def _distinct(values: Iterable[Any], where: str, at_least: int) -> tuple[Value, ...]:
+    if isinstance(values, (str, bytes)):
+        raise SchemaError(f"{where}: got the text {values!r}; expected a list of values.")
+    plain = tuple(_plain(value, where) for value in values)
+    seen: dict[str, Value] = {}
+    for value in plain:
+        text = text_of(value)
+        if text in seen:
+            raise SchemaError(f"{where}: {seen[text]!r} and {value!r} are the same value; declare it once.")
+        seen[text] = value
+    if len(plain) < at_least:
+        raise SchemaError(f"{where}: got {len(plain)} value(s); expected at least {at_least}.")
+    return plain
+
+
+def _name(name: Any, what: str) -> str:
+    if not isinstance(name, str) or not name:
+        raise SchemaError(f"{what}: the name must be non-empty text, got {name!r}.")
+    return str(name)
+
+
+def _branch_name(name: Any, where: str) -> str | None:
+    if name is None:
+        return None
+    if not isinstance(name, str) or not name:
+        raise SchemaError(f"{where}: got {name!r}; expected the name of a branch, such as \"other\", or nothing.")
+    return str(name)
+
+
+@dataclass(frozen=True)
+class Categorical:
+    """An attribute with a public list of values.
+
+    other:   name of the branch for undeclared values (a declared value, or a new one such as "other")
+    missing: name of the branch for missing values; without it, `other` takes them
+    """
+
+    name: str
+    values: Sequence[Value]  # kept as a tuple
+    other: str | None = None
+    missing: str | None = None
+    unreviewed: bool = False
+
+    def __post_init__(self) -> None:
+        name = _name(self.name, "categorical attribute")
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "values", _distinct(self.values, f"values of {name!r}", 1))
+        object.__setattr__(self, "other", _branch_name(self.other, f"other of {name!r}"))
+        object.__setattr__(self, "missing", _branch_name(self.missing, f"missing of {name!r}"))
+
+    @property
+    def domain(self) -> tuple[Value, ...]:
+        """The branches: the declared values, then `other` and `missing` where those are new names."""
+        domain = list(self.values)
+        for extra in (self.other, self.missing):
+            if extra is not None and text_of(extra) not in {text_of(value) for value in domain}:
+                domain.append(extra)
+        return tuple(domain)
+
+
+@dataclass(frozen=True)
+class Numeric:
+    """An attribute with public bounds; `edges` (ascending, first = low, last = high) fix its cells.
+
+    Without edges an estimator cuts [low, high] into its own number of equal-width cells.
+    """
+
+    name: str
+    low: float
+    high: float
+    edges: Sequence[float] | None = None  # kept as a tuple
+    missing: str | None = None
+    unreviewed: bool = False
+
+    def __post_init__(self) -> None:
+        name = _name(self.name, "numeric attribute")
+        object.__setattr__(self, "name", name)
+        low, high = self._finite(self.low, "low"), self._finite(self.high, "high")
+        if not low < high:
+            raise SchemaError(f"bounds of {name!r}: got low {low}, high {high}; expected low < high.")
+        if not math.isfinite(high - low):
+            raise SchemaError(f"bounds of {name!r}: got low {low}, high {high}; the range is too wide for a float.")
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+        if self.edges is not None:
+            edges = tuple(self._finite(edge, "edges") for edge in self.edges)
+            ascending = all(a < b for a, b in pairwise(edges))
+            if len(edges) < 2 or not ascending or edges[0] != low or edges[-1] != high:
+                raise SchemaError(
+                    f"edges of {name!r}: got {list(edges)}; expected ascending numbers from low ({low}) to high ({high})."
+                )
+            object.__setattr__(self, "edges", edges)
+        object.__setattr__(self, "missing", _branch_name(self.missing, f"missing of {name!r}"))
+
+    def _finite(self, number: Any, what: str) -> float:
+        if isinstance(number, bool) or not hasattr(number, "__float__"):
+            raise SchemaError(f"{what} of {self.name!r}: got {number!r}; expected a number.")
+        result = float(number)
+        if not math.isfinite(result):
+            raise SchemaError(f"{what} of {self.name!r}: got {number!r}; expected a finite number.")
+        return result
+
+    def cell_edges(self, bins: int) -> tuple[float, ...]:
+        """The declared edges, or the ends of `bins` equal-width cells."""
+        if self.edges is not None:
+            return tuple(self.edges)
+        width = self.high - self.low
+        inner = sorted({self.low + width * i / bins for i in range(1, bins)} - {self.low, self.high})
+        return (self.low, *inner, self.high)
+
+
+Attribute: TypeAlias = Categorical | Numeric
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is predicted, and its public classes. Predictions are the declared objects."""
+
+    name: str
+    classes: Sequence[Value]  # kept as a tuple
+    unreviewed: bool = False
+
+    def __post_init__(self) -> None:
+        name = _name(self.name, "target")
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "classes", _distinct(self.classes, f"classes of {name!r}", 1))
+
+
+@dataclass(frozen=True)
+class Schema:
+    """All public facts about one table. `rows` is a declared public size, never compared with the true one."""
+
+    attributes: tuple[Attribute, ...]
+    target: Target
+    rows: int | None = None
+    unreviewed_rows: bool = field(default=False, kw_only=True)
+
+    def __init__(
+        self,
+        attributes: Sequence[Attribute],
+        target: Target,
+        rows: int | None = None,
+        *,
+        unreviewed_rows: bool = False,
+    ) -> None:
+        object.__setattr__(self, "attributes", tuple(attributes))
+        object.__setattr__(self, "target", target)
+        object.__setattr__(self, "rows", rows)
+        object.__setattr__(self, "unreviewed_rows", bool(unreviewed_rows) and rows is not None)
+        if not self.attributes:
+            raise SchemaError("schema: got no attributes; expected at least one Categorical or Numeric.")
+        for attribute in self.attributes:
+            if not isinstance(attribute, (Categorical, Numeric)):
+                raise SchemaError(f"schema: got attribute {attribute!r}; expected Categorical(...) or Numeric(...).")
+        if not isinstance(target, Target):
+            raise SchemaError(f"schema: got target {target!r}; expected Target(name, classes).")
+        names = [*self.names, target.name]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise SchemaError(f"schema: the column name(s) {', '.join(map(repr, twice))} are declared more than once.")
+        if rows is not None and (isinstance(rows, bool) or not hasattr(rows, "__index__") or int(rows) < 1):
+            raise SchemaError(f"schema rows: got {rows!r}; expected a whole number of at least 1, or nothing.")
+        if rows is not None:
+            object.__setattr__(self, "rows", int(rows))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The attribute names, in order."""
+        return tuple(attribute.name for attribute in self.attributes)
+
+    @property
+    def unreviewed(self) -> tuple[str, ...]:
+        """Names of the entries that were read from data and that nobody has reviewed yet."""
+        found = [attribute.name for attribute in self.attributes if attribute.unreviewed]
+        if self.target.unreviewed:
+            found.append(self.target.name)
+        if self.unreviewed_rows:
+            found.append("rows")
+        return tuple(found)
+
+    def to_toml(self) -> str:
+        from hedgerow.schema_toml import write
+
+        return write(self)
+
+    @classmethod
+    def from_toml(cls, text: str, source: str = "schema") -> Schema:
+        from hedgerow.schema_toml import read
+
+        return read(text, source)
+
+    def save(self, path: str | Path) -> None:
+        Path(path).write_text(self.to_toml(), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Schema:
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise SchemaError(
+                f"schema file {str(path)!r} cannot be read ({type(error).__name__}); expected a UTF-8 TOML file. "
+                "`hedgerow schema draft data.csv --target NAME -o schema.toml` writes a first one."
+            ) from error
+        return cls.from_toml(text, source=str(path))

@@ -1,0 +1,78 @@
+"""A private test score: how well a release does on rows that are private too. An exact score would be a leak."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.accounting.loss import exact_epsilon, noise_variance
+from hedgerow.accounting.meter import Budget
+from hedgerow.certificate import Certificate, private_certificate
+from hedgerow.encoding import columns_of
+from hedgerow.errors import TableError
+from hedgerow.private.coins import SYSTEM
+from hedgerow.private.mechanisms import counting_event
+from hedgerow.private.table import PrivateTable
+from hedgerow.release import Release
+from hedgerow.rows.engine import Engine
+from hedgerow.rows.files import FileRows
+from hedgerow.rows.memory import MemoryRows
+
+
+@dataclass(frozen=True)
+class PrivateScore:
+    """A noisy confusion matrix: rows are true classes, columns predicted ones. Everything else follows from it."""
+
+    confusion: NDArray[np.int64]
+    classes: tuple[Any, ...]
+    noise_scale: Fraction
+    certificate: Certificate
+
+    @property
+    def noise_sd(self) -> float:
+        return math.sqrt(noise_variance(self.noise_scale))
+
+    @property
+    def rows(self) -> float:
+        return max(float(self.confusion.sum()), 1.0)
+
+    @property
+    def accuracy(self) -> float:
+        return float(np.clip(np.trace(self.confusion) / self.rows, 0, 1))
+
+    @property
+    def accuracy_error(self) -> float:
+        """Standard error of the accuracy: the noise on the matrix and the chance of the draw of rows together."""
+        k, a = len(self.classes), self.accuracy
+        noise = self.noise_sd**2 * (k * (1 - a) ** 2 + (k * k - k) * a**2) / self.rows**2
+        return min(0.5, math.sqrt(noise + a * (1 - a) / self.rows))
+
+
+def private_score(
+    release: Release, X: Any, y: Any = None, *, epsilon: Any, budget: Budget | None = None, n_jobs: int = 1
+) -> PrivateScore:
+    """Charge ε, then count (true class, predicted class) over the rows of a file, a data frame or an array."""
+    amount = exact_epsilon(epsilon)
+    codebook = release.codebook
+    scale = counting_event("confusion", amount).scale
+    if isinstance(X, (str, os.PathLike)):
+        engine: Engine = FileRows(X, codebook, n_jobs)
+    else:
+        columns = columns_of(X, codebook.schema.names)
+        if y is None:
+            y = columns_of(X, [codebook.schema.target.name])[0]
+        if len(columns[0]) != len(y):
+            raise TableError("evaluate: X and y do not have the same number of rows.")
+        engine = MemoryRows(X, y, codebook, n_jobs)
+    reservation = (budget if budget is not None else Budget(amount)).reserve(amount, "evaluate")
+    table = PrivateTable(engine, reservation)
+    confusion = table.confusion(release.predict_codes, amount)
+    certificate = private_certificate(reservation.events, None, codebook.schema.unreviewed, table.sampler, SYSTEM.secret)
+    reservation.settle()
+    return PrivateScore(confusion, tuple(codebook.schema.target.classes), scale, certificate)

@@ -1,0 +1,249 @@
+"""`hedgerow plan`, `fit`, `predict` and `evaluate` on tables as people have them."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hedgerow import BudgetFile, Release, Schema
+
+
+def fit(run: Callable[..., Any], data: Path, schema: Path, output: Path, *more: object) -> Any:
+    words = ["--schema", schema, "--algorithm", "rdt", "--epsilon", "50", "--trees", 3, "--depth", 2, "--seed", 0]
+    return run("fit", data, *words, "-o", output, *more)
+
+
+def predictions(run: Callable[..., Any], forest: Path, rows: Path) -> list[str]:
+    result = run("predict", forest, rows)
+    assert result.exit_code == 0, result.output
+    return [line[0] for line in csv.reader(result.stdout.splitlines()[1:])]
+
+
+# ---------------------------------------------------------------- plan
+
+
+@pytest.mark.parametrize("algorithm", ["rdt", "snr"])
+def test_a_plan_needs_no_data(algorithm: str, place: SimpleNamespace, run: Callable[..., Any]) -> None:
+    result = run("plan", "--schema", place.schema, "--algorithm", algorithm, "--epsilon", "1/3", "--rows", 5000)
+    assert result.exit_code == 0, result.output
+    for words in ("ε in all", "1/3", "5,000 (assumed", "charge: leaf_counts", "noise on a count"):
+        assert words in result.stdout
+
+
+def test_a_plan_without_a_size_says_which_option_to_give(place: SimpleNamespace, run: Callable[..., Any]) -> None:
+    result = run("plan", "--schema", place.schema, "--algorithm", "snr", "--epsilon", 1)
+    assert result.exit_code == 2
+    assert "--rows 10000" in result.stderr
+    assert run("plan", "--schema", place.schema, "--algorithm", "rdt", "--epsilon", 1, "--depth", 2).exit_code == 0
+
+
+# ---------------------------------------------------------------- fit
+
+
+def test_fit_says_what_it_guarantees_charged_saved_and_left(fitted: SimpleNamespace) -> None:
+    for words in ("ε = 1 differential privacy", "leaf_counts", "discrete Laplace", "forest.json", "ε = 1 of 2 left"):
+        assert words in fitted.said
+    assert Release.load(fitted.forest).certificate.epsilon == "1"
+    assert [entry.spent for entry in BudgetFile(fitted.budget).entries] == [1]
+
+
+def test_fit_without_a_budget_warns(place: SimpleNamespace, run: Callable[..., Any]) -> None:
+    result = fit(run, place.data, place.schema, place.forest)
+    assert result.exit_code == 0
+    assert result.stderr.startswith("warning: no --budget")
+    assert "Traceback" not in result.stderr
+
+
+def test_the_seed_fixes_the_structure_and_not_the_noise(place: SimpleNamespace, run: Callable[..., Any]) -> None:
+    releases = []
+    for name in ("a.json", "b.json"):
+        words = ["--schema", place.schema, "--algorithm", "rdt", "--epsilon", "0.1", "--depth", 2, "--seed", 7]
+        assert run("fit", place.data, *words, "-o", place.folder / name).exit_code == 0
+        releases.append(Release.load(place.folder / name).forest)
+    assert releases[0].trees == releases[1].trees
+    assert any((a != b).any() for a, b in zip(releases[0].counts, releases[1].counts, strict=True))
+
+
+def test_snr_and_plain_rdt_fit_too(place: SimpleNamespace, run: Callable[..., Any]) -> None:
+    words = ["--schema", place.schema, "--algorithm", "snr", "--noise-rule", "tight", "--epsilon", 1]
+    assert run("fit", place.data, *words, "--budget", place.budget, "-o", place.forest).exit_code == 0
+    assert Release.load(place.forest).noise_rule == "tight"
+    plain = run(
+        "fit", place.data, "--schema", place.schema, "--algorithm", "plain-rdt", "-o", place.folder / "plain.json"
+    )
+    assert plain.exit_code == 0, plain.output
+    assert "no privacy" in plain.stdout
+    assert "no privacy" in plain.stderr
+    assert Release.load(place.folder / "plain.json").certificate.guarantee == "none"
+
+
+def test_an_accepted_draft_claims_no_epsilon(place: SimpleNamespace, run: Callable[..., Any]) -> None:
+    draft = place.folder / "draft.toml"
+    assert run("schema", "draft", place.data, "--target", "ill", "-o", draft).exit_code == 0
+    refused = fit(run, place.data, draft, place.forest, "--budget", place.budget)
+    assert refused.exit_code == 2
+    assert "--accept-draft" in refused.stderr
+    assert BudgetFile(place.budget).entries == ()
+    words = ["--schema", draft, "--algorithm", "rdt", "--epsilon", 1, "--depth", 2]
+    accepted = run("fit", place.data, *words, "--budget", place.budget, "-o", place.forest, "--accept-draft")
+    assert accepted.exit_code == 0, accepted.output
+    assert "warning: domains were read from private data" in accepted.stderr
+    assert "no privacy guarantee" in accepted.stdout
+    certificate = Release.load(place.forest).certificate
+    assert (certificate.guarantee, certificate.epsilon) == ("none", None)
+
+
+def test_python_refuses_a_draft_for_files_too(place: SimpleNamespace, run: Callable[..., Any]) -> None:
+    from hedgerow import PrivateRDTClassifier
+    from hedgerow.errors import SchemaError, UnreviewedSchemaWarning
+
+    draft = place.folder / "draft.toml"
+    run("schema", "draft", place.data, "--target", "ill", "-o", draft)
+    classifier = PrivateRDTClassifier(Schema.load(draft), 1, max_depth=2)
+    with pytest.raises(SchemaError, match="accept_draft"):
+        classifier.fit(place.data)
+    with pytest.warns(UnreviewedSchemaWarning):
+        classifier.fit(place.data, accept_draft=True)
+    assert classifier.release_.certificate.guarantee == "none"
+
+
+def test_a_forest_that_was_paid_for_is_not_replaced(fitted: SimpleNamespace, run: Callable[..., Any]) -> None:
+    before = fitted.forest.read_bytes()
+    assert fit(run, fitted.data, fitted.schema, fitted.forest).exit_code == 2
+    assert fitted.forest.read_bytes() == before
+    assert fit(run, fitted.data, fitted.schema, fitted.forest, "--force").exit_code == 0
+
+
+def test_a_paid_forest_is_saved_elsewhere_if_its_place_is_gone(
+    place: SimpleNamespace, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from hedgerow.errors import ReleaseError
+
+    save = Release.save
+
+    def full(release: Release, path: Path) -> None:
+        if Path(path) == place.forest:
+            raise ReleaseError("cannot be written: No space left on device.")
+        save(release, path)
+
+    monkeypatch.setattr(Release, "save", full)
+    monkeypatch.setattr("tempfile.tempdir", str(place.folder))
+    result = fit(run, place.data, place.schema, place.forest)
+    assert result.exit_code == 0
+    assert "was saved to" in result.stderr
+    assert len(list(place.folder.glob("hedgerow-*.json"))) == 1
+
+
+# ---------------------------------------------------------------- predict
+
+
+def test_the_round_trip_predicts_as_python_does(fitted: SimpleNamespace, run: Callable[..., Any]) -> None:
+    import pandas
+
+    frame = pandas.read_csv(fitted.test)
+    release = Release.load(fitted.forest)
+    assert predictions(run, fitted.forest, fitted.test) == list(release.predict(frame))
+    shares = run("predict", fitted.forest, fitted.test, "--proba").stdout.splitlines()
+    assert shares[0] == "predicted_ill,probability_no,probability_yes"
+    got = [tuple(map(float, line.split(",")[1:])) for line in shares[1:]]
+    assert got == [tuple(row) for row in release.predict_proba(frame).tolist()]
+
+
+def test_predict_needs_no_target_and_writes_files(fitted: SimpleNamespace, run: Callable[..., Any]) -> None:
+    rows, output = fitted.folder / "rows.csv", fitted.folder / "out.csv"
+    rows.write_text("sex,extra,age,smoker\nf,1,70,current\nm,2,,never\n,3,4,\n")
+    assert run("predict", fitted.forest, rows, "-o", output).exit_code == 0
+    lines = output.read_text().splitlines()
+    assert lines[0] == "predicted_ill"
+    assert len(lines) == 4
+    assert run("predict", fitted.forest, rows, "-o", rows).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("in_the_file", "in_the_schema"),
+    [
+        (["1", "2"], "[1, 2]"),
+        (["-1", "1"], "[-1, 1]"),
+        (["1.0", "2.0"], "[1, 2]"),
+        (["True", "False"], "[true, false]"),
+        (["true", "false"], "[true, false]"),
+        (["krank, sehr", 'gesund "ganz"'], "['krank, sehr', 'gesund \"ganz\"']"),
+        (["ja", "nö – 不"], '["ja", "nö – 不"]'),
+    ],
+)
+def test_labels_of_every_kind(
+    in_the_file: list[str], in_the_schema: str, tmp_path: Path, run: Callable[..., Any]
+) -> None:
+    data, schema, forest = tmp_path / "data.csv", tmp_path / "schema.toml", tmp_path / "forest.json"
+    with data.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["größe, cm", "label"])
+        writer.writerows([["lang", in_the_file[0]], ["kurz", in_the_file[1]]] * 200)
+    schema.write_text(
+        f'[target]\nname = "label"\nclasses = {in_the_schema}\n[attributes."größe, cm"]\nkind = "categorical"\n'
+        'values = ["lang", "kurz"]\n',
+        encoding="utf-8",
+    )
+    result = run("fit", data, "--schema", schema, "--algorithm", "rdt", "--epsilon", 50, "--depth", 1, "-o", forest)
+    assert result.exit_code == 0, result.output
+    got = predictions(run, forest, data)
+    expected = [label.lower() if label in ("True", "False") else label.removesuffix(".0") for label in in_the_file]
+    assert got == expected * 200
+    release = Release.load(forest)
+    assert list(release.predict({"größe, cm": ["lang", "kurz"]})) == list(release.schema.target.classes)
+
+
+def test_drafted_numeric_labels_come_back_as_they_were(tmp_path: Path, run: Callable[..., Any]) -> None:
+    data, schema, forest = tmp_path / "data.csv", tmp_path / "schema.toml", tmp_path / "forest.json"
+    data.write_text("a,label\n" + "x,1\ny,2\n" * 100)
+    assert run("schema", "draft", data, "--target", "label", "-o", schema).exit_code == 0
+    assert fit(run, data, schema, forest, "--accept-draft").exit_code == 0
+    assert predictions(run, forest, data) == ["1", "2"] * 100
+
+
+@pytest.mark.parametrize("kind", ["gz", "semicolons", "parquet", "crlf", "bom"])
+def test_the_same_table_in_other_files(kind: str, place: SimpleNamespace, run: Callable[..., Any]) -> None:
+    import pandas
+
+    text, path = place.data.read_text(), place.folder / "other.csv"
+    if kind == "gz":
+        path = place.folder / "other.csv.gz"
+        path.write_bytes(gzip.compress(text.encode()))
+    elif kind == "parquet":
+        path = place.folder / "other.parquet"
+        pandas.read_csv(place.data).to_parquet(path)
+    elif kind == "semicolons":
+        path.write_text(text.replace(",", ";"))
+    elif kind == "crlf":
+        path.write_bytes(text.replace("\n", "\r\n").encode())
+    else:
+        path.write_text(text, encoding="utf-8-sig")
+    assert fit(run, path, place.schema, place.forest).exit_code == 0
+    assert predictions(run, place.forest, path) == predictions(run, place.forest, place.data)
+    # ε is large, so the counts show that all rows arrived
+    assert abs(Release.load(place.forest).forest.class_totals.sum() - 2000) < 20
+
+
+# ---------------------------------------------------------------- evaluate
+
+
+def test_evaluate_is_noisy_charged_and_warns(fitted: SimpleNamespace, run: Callable[..., Any]) -> None:
+    words = [fitted.forest, fitted.test, "--epsilon", "0.5"]
+    result = run("evaluate", *words, "--budget", fitted.budget)
+    assert result.exit_code == 0, result.output
+    for part in (
+        "noisy confusion matrix, each number ±",
+        "predicted yes",
+        "accuracy: ",
+        "ε = 0.5 differential privacy",
+    ):
+        assert part in result.stdout
+    assert "ε = 0.5 of 2 left" in result.stdout
+    assert [entry.what for entry in BudgetFile(fitted.budget).entries] == ["fit Private-RDT", "evaluate"]
+    assert "warning: no --budget" in run("evaluate", *words).stderr

@@ -1,0 +1,76 @@
+"""`hedgerow schema`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from hedgerow import Schema
+
+
+def test_a_draft_marks_every_entry_and_leaves_out_identifiers(tmp_path: Path, run: Callable[..., Any]) -> None:
+    data, schema = tmp_path / "data.csv", tmp_path / "schema.toml"
+    lines = [f"patient-{i},{i % 3},{i / 7},{'yes' if i % 2 else 'no'}" for i in range(300)]
+    data.write_text("patient,ward,dose,ill\n" + "\n".join(lines))
+    result = run("schema", "draft", data, "--target", "ill", "-o", schema)
+    assert result.exit_code == 0, result.output
+    assert "may identify people: patient" in result.stdout
+    assert "schema check" in result.stdout
+    assert "patient-" not in result.output
+    drafted = Schema.load(schema)
+    assert drafted.unreviewed == ("ward", "dose", "ill")
+    assert schema.read_text().count("unreviewed = true") == 3
+
+
+def test_an_existing_schema_is_kept(place: SimpleNamespace, run: Callable[..., Any]) -> None:
+    before = place.schema.read_bytes()
+    result = run("schema", "draft", place.data, "--target", "ill", "-o", place.schema)
+    assert result.exit_code == 2
+    assert "--force" in result.stderr
+    assert place.schema.read_bytes() == before
+    assert run("schema", "draft", place.data, "--target", "ill", "-o", place.schema, "--force").exit_code == 0
+    assert place.schema.read_bytes() != before
+
+
+def test_a_draft_never_replaces_its_own_table(place: SimpleNamespace, run: Callable[..., Any]) -> None:
+    before = place.data.read_bytes()
+    assert run("schema", "draft", place.data, "--target", "ill", "-o", place.data, "--force").exit_code == 2
+    assert place.data.read_bytes() == before
+
+
+def test_check_says_whether_it_is_reviewed(place: SimpleNamespace, run: Callable[..., Any]) -> None:
+    reviewed = run("schema", "check", place.schema)
+    assert reviewed.exit_code == 0
+    assert "valid and reviewed" in reviewed.stdout
+    assert "0 to 100" in reviewed.stdout
+    assert "3: never, former, current" in reviewed.stdout
+    place.schema.write_text(place.schema.read_text() + "unreviewed = true\n")  # the last entry: sex
+    draft = run("schema", "check", place.schema)
+    assert draft.exit_code == 1
+    assert "unreviewed: sex" in draft.stdout
+
+
+def test_a_wrong_schema_is_one_message(tmp_path: Path, run: Callable[..., Any]) -> None:
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text("[target]\nname = 3\n")
+    for path in (wrong, tmp_path / "absent.toml"):
+        result = run("schema", "check", path)
+        assert result.exit_code == 2
+        assert result.stderr.startswith("error: ")
+        assert "Traceback" not in result.output
+
+
+def test_names_are_printed_as_they_are_but_for_control_characters(tmp_path: Path, run: Callable[..., Any]) -> None:
+    schema = tmp_path / "odd.toml"
+    schema.write_text(
+        '[target]\nname = "[red]t"\nclasses = [":smile:", "\\u001b[31mb"]\n'
+        '[attributes."[bold]a[/bold]"]\nkind = "categorical"\nvalues = ["x", "y"]\n'
+    )
+    result = run("schema", "check", schema)
+    assert result.exit_code == 0, result.output
+    assert "[bold]a[/bold]" in result.stdout
+    assert "[red]t" in result.stdout
+    assert ":smile:" in result.stdout
+    assert "\x1b" not in result.stdout

@@ -1,0 +1,203 @@
+"""One battery for every budget: in memory and on disk. A new meter joins by being listed in `make_budget`."""
+
+from __future__ import annotations
+
+import copy
+import json
+import multiprocessing
+import pickle
+import threading
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hedgerow.accounting.budget_file import BudgetFile
+from hedgerow.accounting.events import Event
+from hedgerow.accounting.meter import Budget
+from hedgerow.errors import BudgetError, PlanError
+from hedgerow.private.mechanisms import counting_event
+
+Make = Callable[[Any], Budget]
+
+
+@pytest.fixture(params=["memory", "file"])
+def make_budget(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
+    if request.param == "memory":
+        return Budget
+    return lambda epsilon: BudgetFile.create(tmp_path / "budget.json", epsilon)
+
+
+def look(epsilon: Any) -> Event:
+    return counting_event("rows", Fraction(epsilon))
+
+
+def test_exact_to_the_last_tenth(make_budget: Make) -> None:
+    budget = make_budget(0.3)
+    for amount in (0.1, 0.2):
+        budget.reserve(amount, "a look").settle()
+    assert budget.spent == 0  # nothing was charged inside the reservations
+    for amount in (0.1, 0.2):
+        reservation = budget.reserve(amount, "a look")
+        reservation.charge(look(Fraction(str(amount))))
+        reservation.settle()
+    assert budget.remaining == 0
+    with pytest.raises(BudgetError):
+        budget.reserve(Fraction(1, 10**9), "one more")
+
+
+def test_refusal_says_requested_remaining_and_difference(make_budget: Make) -> None:
+    budget = make_budget(1)
+    budget.reserve("0.75", "first")
+    with pytest.raises(BudgetError, match=r"requested ε = 0\.5, remaining 0\.25 of 1, short by 0\.25.*Nothing was spent"):
+        budget.reserve(0.5, "second")
+    assert budget.spent == Fraction(3, 4)
+
+
+def test_a_reservation_pays_only_what_it_holds(make_budget: Make) -> None:
+    reservation = make_budget(1).reserve("1/2", "fit")
+    reservation.charge(look("1/3"))
+    with pytest.raises(BudgetError, match="short by 1/6"):
+        reservation.charge(look("1/3"))
+    assert reservation.charged == Fraction(1, 3)
+
+
+def test_what_was_not_used_comes_back_only_after_a_good_end(make_budget: Make) -> None:
+    budget = make_budget(1)
+    crashed, ended = budget.reserve("1/2", "crashes"), budget.reserve("1/2", "ends")
+    for reservation in (crashed, ended):
+        reservation.charge(look("1/8"))
+    ended.settle()
+    ended.settle()
+    assert budget.spent == Fraction(1, 2) + Fraction(1, 8)
+    with pytest.raises(BudgetError, match="settled already"):
+        ended.charge(look("1/8"))
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, float("nan"), None, "much"])
+def test_bad_amounts_spend_nothing(make_budget: Make, epsilon: Any) -> None:
+    budget = make_budget(1)
+    with pytest.raises(PlanError):
+        budget.reserve(epsilon, "nonsense")
+    assert budget.spent == 0
+
+
+def test_many_threads_never_overspend(make_budget: Make) -> None:
+    budget = make_budget("0.5")
+    won = []
+
+    def race() -> None:
+        for _ in range(3):
+            try:
+                budget.reserve("0.1", "race")
+                won.append(1)
+            except BudgetError:
+                pass
+
+    threads = [threading.Thread(target=race) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(won) == 5
+    assert budget.remaining == 0
+
+
+def test_a_copy_is_the_same_budget(make_budget: Make) -> None:
+    budget = make_budget(1)
+    assert copy.deepcopy(budget) is budget
+    assert copy.copy(budget) is budget
+
+
+def test_a_budget_in_memory_does_not_travel() -> None:
+    with pytest.raises(BudgetError, match="BudgetFile"):
+        pickle.dumps(Budget(1))
+
+
+@given(st.lists(st.tuples(st.fractions(Fraction(1, 100), 1, max_denominator=100), st.booleans(), st.integers(0, 4)), max_size=12))
+def test_any_sequence_against_a_simple_model(steps: list[tuple[Fraction, bool, int]]) -> None:
+    budget, spent = Budget(2), Fraction(0)
+    for amount, settles, quarters in steps:
+        if amount > 2 - spent:
+            with pytest.raises(BudgetError):
+                budget.reserve(amount, "step")
+            continue
+        reservation = budget.reserve(amount, "step")
+        if quarters:
+            reservation.charge(look(amount * quarters / 4))
+        if settles:
+            reservation.settle()
+        spent += amount * quarters / 4 if settles else amount
+        assert budget.spent == spent <= budget.epsilon
+
+
+# ---------------------------------------------------------------- the file
+
+
+def _race(path: Path, results: Any) -> None:
+    try:
+        BudgetFile(path).reserve("0.1", "race")
+        results.put(1)
+    except BudgetError:
+        results.put(0)
+
+
+def test_processes_share_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "budget.json"
+    BudgetFile.create(path, "0.3")
+    context = multiprocessing.get_context("spawn")
+    results = context.Queue()
+    processes = [context.Process(target=_race, args=(path, results)) for _ in range(5)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert sum(results.get() for _ in processes) == 3
+    assert BudgetFile(path).remaining == 0
+
+
+def test_the_charge_is_on_disk_when_reserve_returns(tmp_path: Path) -> None:
+    path = tmp_path / "budget.json"
+    reservation = BudgetFile.create(path, 1).reserve("0.4", "fit")
+    (entry,) = json.loads(path.read_text())["entries"]
+    assert (entry["reserved"], entry["spent"], entry["what"]) == ("0.4", None, "fit")
+    assert BudgetFile(path).remaining == Fraction(3, 5)
+    reservation.settle()
+    assert json.loads(path.read_text())["entries"][0]["spent"] == "0"
+
+
+def test_an_existing_budget_is_never_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "budget.json"
+    BudgetFile.create(path, 1).reserve(1, "all")
+    with pytest.raises(BudgetError, match="exists already"):
+        BudgetFile.create(path, 100)
+    assert BudgetFile(path).remaining == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{}",
+        "[1]",
+        '{"format": "hedgerow-budget", "version": 9, "epsilon": "1", "entries": []}',
+        '{"format": "hedgerow-budget", "version": 1, "epsilon": "-1", "entries": []}',
+        '{"format": "hedgerow-budget", "version": 1, "epsilon": "1", "entries": [{"what": "x"}]}',
+        '{"format": "hedgerow-budget", "version": 1, "epsilon": "1", "entries": '
+        '[{"what": "x", "key": "k", "when": "t", "reserved": "1", "spent": "-5"}]}',
+    ],
+)
+def test_a_damaged_file_stops_everything(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "budget.json"
+    path.write_text(text)
+    with pytest.raises(BudgetError, match="damaged"):
+        BudgetFile(path)
+
+
+def test_a_missing_file_says_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(BudgetError, match="budget init"):
+        BudgetFile(tmp_path / "none.json")

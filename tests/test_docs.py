@@ -1,0 +1,48 @@
+"""Documents that cannot drift: proof labels, the map of the house, links between files."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import hedgerow
+
+PACKAGE = Path(hedgerow.__file__).parent
+ROOT = Path(__file__).parent.parent
+
+
+def test_every_label_in_the_code_has_its_theorem_and_the_other_way_round() -> None:
+    used = {label for path in (PACKAGE / "private").glob("*.py") for label in re.findall(r"\[([SVM]\d)\]", path.read_text())}
+    proved = set(re.findall(r"^### ([SVM]\d)\.", (PACKAGE / "private" / "PROOF.md").read_text(), re.MULTILINE))
+    assert used == proved
+
+
+def test_every_verb_has_a_theorem() -> None:
+    proof = (PACKAGE / "private" / "PROOF.md").read_text()
+    from hedgerow.private.table import PrivateTable
+
+    for verb in (name for name, thing in vars(PrivateTable).items() if callable(thing) and not name.startswith("_")):
+        assert re.search(rf"^### V\d\. `{verb}\(", proof, re.MULTILINE), verb
+
+
+def test_the_architecture_names_every_module() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    for path in PACKAGE.rglob("*.py"):
+        parts = path.relative_to(PACKAGE)
+        if path.name != "__init__.py" and parts.parts[0] not in ("cli", "datasets"):
+            assert path.name in text, parts.as_posix()
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    for document in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
+        for link in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", document.read_text()):
+            if not link.startswith(("http://", "https://")):
+                assert (document.parent / link).exists(), f"{document.name}: {link}"
+
+
+def test_nothing_speaks_of_one_machine() -> None:
+    pattern = re.compile(r"/(?:work|root|home|farm)/")
+    tracked = [p for folder in ("src", "tests", "benchmarks", "docs") for p in (ROOT / folder).rglob("*") if p.is_file()]
+    for path in [*tracked, *ROOT.glob("*.md"), ROOT / "pyproject.toml", ROOT / "Makefile"]:
+        if path.suffix in (".py", ".md", ".toml", ".sh", ".json") and ".venv" not in str(path.relative_to(ROOT)) and path.name != "test_docs.py":
+            assert not pattern.search(path.read_text(encoding="utf-8")), path

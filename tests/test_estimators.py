@@ -1,0 +1,262 @@
+"""The estimators as a user meets them: inputs, labels, plans, refusals before the budget is touched."""
+
+from __future__ import annotations
+
+import warnings
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+from strategies import small_schema, small_table
+
+from hedgerow import (
+    Budget,
+    BudgetFile,
+    Categorical,
+    Numeric,
+    PrivateRDTClassifier,
+    RandomDecisionTreesClassifier,
+    Schema,
+    SNRForestClassifier,
+    Target,
+)
+from hedgerow.errors import BudgetError, HedgerowError, PlanError, SchemaError, TableError, UnreviewedSchemaWarning
+from hedgerow.private.coins import SeededCoins
+
+PRIVATE = [PrivateRDTClassifier, SNRForestClassifier]
+private = pytest.mark.parametrize("algorithm", PRIVATE)
+
+
+@private
+def test_learns_from_every_kind_of_table(algorithm: Any, tmp_path: Path) -> None:
+    columns, labels = small_table(3000)
+    frame = pd.DataFrame(columns)
+    frame.assign(**{"class": labels}).to_csv(tmp_path / "rows.csv", index=False)
+    frame.assign(**{"class": labels}).to_parquet(tmp_path / "rows.parquet")
+    with_labels = frame.assign(**{"class": labels}, note="x")
+    inputs = {
+        "pandas": (frame, pd.Series(labels)),
+        "polars": (pl.DataFrame(columns), pl.Series(labels)),
+        "pyarrow": (pa.table(columns), pa.array(labels)),
+        "array": (frame.to_numpy(dtype=object), labels),
+        "mapping": (columns, labels.tolist()),
+        "csv": (str(tmp_path / "rows.csv"), None),
+        "parquet": (tmp_path / "rows.parquet", None),
+        "pandas with labels": (with_labels, None),
+        "polars with labels": (pl.DataFrame(with_labels), None),
+        "mapping with labels": ({**columns, "class": labels}, None),
+    }
+    test, truth = small_table(1000, seed=1)
+    answers = {}
+    for kind, (X, y) in inputs.items():
+        model = algorithm(small_schema(), 2000, random_state=3).fit(X, y)  # so little noise that all must agree
+        rows = pd.DataFrame(test).to_numpy(dtype=object) if kind == "array" else test
+        answers[kind] = model.release_.predict(rows)
+        assert (model.classes_ == ["no", "yes"]).all()
+    for kind, answer in answers.items():
+        assert np.array_equal(answer, answers["pandas"]), kind
+    assert (answers["csv"] == truth).mean() > 0.8
+    model = algorithm(small_schema(), 5).fit(with_labels)
+    assert len(model.predict(pd.DataFrame(test))) == 1000
+
+
+@pytest.mark.parametrize("algorithm", [*PRIVATE, RandomDecisionTreesClassifier])
+@pytest.mark.parametrize("classes", [[1, 2], [-1, 1], ["no", "yes"], [False, True], [1.0, 2.0], [0, 1]])
+def test_any_labels_are_learnt(algorithm: Any, classes: list[Any]) -> None:
+    """Trap 10: labels other than 0..k−1 silently destroying the model. Accuracy is checked, not membership."""
+    schema = Schema(small_schema().attributes, Target("class", classes))
+    columns, labels = small_table(3000)
+    y = np.array(classes)[(labels == "yes").astype(int)]
+    arguments = {"schema": schema, "epsilon": 20, "random_state": 0}
+    model = algorithm(**{k: v for k, v in arguments.items() if k in algorithm().get_params()}).fit(pd.DataFrame(columns), y)
+    predicted = model.predict(pd.DataFrame(columns))
+    assert predicted.dtype == np.array(classes).dtype
+    assert (predicted == y).mean() > 0.8
+    assert model.score(pd.DataFrame(columns), y) > 0.8
+
+
+def test_labels_of_the_wrong_type_are_refused_with_a_hint() -> None:
+    columns, _ = small_table(20)
+    budget = Budget(1)
+    schema = Schema(small_schema().attributes, Target("class", ["0", "1"]))
+    with pytest.raises(TableError, match="declare them with the type"):
+        PrivateRDTClassifier(schema, 1, budget=budget).fit(columns, np.zeros(20, dtype=int))
+    assert budget.spent == 0
+
+
+@private
+def test_random_state_seeds_structure_only(algorithm: Any) -> None:
+    first, second = (algorithm(small_schema(rows=500), 1, random_state=4).fit(*small_table(500)).release_ for _ in range(2))
+    assert first.forest.trees == second.forest.trees
+    counts = [np.concatenate([c.ravel() for c in release.forest.counts]) for release in (first, second)]
+    assert not np.array_equal(*counts)
+
+
+@private
+def test_plan_touches_no_data_and_fit_keeps_to_it(algorithm: Any) -> None:
+    model = algorithm(small_schema(rows=800), "0.7", random_state=1)
+    plan = model.plan()
+    release = model.fit(*small_table(500)).release_
+    assert plan.trees == release.forest.trees
+    assert [e.epsilon for e in plan.events] == [Fraction(e.epsilon) for e in release.certificate.events]
+    assert sum(e.epsilon for e in plan.events) == Fraction(7, 10)
+    text = str(plan)
+    for word in ("0.7", "800 (declared public)", "leaves", "standard deviation", "rows in a leaf"):
+        assert word in text
+    assumed = algorithm(small_schema(), 1).plan(rows=10_000)
+    assert "assumed" in str(assumed)
+    assert [e.verb for e in assumed.events] == ["rows", "leaf_counts"]
+
+
+@private
+def test_without_public_rows_three_percent_pays_for_a_noisy_count(algorithm: Any) -> None:
+    release = algorithm(small_schema(), 2).fit(*small_table(5000)).release_
+    assert [(e.verb, e.epsilon) for e in release.certificate.events] == [("rows", "0.06"), ("leaf_counts", "1.94")]
+    assert abs(release.released["rows"] - 5000) < 1000  # noise of scale 16.7: off by more with probability e^(−60)
+
+
+BAD_SETTINGS = [
+    ({"epsilon": 0}, "epsilon"),
+    ({"epsilon": -1}, "epsilon"),
+    ({"epsilon": float("nan")}, "epsilon"),
+    ({"epsilon": None}, "epsilon"),
+    ({"epsilon": Fraction(1, 2**70)}, "larger epsilon"),
+    ({"bins": 0}, "bins"),
+    ({"max_leaves": 0}, "max_leaves"),
+    ({"max_leaves": 3}, "max_leaves"),
+    ({"sampler": "numpy"}, "sampler"),
+    ({"budget": 1.0}, "budget"),
+    ({"schema": None}, "schema"),
+    ({"schema": 3}, "schema"),
+    ({"schema": "/no/such/file.toml"}, "cannot be read"),
+]
+BAD_RDT = [
+    ({"n_estimators": 0}, "n_estimators"),
+    ({"n_estimators": 2.5}, "n_estimators"),
+    ({"max_depth": 0}, "max_depth"),
+    ({"max_depth": True}, "max_depth"),
+    ({"numeric_splits": "best"}, "numeric_splits"),
+]
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "settings", "says"),
+    [(a, s, t) for a in PRIVATE for s, t in BAD_SETTINGS]
+    + [(PrivateRDTClassifier, s, t) for s, t in BAD_RDT]
+    + [(SNRForestClassifier, {"noise_rule": "loud"}, "noise_rule")],
+)
+def test_bad_requests_are_refused_before_anything_is_spent(algorithm: Any, settings: dict[str, Any], says: str) -> None:
+    budget = Budget(10)
+    arguments = {"schema": small_schema(rows=100_000), "epsilon": 1, "budget": budget, **settings}
+    with pytest.raises(HedgerowError, match=says):
+        algorithm(**arguments).fit(*small_table(50))
+    assert budget.spent == 0
+
+
+@private
+@pytest.mark.parametrize("table", ["no such column", "wrong width", "uneven", "no file", "no labels"])
+def test_bad_tables_are_refused_before_anything_is_spent(algorithm: Any, table: str, tmp_path: Path) -> None:
+    columns, labels = small_table(50)
+    budget = Budget(10)
+    X, y = {
+        "no such column": ({"colour": columns["colour"]}, labels),
+        "wrong width": (np.zeros((50, 2)), labels),
+        "uneven": (columns, labels[:-1]),
+        "no file": (tmp_path / "none.csv", None),
+        "no labels": (columns, None),
+    }[table]
+    with pytest.raises(TableError) as raised:
+        algorithm(small_schema(), 1, budget=budget).fit(X, y)
+    assert budget.spent == 0
+    assert "50" not in str(raised.value)  # not even the number of rows
+
+
+@private
+def test_a_shared_budget_refuses_what_it_cannot_pay(algorithm: Any) -> None:
+    budget = Budget("2.5")
+    model = algorithm(small_schema(), 1, budget=budget)
+    model.fit(*small_table(100))
+    clone(model).fit(*small_table(100))  # a clone pays from the same purse
+    with pytest.raises(BudgetError, match=r"remaining 0\.5 of 2\.5, short by 0\.5"):
+        model.fit(*small_table(100))
+    assert budget.spent == 2
+
+
+def test_cross_validation_pays_for_every_fold(tmp_path: Path) -> None:
+    """Trap 13: hyper-parameter search outside the budget."""
+    columns, labels = small_table(300)
+    frame = pd.DataFrame(columns)
+    budget = Budget(5)
+    cross_val_score(PrivateRDTClassifier(small_schema(), 1, budget=budget), frame, labels, cv=5)
+    assert budget.remaining == 0
+    shared = BudgetFile.create(tmp_path / "budget.json", 3)
+    scores = cross_val_score(
+        PrivateRDTClassifier(small_schema(), 1, budget=shared), frame, labels, cv=3, n_jobs=2, error_score="raise"
+    )
+    assert len(scores) == 3
+    assert BudgetFile(tmp_path / "budget.json").remaining == 0
+
+
+def test_a_draft_schema_needs_an_explicit_word() -> None:
+    columns, labels = small_table(300)
+    draft = Schema([Categorical("flag", [0, 1], unreviewed=True), Numeric("age", 0, 100)], Target("class", ["no", "yes"]))
+    budget = Budget(2)
+    with pytest.raises(SchemaError, match="flag were read from data"):
+        PrivateRDTClassifier(draft, 1, budget=budget).fit(columns, labels)
+    assert budget.spent == 0
+    with pytest.warns(UnreviewedSchemaWarning, match="flag"):
+        accepted = PrivateRDTClassifier(draft, 1).fit(columns, labels, accept_draft=True)
+    with pytest.warns(UnreviewedSchemaWarning):
+        inferred = PrivateRDTClassifier("infer", 1).fit(pd.DataFrame(columns), labels)
+    for model in (accepted, inferred):
+        certificate = model.release_.certificate
+        assert certificate.guarantee == "none"
+        assert certificate.epsilon is None
+        assert "domains were read from private data" in certificate.sentence()
+
+
+def test_the_plain_forest_claims_nothing_and_does_not_warn() -> None:
+    columns, labels = small_table(300)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = RandomDecisionTreesClassifier(random_state=0).fit(pd.DataFrame(columns), labels)
+    assert model.release_.certificate.guarantee == "none"
+    assert "exact" in model.release_.certificate.sentence()
+    assert "RDT" in str(RandomDecisionTreesClassifier(schema=small_schema()).plan(rows=100))
+    with pytest.raises(PlanError, match="give a size"):
+        RandomDecisionTreesClassifier(schema=small_schema()).plan()
+
+
+@private
+def test_threads_change_nothing_but_time(algorithm: Any) -> None:
+    columns, labels = small_table(3000)
+    answers = []
+    for n_jobs in (1, 2, 3, -1):
+        model = algorithm(small_schema(rows=3000), 1, random_state=0, n_jobs=n_jobs)
+        model._coins = SeededCoins(5)
+        release = model.fit(pd.DataFrame(columns), labels).release_
+        answers.append(model.predict_proba(pd.DataFrame(columns)))
+        assert release.certificate.guarantee == "none"
+        assert "test coins" in release.certificate.sentence()
+    assert all(np.array_equal(answers[0], other) for other in answers[1:])
+
+
+def test_progress_is_told() -> None:
+    told: list[float] = []
+    PrivateRDTClassifier(small_schema(), 1, n_jobs=2).fit(*small_table(100), progress=told.append)
+    assert told[-1] == 1
+
+
+def test_thresholds_and_fine_bins_learn() -> None:
+    columns, labels = small_table(5000)
+    test, truth = small_table(1000, seed=2)
+    for settings in ({"numeric_splits": "thresholds", "bins": 20}, {"bins": 10}):
+        model = PrivateRDTClassifier(small_schema(), 20, n_estimators=20, max_depth=3, random_state=0, **settings)
+        assert (model.fit(columns, labels).predict(test) == truth).mean() > 0.8

@@ -1,0 +1,36 @@
+"""The public surface: names, lazy loading, and documents that cannot drift."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import hedgerow
+
+
+def test_exactly_these_names_are_public() -> None:
+    assert sorted(hedgerow.__all__) == [
+        "Budget",
+        "BudgetFile",
+        "Categorical",
+        "Numeric",
+        "PrivateRDTClassifier",
+        "RandomDecisionTreesClassifier",
+        "Release",
+        "SNRForestClassifier",
+        "Schema",
+        "Target",
+        "__version__",
+        "private_score",
+    ]
+    for name in hedgerow.__all__:
+        assert getattr(hedgerow, name) is not None
+    for name in hedgerow.__all__:
+        if name != "__version__":
+            assert getattr(hedgerow, name).__doc__, name
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    program = "import sys, hedgerow; print([m for m in ('numpy', 'numba', 'sklearn', 'duckdb') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

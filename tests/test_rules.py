@@ -1,0 +1,243 @@
+"""Rules: their numbers by brute force, their words, filters, order."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from hedgerow.after.confidence import unreliable
+from hedgerow.after.rules import rules
+from hedgerow.after.text import plain, share_with_error, values_in_words
+from hedgerow.encoding import Codebook
+from hedgerow.errors import PlanError
+from hedgerow.forest import CountedForest
+from hedgerow.schema import Categorical, Numeric, Schema, Target
+from hedgerow.tree import Tree, TreeBuilder
+
+SCHEMA = Schema(
+    [
+        Numeric("age", 0, 100, missing="unknown"),
+        Categorical("smoker", ("never", "former", "current")),
+        Categorical("colour", ("red", "blue", "green", "white", "black")),
+    ],
+    Target("illness", ("none", "cardiac", "other")),
+)
+BOOK = Codebook(SCHEMA, 5)
+
+
+def random_tree(rng: np.random.Generator, splits: int, book: Codebook = BOOK) -> Tree:
+    builder = TreeBuilder(book.sizes)
+    open_nodes = [0]
+    for _ in range(splits):
+        node = open_nodes.pop(int(rng.integers(len(open_nodes))))
+        attribute = int(rng.integers(len(book.sizes)))
+        groups = None
+        if rng.random() < 0.5:  # a threshold, or merged values
+            cut = int(rng.integers(1, book.sizes[attribute]))
+            groups = [int(code >= cut) for code in range(book.sizes[attribute])]
+        open_nodes += builder.split(node, attribute, groups)
+    return builder.build()
+
+
+def random_forest(seed: int = 0, trees: int = 3, splits: int = 8, noise: tuple[Fraction, ...] = (Fraction(7),)):
+    rng = np.random.default_rng(seed)
+    structures = tuple(random_tree(rng, splits) for _ in range(trees))
+    counts = tuple(rng.integers(-20, 200, (len(tree.leaves), 3)) for tree in structures)
+    return CountedForest(BOOK, structures, counts, noise)
+
+
+def small_forest(counts: list[list[int]], noise: tuple[Fraction, ...] = ()) -> CountedForest:
+    """smoker never → leaf; former or current → age below 40, 40 to 80, 80 or more or unknown."""
+    builder = TreeBuilder(BOOK.sizes)
+    _never, smokes = builder.split(0, 1, [0, 1, 1])
+    builder.split(smokes, 0, [0, 0, 1, 1, 2, 2])
+    return CountedForest(BOOK, (builder.build(),), (np.array(counts),), noise)
+
+
+@pytest.mark.parametrize("noise", [(), (Fraction(7),), (Fraction(7), Fraction(5, 3))])
+@pytest.mark.parametrize("sub_rules", [False, True])
+def test_numbers_follow_from_the_released_counts(noise, sub_rules):
+    forest = random_forest(noise=noise)
+    found = rules(forest, sub_rules=sub_rules)
+    assert found
+    for rule in found:
+        counts = [int(c) for c in forest.node_counts[rule.tree][rule.node]]
+        sd = float(forest.node_noise_sd(rule.tree)[rule.node])
+        positive = [max(c, 0) for c in counts]
+        share = max(positive) / sum(positive)
+        assert rule.support == sum(counts)
+        assert rule.support_error == pytest.approx(sd * math.sqrt(3))
+        assert rule.confidence == pytest.approx(share)
+        assert rule.label == SCHEMA.target.classes[counts.index(max(counts))]
+        error = sd * math.sqrt((1 - share) ** 2 + 2 * share**2) / sum(positive)
+        assert rule.confidence_error == pytest.approx(min(error, 0.5))
+
+
+def test_the_delta_method_agrees_with_simulation():
+    """Noise of sd 5 on (300, 150, 50), 40,000 times: the spread of the share is the stated error within 3 %."""
+    forest = small_forest([[300, 150, 50], [0, 0, 0], [0, 0, 0], [0, 0, 0]], (Fraction(7, 2),))
+    (rule,) = [rule for rule in rules(forest) if rule.node == 1]
+    sd = forest.leaf_noise_sd
+    noisy = np.array([300, 150, 50]) + np.random.default_rng(1).laplace(0, sd / math.sqrt(2), (40_000, 3))
+    assert (noisy[:, 0] / noisy.sum(axis=1)).std() == pytest.approx(rule.confidence_error, rel=0.03)
+
+
+def test_every_leaf_that_a_row_can_reach_is_a_rule_and_sub_rules_add_the_inner_nodes():
+    forest = small_forest([[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1]])
+    assert sorted(rule.node for rule in rules(forest)) == [1, 3, 4, 5]
+    assert sorted(rule.node for rule in rules(forest, sub_rules=True)) == [0, 1, 2, 3, 4, 5]
+
+
+def test_rules_hold_for_exactly_the_rows_that_reach_their_node():
+    forest = random_forest(5, trees=1, splits=10)
+    tree = forest.trees[0]
+    everywhere = np.stack(np.meshgrid(*map(np.arange, BOOK.sizes), indexing="ij"), -1).reshape(-1, 3)
+    names = SCHEMA.names
+    reached = {rule.node: 0 for rule in rules(forest)}
+    for codes in everywhere:
+        node = 0
+        while tree.attribute[node] >= 0:
+            node = int(tree.children(node)[codes[tree.attribute[node]]])
+        fits = [
+            rule.node
+            for rule in rules(forest)
+            if all(codes[names.index(condition.attribute)] in condition.codes for condition in rule.conditions)
+        ]
+        assert fits == [node]
+        reached[node] += 1
+    assert all(reached.values())  # paths that no row can take are left out
+
+
+def test_words():
+    forest = small_forest([[9, 0, 1], [1, 30, 9], [0, 0, 1], [5, 1, 1]])
+    words = {rule.node: rule.text() for rule in rules(forest, sub_rules=True)}
+    assert words[0] == "For every row, cardiac (53.4 % sure, 58 rows)."
+    assert words[1] == "If smoker is never, then none (90 % sure, 10 rows)."
+    assert words[3] == "If smoker is former or current and age is below 40, then cardiac (75 % sure, 40 rows)."
+    assert words[4] == "If smoker is former or current and age is 40 to 80, then other (100 % sure, 1 row)."
+    assert words[5] == (
+        "If smoker is former or current and age is 80 or more or unknown, then none (71.4 % sure, 7 rows)."
+    )
+
+
+def test_noise_is_said():
+    forest = small_forest([[10, 1204, 1], [0, 0, 0], [0, 0, 0], [-30, -20, -10]], (Fraction(20),))
+    words = {rule.node: str(rule) for rule in rules(forest)}
+    assert words[1] == "If smoker is never, then cardiac (99 % ± 3 % sure, about 1,215 ± 49 rows)."
+    assert "(33 % ± 50 % sure, about −60 ± 49 rows)" in words[5]
+
+
+@pytest.mark.parametrize(
+    ("attribute", "codes", "words"),
+    [
+        (0, [0], "below 20"),
+        (0, [1, 2], "20 to 60"),
+        (0, [4], "80 or more"),
+        (0, [0, 2], "below 20 or 40 to 60"),
+        (0, [5], "unknown"),
+        (0, [0, 1, 2, 3, 4], "any number"),
+        (1, [0, 2], "never or current"),
+        (2, [0, 1, 2], "red, blue or green"),
+        (2, [0, 1, 2, 4], "any value but white"),
+    ],
+)
+def test_values_in_words(attribute, codes, words):
+    assert values_in_words(BOOK, attribute, codes) == words
+
+
+def test_long_lists_of_values_are_cut():
+    book = Codebook(Schema([Categorical("word", tuple(f"w{i}" for i in range(60)))], Target("y", (0, 1))))
+    assert values_in_words(book, 0, list(range(25))) == "w0, w1, w2, w3, w4 or 20 other values"
+
+
+def test_questions_about_one_attribute_become_one_condition():
+    builder = TreeBuilder(BOOK.sizes)
+    young, old = builder.split(0, 0, [0, 0, 0, 1, 1, 1])
+    builder.split(young, 0, [0, 1, 1, 1, 1, 1])
+    builder.split(old, 0, [0, 0, 0, 1, 1, 1])  # its first branch contradicts the question above
+    tree = builder.build()
+    forest = CountedForest(BOOK, (tree,), (np.ones((4, 3), dtype=np.int64),))
+    assert [str(rule.conditions[0]) for rule in rules(forest)] == [
+        "age is below 20",
+        "age is 20 to 60",
+        "age is 60 or more or unknown",
+    ]
+    assert len(rules(forest, top=3)) == 3  # the impossible one takes no place
+
+
+def test_filters():
+    forest = random_forest(2)
+    every = rules(forest)
+    assert rules(forest, min_support=300) == [rule for rule in every if rule.support >= 300]
+    assert rules(forest, min_confidence=0.5) == [rule for rule in every if rule.confidence >= 0.5]
+    assert rules(forest, label="cardiac") == [rule for rule in every if rule.label == "cardiac"]
+    assert rules(forest, top=4) == every[:4]
+    assert rules(forest, top=0) == []
+
+
+def test_order():
+    def key(rule):
+        lower = max(rule.confidence - 2 * rule.confidence_error, 0)
+        return (-lower if rule.support > 2 * rule.support_error else 0, -rule.support, rule.tree, rule.node)
+
+    forest = random_forest(3, noise=(Fraction(15),))
+    found = rules(forest)
+    assert found == sorted(found, key=key)
+    assert len({key(rule)[0] for rule in found}) > 5
+
+
+@pytest.mark.parametrize("noise_rule", ["paper", "tight"])
+def test_pruned_nodes_are_not_listed_and_what_is_left_ends_in_rules(noise_rule):
+    forest = random_forest(4, splits=12, noise=(Fraction(60),))
+    expected = set()
+    for t, tree in enumerate(forest.trees):
+        removed = unreliable(forest, t, noise_rule)
+        for node in np.flatnonzero(~removed):
+            children = tree.children(node) if tree.attribute[node] >= 0 else np.array([-1])
+            if all(child < 0 or removed[child] for child in children):
+                expected.add((t, int(node)))
+    found = {(rule.tree, rule.node) for rule in rules(forest, noise_rule=noise_rule)}
+    assert found <= expected
+    impossible = expected - found
+    assert all((t, node) not in {(r.tree, r.node) for r in rules(forest, sub_rules=True)} for t, node in impossible)
+    assert any(unreliable(forest, t, noise_rule).any() for t in range(3))
+
+
+def test_pruning_a_forest_without_noise_removes_only_what_is_empty():
+    forest = small_forest([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]])
+    assert sorted(rule.node for rule in rules(forest, noise_rule="tight")) == [1, 3, 4]
+
+
+@pytest.mark.parametrize("wrong", [{"noise_rule": "loose"}, {"label": "measles"}, {"top": -1}, {"top": 1.5}])
+def test_what_cannot_be_asked_is_refused(wrong):
+    with pytest.raises(PlanError, match=f"{next(iter(wrong))}: got .*; expected"):
+        rules(random_forest(), **wrong)
+
+
+def test_labels_are_compared_by_their_text():
+    book = Codebook(Schema([Categorical("a", ("x", "y"))], Target("y", (0, 1))))
+    forest = CountedForest(book, (TreeBuilder(book.sizes).build(),), (np.array([[3, 5]]),))
+    (rule,) = rules(forest, label="1")
+    assert rule.label == 1
+    assert str(rule) == "For every row, 1 (62.5 % sure, 8 rows)."
+
+
+def test_a_forest_with_a_hundred_thousand_leaves():
+    book = Codebook(Schema([Categorical(f"a{i}", tuple(range(10))) for i in range(5)], Target("y", ("no", "yes"))))
+    builder = TreeBuilder(book.sizes)
+    level = [0]
+    for attribute in range(5):
+        level = [child for node in level for child in builder.split(node, attribute)]
+    counts = np.random.default_rng(0).integers(0, 50, (100_000, 2))
+    forest = CountedForest(book, (builder.build(),), (counts,), (Fraction(1),))
+    assert len(rules(forest, top=20)) == 20
+    assert len(rules(forest, top=20, noise_rule="paper")) == 20
+
+
+def test_nothing_that_could_steer_a_terminal_is_printed():
+    assert plain("a\x1b[31mb\u202ec\nd") == "a\ufffd[31mb\ufffdc d"
+    assert plain("می\u200cخواهم") == "می\u200cخواهم"
+    assert share_with_error(0.5, 0.004) == "50.0 % ± 0.4 %"

@@ -1,0 +1,156 @@
+"""One test for each trap that a published private-tree program fell into and that applies here.
+
+Other traps have their tests where they belong: labels (test_estimators), search outside the budget (test_estimators), charge
+after the look (test_private_table), budgets in separate writes (contracts/test_meters), pickled models (test_release).
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from strategies import small_schema, small_table
+
+import hedgerow
+from hedgerow import Budget, PrivateRDTClassifier, SNRForestClassifier
+from hedgerow.encoding import Codebook
+from hedgerow.growers import rdt
+from hedgerow.rows.memory import MemoryRows
+
+private = pytest.mark.parametrize("algorithm", [PrivateRDTClassifier, SNRForestClassifier])
+PACKAGE = Path(hedgerow.__file__).parent
+
+
+def one_of_each_table() -> dict[str, tuple[dict[str, np.ndarray], np.ndarray]]:
+    """Tables that would tempt a grower to look: pure, empty, one value only, one class only, nonsense."""
+    columns, labels = small_table(200)
+    constant = {name: np.repeat(column[:1], 200) for name, column in columns.items()}
+    nonsense = {name: np.array(["\x00 no such value"] * 200, dtype=object) for name in columns}
+    return {
+        "usual": (columns, labels),
+        "one class": (columns, np.repeat("yes", 200)),
+        "one value": (constant, labels),
+        "empty": ({name: column[:0] for name, column in columns.items()}, labels[:0]),
+        "one row": ({name: column[:1] for name, column in columns.items()}, labels[:1]),
+        "nonsense": (nonsense, np.repeat("no such class", 200)),
+    }
+
+
+@private
+def test_1_and_2_structure_classes_and_branches_do_not_depend_on_rows(algorithm: Any) -> None:
+    releases = [algorithm(small_schema(rows=200), 1, random_state=0).fit(*t).release_ for t in one_of_each_table().values()]
+    for release in releases[1:]:
+        assert release.forest.trees == releases[0].forest.trees
+        assert [c.shape for c in release.forest.counts] == [c.shape for c in releases[0].forest.counts]
+        assert list(release.classes) == ["no", "yes"]
+        assert set(vars(release)) == set(vars(releases[0]))
+
+
+def test_3_every_row_is_in_every_tree_whatever_its_place() -> None:
+    codebook = Codebook(small_schema())
+    trees = [rdt.build_tree_structure(codebook, 2, "bins", np.random.default_rng(i)) for i in range(5)]
+    columns, labels = small_table(300)
+    columns = {**columns, "flag": columns["flag"] * 0, "shape": np.repeat("flat", 300)}  # no row stops on the way
+    before = MemoryRows(columns, labels, codebook).leaf_counts(trees)
+    assert all(counts.sum() == 300 for counts in before)
+    order = np.random.default_rng(1).permutation(300)
+    after = MemoryRows({n: c[order] for n, c in columns.items()}, labels[order], codebook).leaf_counts(trees)
+    assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
+
+
+@private
+def test_4_the_neighbour_relation_is_named(algorithm: Any) -> None:
+    certificate = algorithm(small_schema(), 1).fit(*small_table(50)).release_.certificate
+    assert certificate.neighbours == "add or remove one row"
+    assert all(event.sensitivity == 1 for event in certificate.events)
+
+
+@private
+def test_8_a_fitted_model_holds_nothing_but_its_release(algorithm: Any) -> None:
+    model = algorithm(small_schema(), 1).fit(pd.DataFrame(small_table(50)[0]), small_table(50)[1])
+    extra = set(vars(model)) - set(model.get_params())
+    assert extra == {"release_", "classes_", "n_features_in_", "feature_names_in_"}
+    assert set(vars(model.release_)) == {
+        "forest", "certificate", "algorithm", "vote", "parameters", "chosen", "released", "made_by",
+    }  # fmt: skip
+    assert set(model.release_.released) == {"rows"}  # the noisy n̂, paid for
+
+
+def test_9_noise_comes_from_the_coins_alone() -> None:
+    """No NumPy, no `random`, no clock, no float noise in the trusted code; no seed is kept in a release."""
+    for path in sorted((PACKAGE / "private").glob("*.py")):
+        code = path.read_text()
+        assert not re.search(r"np\.random|numpy\.random|import random|from random|import time|secrets", code), path.name
+        if path.name != "coins.py":
+            assert "urandom" not in code, path.name
+    release = PrivateRDTClassifier(small_schema(), 1, random_state=123_456_789).fit(*small_table(50)).release_
+    assert b"123456789" not in release.to_json()
+    assert all(counts.dtype == np.int64 for counts in release.forest.counts)
+
+
+def test_9_nothing_outside_draws_secret_bits() -> None:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if path.relative_to(PACKAGE).as_posix() != "private/coins.py":
+            assert not re.search(r"urandom|import secrets|SystemRandom", path.read_text()), path
+
+
+@private
+def test_11_thresholds_and_heights_follow_the_noisy_count(algorithm: Any) -> None:
+    """The same noisy n̂ gives the same structure whatever the true number of rows is."""
+    for true_rows in (20, 3000):
+        release = algorithm(small_schema(), "0.01", random_state=0).fit(*small_table(true_rows)).release_
+        noisy = max(1, release.released["rows"])
+        again = algorithm(small_schema(), "0.01", random_state=0).plan(rows=noisy)
+        assert again.trees == release.forest.trees
+
+
+def test_12_a_row_is_encoded_alone() -> None:
+    columns, _ = small_table(100)
+    codebook = Codebook(small_schema())
+    together = codebook.encode(columns)
+    alone = [codebook.encode({n: c[i : i + 1] for n, c in columns.items()})[0] for i in range(100)]
+    assert np.array_equal(together, np.array(alone))
+
+
+@private
+def test_no_value_in_a_row_raises_an_error(algorithm: Any) -> None:
+    """A row-dependent error message is a leak that charging does not pay for."""
+    strange = [None, float("nan"), float("inf"), -(10**400), "", "\x00", "é", b"bytes", (1, 2), {"a": 1}, [3], object(), 1 + 2j]
+    columns = {name: np.empty(len(strange), dtype=object) for name in small_schema().names}
+    for column in columns.values():
+        column[:] = strange
+    labels = np.empty(len(strange), dtype=object)
+    labels[:] = strange
+    release = algorithm(small_schema(), 1).fit(columns, labels).release_
+    assert len(release.predict(columns)) == len(strange)
+
+
+@private
+def test_no_refund_reveals_an_empty_table(algorithm: Any) -> None:
+    spent = []
+    for rows in (0, 200):
+        budget = Budget(1)
+        algorithm(small_schema(), 1, budget=budget).fit(*small_table(rows))
+        spent.append(budget.spent)
+    assert spent == [1, 1]
+
+
+def test_uncertainty_shows_the_scale_and_never_the_noise() -> None:
+    errors = [PrivateRDTClassifier(small_schema(rows=200), 1).fit(*small_table(rows)).release_.forest.leaf_noise_sd for rows in (0, 200)]
+    assert errors[0] == errors[1] == pytest.approx(np.sqrt(2) * 10, rel=1e-2)
+
+
+def test_errors_about_private_values_do_not_quote_them(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text('colour,flag,age,shape,class\nred,1,44,flat,yes\n"Ann Smith has a secret,0\n' * 50)
+    budget = Budget(1)
+    try:
+        PrivateRDTClassifier(small_schema(), 1, budget=budget).fit(path)
+    except hedgerow.errors.TableError as error:
+        assert "Ann" not in str(error)  # noqa: PT017
+        assert error.__cause__ is None
+    assert budget.spent == 1  # the table was opened: the charge stands either way
