@@ -62,7 +62,8 @@ def assert_in_domain(dataset: datasets.Dataset) -> None:
         values = dataset.columns[attribute.name]
         if isinstance(attribute, Numeric):
             assert values.dtype == np.float64
-            assert attribute.low <= values.min() and values.max() <= attribute.high, attribute.name
+            assert attribute.low <= values.min(), attribute.name
+            assert values.max() <= attribute.high, attribute.name
         else:
             assert values.dtype.kind == "U"
             assert set(values.tolist()) <= set(attribute.values), attribute.name
@@ -111,7 +112,8 @@ def test_public_set_lies_in_its_declared_domain(name: str) -> None:
     dataset = datasets.load_public(name, fetch=False)
     assert_in_domain(dataset)
     assert Counter(dataset.y.tolist()) == CLASS_COUNTS[name]
-    assert dataset.schema.rows is None and dataset.schema.unreviewed == ()
+    assert dataset.schema.rows is None
+    assert dataset.schema.unreviewed == ()
 
 
 @pytest.mark.parametrize("name", [*sorted(CLASS_COUNTS), "breast-cancer"])
@@ -123,7 +125,8 @@ def test_shipped_schema_can_be_read_without_data(name: str) -> None:
 @needs_files
 def test_drop_leaves_an_attribute_out_of_columns_and_schema() -> None:
     dataset = datasets.load("mushroom", drop=["stalk-root"])
-    assert len(dataset.feature_names) == 21 and "stalk-root" not in dataset.feature_names
+    assert len(dataset.feature_names) == 21
+    assert "stalk-root" not in dataset.feature_names
     assert dataset.X.shape == (8124, 21)
     whole = datasets.load("mushroom")
     assert (whole.columns["stalk-root"] == "?").sum() == 2480
@@ -229,7 +232,8 @@ def test_patients_do_not_depend_on_how_many_or_in_what_chunks() -> None:
     for chunk in (BLOCK, 2 * BLOCK, 10_000, rows, 5 * BLOCK):
         pieces = list(datasets.patients_chunks(rows, chunk, seed=2))
         starts = range(0, rows, chunk)
-        assert sum(map(len, pieces)) == rows and len(pieces) == len(starts)
+        assert sum(map(len, pieces)) == rows
+        assert len(pieces) == len(starts)
         for start, piece in zip(starts, pieces, strict=True):
             assert same_rows(piece, whole, slice(start, start + len(piece)))
     assert list(datasets.patients_chunks(0, 10)) == []
@@ -282,9 +286,12 @@ def test_names_and_an_unknown_name() -> None:
 def test_table_views() -> None:
     pytest.importorskip("pandas")
     dataset = datasets.patients(50)
-    assert dataset.X.shape == (50, 15) and dataset.X.dtype == object
-    assert type(dataset.X[0, 0]) is float and type(dataset.X[0, 1]) is str
-    assert dataset.y is dataset.target and len(dataset) == 50
+    assert dataset.X.shape == (50, 15)
+    assert dataset.X.dtype == object
+    assert type(dataset.X[0, 0]) is float
+    assert type(dataset.X[0, 1]) is str
+    assert dataset.y is dataset.target
+    assert len(dataset) == 50
     frame = dataset.frame()
     assert list(frame.columns) == [*dataset.feature_names, "diagnosis"]
     assert frame["diagnosis"].tolist() == dataset.y.tolist()
@@ -315,7 +322,8 @@ def test_csv_round_trip(tmp_path: Path) -> None:
     with (tmp_path / "plain.csv").open(encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)
     assert header == [*dataset.feature_names, "diagnosis"]
-    assert [float(row[0]) for row in rows] == dataset.columns["age"].tolist() and "." not in rows[0][0]
+    assert [float(row[0]) for row in rows] == dataset.columns["age"].tolist()
+    assert "." not in rows[0][0]
     assert [float(row[7]) for row in rows] == dataset.columns["bmi"].tolist()
     assert [row[-1] for row in rows] == dataset.y.tolist()
 
