@@ -27,7 +27,15 @@ from hedgerow import (
     SNRForestClassifier,
     Target,
 )
-from hedgerow.errors import BudgetError, HedgerowError, PlanError, SchemaError, TableError, UnreviewedSchemaWarning
+from hedgerow.errors import (
+    BudgetError,
+    HedgerowError,
+    PlanError,
+    SchemaError,
+    SchemaMismatchWarning,
+    TableError,
+    UnreviewedSchemaWarning,
+)
 from hedgerow.private.coins import SeededCoins
 
 PRIVATE = [PrivateRDTClassifier, SNRForestClassifier]
@@ -103,7 +111,7 @@ def test_random_state_seeds_structure_only(algorithm: Any) -> None:
 def test_plan_touches_no_data_and_fit_keeps_to_it(algorithm: Any) -> None:
     model = algorithm(small_schema(rows=800), "0.7", random_state=1)
     plan = model.plan()
-    release = model.fit(*small_table(500)).release_
+    release = model.fit(*small_table(800)).release_
     assert plan.trees == release.forest.trees
     assert [e.epsilon for e in plan.events] == [Fraction(e.epsilon) for e in release.certificate.events]
     assert sum(e.epsilon for e in plan.events) == Fraction(7, 10)
@@ -246,6 +254,31 @@ def test_threads_change_nothing_but_time(algorithm: Any) -> None:
         assert release.certificate.guarantee == "none"
         assert "test coins" in release.certificate.sentence()
     assert all(np.array_equal(answers[0], other) for other in answers[1:])
+
+
+@private
+def test_a_schema_that_does_not_fit_is_noticed_from_released_numbers(algorithm: Any) -> None:
+    columns, labels = small_table(5000)
+    with pytest.warns(SchemaMismatchWarning, match="declare"):
+        algorithm(small_schema(), 20).fit(columns, np.where(labels == "yes", "ja", "no"))
+    narrow = Schema([Categorical("colour", ["red"]), Numeric("age", 0, 100)], Target("class", ["no", "yes"]))
+    with pytest.warns(SchemaMismatchWarning, match=r"7\d%|8\d%"):
+        algorithm(narrow, 20, random_state=0).fit(columns, labels)
+
+
+def test_predicting_a_file(tmp_path: Path) -> None:
+    columns, labels = small_table(500)
+    pd.DataFrame(columns).to_csv(tmp_path / "rows.csv", index=False)
+    model = PrivateRDTClassifier(small_schema(), 5).fit(columns, labels)
+    assert np.array_equal(model.predict(tmp_path / "rows.csv"), model.predict(columns))
+    with pytest.raises(TableError, match="hedgerow predict"):
+        model.release_.predict(str(tmp_path / "rows.csv"))
+
+
+def test_short_reprs() -> None:
+    model = PrivateRDTClassifier(small_schema(), 1)
+    assert "4 attributes" in repr(model)
+    assert len(repr(model.plan(rows=100))) < 100
 
 
 def test_progress_is_told() -> None:

@@ -114,9 +114,9 @@ def test_absurd_plans_are_refused() -> None:
 
 
 def test_once_rows_are_paid_for_trees_shrink_instead_of_a_refusal() -> None:
-    trees = rdt.structures_that_fit(wide(10, 10), 10**8, rdt.Settings(n_estimators=2, max_leaves=3000), np.random.default_rng(0))
+    trees = rdt.structures_within_max_leaves(wide(10, 10), 10**8, rdt.Settings(n_estimators=2, max_leaves=3000), np.random.default_rng(0))
     assert {tree.height for tree in trees} == {3}
-    fitted = snr.structures_that_fit(wide(6, 10), 10**7, Fraction(10), snr.Settings(max_leaves=4000), np.random.default_rng(0))
+    fitted = snr.structures_within_max_leaves(wide(6, 10), 10**7, Fraction(10), snr.Settings(max_leaves=4000), np.random.default_rng(0))
     assert sum(len(tree.leaves) for tree in fitted) <= 4000
 
 

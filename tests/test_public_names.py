@@ -22,6 +22,7 @@ def test_exactly_these_names_are_public() -> None:
         "Target",
         "__version__",
         "private_score",
+        "private_scorer",
     ]
     for name in hedgerow.__all__:
         assert getattr(hedgerow, name) is not None

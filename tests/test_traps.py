@@ -42,6 +42,10 @@ def one_of_each_table() -> dict[str, tuple[dict[str, np.ndarray], np.ndarray]]:
     }
 
 
+mismatch = pytest.mark.filterwarnings("ignore::hedgerow.errors.SchemaMismatchWarning")
+
+
+@mismatch
 @private
 def test_1_and_2_structure_classes_and_branches_do_not_depend_on_rows(algorithm: Any) -> None:
     releases = [algorithm(small_schema(rows=200), 1, random_state=0).fit(*t).release_ for t in one_of_each_table().values()]
@@ -118,6 +122,7 @@ def test_12_a_row_is_encoded_alone() -> None:
     assert np.array_equal(together, np.array(alone))
 
 
+@mismatch
 @private
 def test_no_value_in_a_row_raises_an_error(algorithm: Any) -> None:
     """A row-dependent error message is a leak that charging does not pay for."""
@@ -131,6 +136,7 @@ def test_no_value_in_a_row_raises_an_error(algorithm: Any) -> None:
     assert len(release.predict(columns)) == len(strange)
 
 
+@mismatch
 @private
 def test_no_refund_reveals_an_empty_table(algorithm: Any) -> None:
     spent = []
@@ -141,6 +147,7 @@ def test_no_refund_reveals_an_empty_table(algorithm: Any) -> None:
     assert spent == [1, 1]
 
 
+@mismatch
 def test_uncertainty_shows_the_scale_and_never_the_noise() -> None:
     models = [PrivateRDTClassifier(small_schema(rows=200), 1).fit(*small_table(rows)) for rows in (0, 200)]
     errors = [model.release_.forest.leaf_noise_sd for model in models]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hedgerow.schema import Schema as Schema
     from hedgerow.schema import Target as Target
     from hedgerow.scoring import private_score as private_score
+    from hedgerow.scoring import private_scorer as private_scorer
 
 _HOME = {
     "Budget": "hedgerow.accounting.meter",
@@ -30,6 +31,7 @@ _HOME = {
     "Schema": "hedgerow.schema",
     "Target": "hedgerow.schema",
     "private_score": "hedgerow.scoring",
+    "private_scorer": "hedgerow.scoring",
 }
 
 __all__ = ["__version__", *_HOME]

@@ -6,21 +6,26 @@ whatever is not declared takes the branch that the schema names for it, or the c
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import SchemaError, TableError
+from hedgerow.parallel import in_threads, row_blocks
 from hedgerow.schema import Categorical, Numeric, Schema, is_missing, spellings, text_of
 
-BLOCK = 16_384  # rows encoded at a time, so that the temporary arrays stay in cache and do not grow with the table
+BLOCK = 4_096  # rows encoded at a time, so that they and the temporary arrays stay in cache
 MAX_DOMAIN = 60_000
+MAX_ATTRIBUTES = 60_000
 _WIDE = 1 << 16  # integer domains wider than this are searched instead of looked up
+_NARROW = 256  # integer domains up to this are looked up for all attributes of a row in one pass
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,8 @@ class Codebook:
     def __post_init__(self) -> None:
         if isinstance(self.bins, bool) or not isinstance(self.bins, int) or not 1 <= self.bins <= MAX_DOMAIN:
             raise SchemaError(f"bins: got {self.bins!r}; expected a whole number from 1 to {MAX_DOMAIN}.")
+        if len(self.schema.attributes) > MAX_ATTRIBUTES:
+            raise SchemaError(f"schema: it has {len(self.schema.attributes)} attributes; at most {MAX_ATTRIBUTES} can be used.")
         widest = max(self.sizes)
         if widest > MAX_DOMAIN:
             raise SchemaError(f"schema: an attribute has {widest} values; at most {MAX_DOMAIN} can be coded.")
@@ -74,18 +81,42 @@ class Codebook:
     def coder(self, attribute: int) -> Coder:
         return self._coders[attribute]
 
-    def encode(self, table: Any) -> NDArray[np.unsignedinteger[Any]]:
+    def encode(self, table: Any, n_jobs: int = 1) -> NDArray[np.unsignedinteger[Any]]:
         """Codes of all rows, one row of codes for each row of the table."""
+        if self._is_table_of_whole_numbers(table):
+            return self._encode_whole_numbers(table, n_jobs)
         columns = columns_of(table, self.schema.names)
         codes = np.empty((len(columns[0]), len(columns)), dtype=self.dtype)
         arrays = [j for j, column in enumerate(columns) if isinstance(column, np.ndarray)]
         # Columns of one array share cache lines, so they are read together; others are converted one at a time.
         for group in [arrays, *([j] for j in range(len(columns)) if j not in arrays)]:
-            whole = {j: self._coders[j].whole_column(columns[j]) for j in group}
-            for start in range(0, len(codes), BLOCK):
-                block = slice(start, start + BLOCK)
-                for j, column in whole.items():
-                    codes[block, j] = self._coders[j].encode(column[block])
+            whole = [(j, self._coders[j], self._coders[j].whole_column(columns[j])) for j in group]
+
+            def encode_rows(rows: slice, whole: list[tuple[int, Coder, NDArray[Any]]] = whole) -> None:
+                for start in range(rows.start, rows.stop, BLOCK):
+                    block = slice(start, min(start + BLOCK, rows.stop))
+                    for j, coder, column in whole:
+                        coder.encode_into(column[block], codes[block, j])
+
+            in_threads(encode_rows, row_blocks(len(codes)), n_jobs)
+        return codes
+
+    def _is_table_of_whole_numbers(self, table: Any) -> bool:
+        """An array that one compiled pass can encode: int64, row after row, narrow categorical domains only."""
+        return (
+            isinstance(table, np.ndarray)
+            and table.dtype == np.int64
+            and table.ndim == 2
+            and table.shape[1] == len(self._coders)
+            and table.flags.c_contiguous
+            and all(isinstance(coder, CategoricalCoder) and coder.narrow for coder in self._coders)
+        )
+
+    def _encode_whole_numbers(self, table: NDArray[np.int64], n_jobs: int) -> NDArray[np.unsignedinteger[Any]]:
+        lows = np.array([coder.low for coder in self._coders if isinstance(coder, CategoricalCoder)])
+        tables = np.stack([coder.padded for coder in self._coders if isinstance(coder, CategoricalCoder)])
+        codes = np.empty(table.shape, dtype=self.dtype)
+        in_threads(lambda rows: _look_up_all(table[rows], lows, tables, codes[rows]), row_blocks(len(codes)), n_jobs)
         return codes
 
     def encode_classes(self, labels: Any) -> NDArray[np.uint16]:
@@ -97,6 +128,8 @@ class Codebook:
 
 def columns_of(table: Any, names: Sequence[str]) -> list[Any]:
     """The declared columns of a data frame (by name), of a mapping (by name) or of a 2-D array (by position)."""
+    if isinstance(table, (str, os.PathLike)):
+        raise TableError("table: got the path of a file; expected rows. Read it first, or use `hedgerow predict`.")
     if isinstance(table, Mapping):
         _require(names, [name for name in names if name not in table])
         found = [table[name] for name in names]
@@ -162,6 +195,10 @@ class Coder:
     def encode(self, block: NDArray[Any]) -> NDArray[Any]:
         raise NotImplementedError
 
+    def encode_into(self, block: NDArray[Any], out: NDArray[Any]) -> None:
+        """As `encode`, written to `out`; coders override it where a compiled loop can do it in one pass."""
+        out[:] = self.encode(block)
+
 
 class Codes(np.ndarray[Any, np.dtype[np.int32]]):
     """An array that holds codes already."""
@@ -209,6 +246,16 @@ class CategoricalCoder(Coder):
         self.float_codes = np.array([numbers[n] for n in sorted(numbers)], dtype=np.int32)
         self.only_whole = len(whole) == len(numbers)
 
+    @property
+    def narrow(self) -> bool:
+        return self.lut is not None and len(self.lut) <= _NARROW
+
+    @property
+    def padded(self) -> NDArray[np.int32]:
+        """`lut` at a common width; what is beyond its end means `other`."""
+        assert self.lut is not None
+        return np.concatenate([self.lut, np.full(_NARROW - len(self.lut), self.other, dtype=np.int32)])
+
     def from_text_series(self, series: Any) -> NDArray[Any]:
         import narwhals as nw
 
@@ -232,6 +279,12 @@ class CategoricalCoder(Coder):
         if kind == "f":
             return self._floats(block.astype(np.float64))
         return np.fromiter(map(self._any_value, block.tolist()), dtype=np.int32, count=len(block))
+
+    def encode_into(self, block: NDArray[Any], out: NDArray[Any]) -> None:
+        if self.lut is not None and block.dtype == np.int64:
+            _look_up(block, self.low, self.lut, out)
+        else:
+            out[:] = self.encode(block)
 
     def _whole_numbers(self, block: NDArray[np.int64]) -> NDArray[Any]:
         if self.lut is not None:
@@ -283,6 +336,7 @@ class NumericCoder(Coder):
         edges = attribute.cell_edges(bins)
         cells = len(edges) - 1
         self.inner = np.array(edges[1:-1], dtype=np.float64)
+        self.low, self.per_unit = edges[0], cells / (edges[-1] - edges[0])
         self.stop = cells + (attribute.missing is not None)
         self.missing = cells  # the branch for missing values, or the code without a branch: the same number
 
@@ -290,13 +344,54 @@ class NumericCoder(Coder):
         return np.asarray(series.to_numpy(), dtype=object)
 
     def encode(self, block: NDArray[Any]) -> NDArray[Any]:
-        numbers = block.astype(np.float64) if block.dtype.kind in "iufb" else _numbers(block)
-        cells = np.searchsorted(self.inner, numbers, side="right")  # outside the bounds: the first or the last cell
-        return np.where(np.isnan(numbers), self.missing, cells)
+        codes = np.empty(len(block), dtype=np.int32)
+        self.encode_into(block, codes)
+        return codes
+
+    def encode_into(self, block: NDArray[Any], out: NDArray[Any]) -> None:
+        _cells(_floats(block), self.inner, self.low, self.per_unit, self.missing, out)
 
 
-def _numbers(block: NDArray[Any]) -> NDArray[np.float64]:
+@numba.njit(nogil=True, cache=True)
+def _look_up(block: Any, low: int, table: Any, out: Any) -> None:
+    """out = table[block − low]; its first entry, `other`, for what lies outside."""
+    for i in range(block.size):
+        place = np.uint64(block[i] - low)  # below `low`, or after a wrap-around, it is beyond any table
+        out[i] = table[place] if place < np.uint64(table.size) else table[0]
+
+
+@numba.njit(nogil=True, cache=True)
+def _look_up_all(rows: Any, lows: Any, tables: Any, out: Any) -> None:
+    """As `_look_up`, for all attributes while a row is at hand."""
+    width = np.uint64(tables.shape[1])
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            place = np.uint64(rows[i, j] - lows[j])
+            out[i, j] = tables[j, place] if place < width else tables[j, 0]
+
+
+@numba.njit(nogil=True, cache=True)
+def _cells(numbers: Any, inner: Any, low: float, per_unit: float, missing: int, out: Any) -> None:
+    """The number of inner edges that are not above each number: a guess for equal widths, then exact comparisons."""
+    last = inner.size
+    for i in range(numbers.size):
+        number = numbers[i]
+        if number != number:
+            out[i] = missing
+            continue
+        guess = (number - low) * per_unit
+        cell = 0 if guess < 0 else last if guess >= last else int(guess)
+        while cell > 0 and number < inner[cell - 1]:
+            cell -= 1
+        while cell < last and number >= inner[cell]:
+            cell += 1
+        out[i] = cell
+
+
+def _floats(block: NDArray[Any]) -> NDArray[np.float64]:
     """Anything as floats; what is not a number is missing. Never raises."""
+    if block.dtype.kind in "iufb":
+        return block.astype(np.float64, copy=False)
     return np.fromiter(map(_as_float, block.tolist()), dtype=np.float64, count=len(block))
 
 

@@ -9,7 +9,8 @@
 
     HedgerowWarning (UserWarning)
     ├── UnreviewedSchemaWarning           domains were read from private rows: no ε is claimed
-    └── NoBudgetWarning                   rows were read without a shared budget to keep the total
+    ├── NoBudgetWarning                   rows were read without a shared budget to keep the total
+    └── SchemaMismatchWarning             the released counts lack many rows: the schema does not fit the table
 
 A message says what is wrong, what was got, what was expected and what to do next. It never holds a value, a count or a
 length that was read from private rows.
@@ -48,6 +49,10 @@ class HedgerowWarning(UserWarning):
 
 class UnreviewedSchemaWarning(HedgerowWarning):
     """Domains were read from private rows, so no differential privacy is claimed."""
+
+
+class SchemaMismatchWarning(HedgerowWarning):
+    """The released counts lack many rows: they hold values that the schema does not declare."""
 
 
 class NoBudgetWarning(HedgerowWarning):

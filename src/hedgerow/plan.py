@@ -15,7 +15,7 @@ ROWS_SHARE = Fraction(3, 100)  # of ε, for a noisy number of rows where no publ
 DEFAULT_MAX_LEAVES = 2_000_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """A forest before it has seen a row.
 
@@ -79,9 +79,14 @@ class Plan:
         if self.events:
             lines.append(("noise on a count", f"standard deviation {self.noise_sd:.3g}"))
         if self.rows_per_leaf is not None:
-            lines.append(("rows in a leaf", f"{self.rows_per_leaf:.3g} if spread evenly"))
+            weak = self.events and self.rows_per_leaf < self.noise_sd * math.sqrt(self.n_classes)
+            said = ": LESS THAN THE NOISE on them. More ε, fewer or lower trees, or coarser domains would help" if weak else ""
+            lines.append(("rows in a leaf", f"{self.rows_per_leaf:.3g} if spread evenly{said}"))
         lines += [(f"chosen: {name}", str(value)) for name, value in self.chosen.items()]
         return lines
+
+    def __repr__(self) -> str:
+        return f"Plan({self.algorithm}, {len(self.trees)} trees of height {self.height}, {self.n_counts:,} counts)"
 
     def __str__(self) -> str:
         width = max(len(name) for name, _ in self.lines())

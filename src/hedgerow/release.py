@@ -125,7 +125,7 @@ class Release:
         return np.asarray(self.predict_codes_proba(codes).argmax(axis=1), dtype=np.int64)
 
     def predict_proba(self, table: Any, n_jobs: int = 1) -> NDArray[np.float64]:
-        return self.predict_codes_proba(self.codebook.encode(table), n_jobs)
+        return self.predict_codes_proba(self.codebook.encode(table, n_jobs), n_jobs)
 
     def predict(self, table: Any, n_jobs: int = 1) -> NDArray[Any]:
         return np.asarray(self.classes[self.predict_proba(table, n_jobs).argmax(axis=1)])

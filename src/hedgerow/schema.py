@@ -209,7 +209,7 @@ class Target:
         object.__setattr__(self, "classes", _distinct(self.classes, f"classes of {name!r}", 1))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Schema:
     """All public facts about one table. `rows` is a declared public size, never compared with the true one."""
 
@@ -245,6 +245,11 @@ class Schema:
             raise SchemaError(f"schema rows: got {rows!r}; expected a whole number of at least 1, or nothing.")
         if rows is not None:
             object.__setattr__(self, "rows", int(rows))
+
+    def __repr__(self) -> str:
+        """Short: scikit-learn prints the parameters of an estimator, and a schema may have hundreds of values."""
+        target = f"target {self.target.name!r} with {len(self.target.classes)} classes"
+        return f"Schema({len(self.attributes)} attributes, {target}{'' if self.rows is None else f', {self.rows} rows'})"
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -46,6 +46,11 @@ def write(schema: Schema) -> str:
         lines[1:1] = [
             "# DRAFT: entries marked `unreviewed` were read from the data. Until they are reviewed, no",
             "# differential privacy can be claimed for what is trained with this schema.",
+            "#",
+            "# You may add, at the top:      rows = 12960            a PUBLIC number of rows",
+            "# to a categorical attribute:   other = \"other\"         a branch for values that are not listed",
+            "# to any attribute:             missing = \"unknown\"     a branch for missing values",
+            "# to a numeric attribute:       edges = [0, 18, 65, 120]  cells of your own, for skewed numbers",
         ]
     if schema.rows is not None:
         lines += [f"rows = {schema.rows}"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -15,7 +16,7 @@ from hedgerow.accounting.loss import exact_epsilon, noise_variance
 from hedgerow.accounting.meter import Budget
 from hedgerow.certificate import Certificate, private_certificate
 from hedgerow.encoding import columns_of
-from hedgerow.errors import TableError
+from hedgerow.errors import PlanError, TableError
 from hedgerow.private.coins import SYSTEM
 from hedgerow.private.mechanisms import counting_event
 from hedgerow.private.table import PrivateTable
@@ -25,22 +26,36 @@ from hedgerow.rows.files import FileRows
 from hedgerow.rows.memory import MemoryRows
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PrivateScore:
-    """A noisy confusion matrix: rows are true classes, columns predicted ones. Everything else follows from it."""
+    """A noisy confusion matrix: rows are true classes, columns predicted ones. Everything else follows from it.
+
+    undeclared: the noisy number of test rows that have no declared class; they are not part of the matrix
+    """
 
     confusion: NDArray[np.int64]
+    undeclared: int
     classes: tuple[Any, ...]
     noise_scale: Fraction
     certificate: Certificate
 
     @property
     def noise_sd(self) -> float:
+        """Standard deviation of the noise on one number of the matrix."""
         return math.sqrt(noise_variance(self.noise_scale))
 
     @property
     def rows(self) -> float:
+        """Noisy number of test rows of a declared class."""
         return max(float(self.confusion.sum()), 1.0)
+
+    @property
+    def rows_error(self) -> float:
+        return self.noise_sd * len(self.classes)
+
+    @property
+    def undeclared_error(self) -> float:
+        return self.noise_sd * math.sqrt(len(self.classes))
 
     @property
     def accuracy(self) -> float:
@@ -53,11 +68,31 @@ class PrivateScore:
         noise = self.noise_sd**2 * (k * (1 - a) ** 2 + (k * k - k) * a**2) / self.rows**2
         return min(0.5, math.sqrt(noise + a * (1 - a) / self.rows))
 
+    @property
+    def majority(self) -> tuple[Any, float]:
+        """The most frequent class and its share: what always answering it would score."""
+        totals = np.maximum(self.confusion.sum(axis=1), 0)
+        best = int(totals.argmax())
+        return self.classes[best], float(np.clip(totals[best] / self.rows, 0, 1))
+
+    def __repr__(self) -> str:
+        label, share = self.majority
+        return (
+            f"PrivateScore(accuracy {self.accuracy:.3f} ± {self.accuracy_error:.2g} on about {self.rows:,.0f} ± "
+            f"{self.rows_error:.2g} rows; always {label!r}: {share:.3f})"
+        )
+
 
 def private_score(
-    release: Release, X: Any, y: Any = None, *, epsilon: Any, budget: Budget | None = None, n_jobs: int = 1
+    release: Any, X: Any, y: Any = None, *, epsilon: Any, budget: Budget | None = None, n_jobs: int = 1
 ) -> PrivateScore:
-    """Charge ε, then count (true class, predicted class) over the rows of a file, a data frame or an array."""
+    """Charge ε, then count (true class, predicted class) over the rows of a file, a data frame or an array.
+
+    `release` is a Release, or an estimator that has one.
+    """
+    release = getattr(release, "release_", release)
+    if not isinstance(release, Release):
+        raise PlanError(f"private_score: got {type(release).__name__}; expected a Release or a fitted estimator.")
     amount = exact_epsilon(epsilon)
     codebook = release.codebook
     scale = counting_event("confusion", amount).scale
@@ -68,11 +103,20 @@ def private_score(
         if y is None:
             y = columns_of(X, [codebook.schema.target.name])[0]
         if len(columns[0]) != len(y):
-            raise TableError("evaluate: X and y do not have the same number of rows.")
+            raise TableError("private_score: X and y do not have the same number of rows.")
         engine = MemoryRows(X, y, codebook, n_jobs)
     reservation = (budget if budget is not None else Budget(amount)).reserve(amount, "evaluate")
     table = PrivateTable(engine, reservation)
-    confusion = table.confusion(release.predict_codes, amount)
+    counts = table.confusion(release.predict_codes, amount)
     certificate = private_certificate(reservation.events, None, codebook.schema.unreviewed, table.sampler, SYSTEM.secret)
     reservation.settle()
-    return PrivateScore(confusion, tuple(codebook.schema.target.classes), scale, certificate)
+    return PrivateScore(counts[:-1], int(counts[-1].sum()), tuple(codebook.schema.target.classes), scale, certificate)
+
+
+def private_scorer(epsilon: Any, budget: Budget) -> Callable[[Any, Any, Any], float]:
+    """A scorer for scikit-learn's `scoring=`: every call is a noisy accuracy that the budget pays for."""
+
+    def score(estimator: Any, X: Any, y: Any) -> float:
+        return private_score(estimator, X, y, epsilon=epsilon, budget=budget).accuracy
+
+    return score

@@ -10,10 +10,12 @@ stand in node order, so `first_branch` follows from `attribute` and the domain s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -71,20 +73,30 @@ class Tree:
     @cached_property
     def depth(self) -> Nodes:
         """Edges from the root to each node."""
-        depth = np.zeros(self.n_nodes, dtype=NODE)
-        level = np.array([0])
-        parent, order = self.parent, np.argsort(self.parent, kind="stable")
-        starts = np.searchsorted(parent[order], np.arange(self.n_nodes + 1))
-        current = 0
-        while len(level):
-            depth[level] = current
-            level = np.concatenate([order[starts[node] : starts[node + 1]] for node in level])
-            current += 1
-        return depth
+        return np.asarray(_depths(self.parent))
+
+    @cached_property
+    def levels(self) -> list[NDArray[np.int64]]:
+        """The nodes of each depth, from the root down."""
+        order = np.argsort(self.depth, kind="stable")
+        return np.split(order, np.cumsum(np.bincount(self.depth))[:-1])
 
     @property
     def height(self) -> int:
-        return int(self.depth.max())
+        return len(self.levels) - 1
+
+    @cached_property
+    def ask(self) -> NDArray[np.int64]:
+        """For the compiled loops, one number for each node: first_branch·2^16 + attribute, −1 in a leaf."""
+        packed = self.first_branch.astype(np.int64) << 16 | self.attribute
+        return np.where(self.attribute >= 0, packed, -1)
+
+    @cached_property
+    def onward(self) -> Nodes:
+        """For the compiled loops: `branch` with the node itself where there is no child, so that a row stays there."""
+        asking = np.flatnonzero(self.attribute >= 0)
+        owner = np.repeat(asking, np.asarray(self.sizes)[self.attribute[asking]] + 1)
+        return np.where(self.branch < 0, owner, self.branch).astype(NODE)
 
     def children(self, node: int) -> Nodes:
         """The child for each code of the node's attribute (−1: none)."""
@@ -104,10 +116,8 @@ class Tree:
         """From one row of numbers for each leaf to one for each node: the sum over the leaves below it."""
         totals = np.zeros((self.n_nodes, *leaf_values.shape[1:]), dtype=leaf_values.dtype)
         totals[self.leaves] = leaf_values
-        depth, parent = self.depth, self.parent
-        for level in range(self.height, 0, -1):
-            nodes = np.flatnonzero(depth == level)
-            np.add.at(totals, parent[nodes], totals[nodes])
+        for nodes in self.levels[:0:-1]:
+            np.add.at(totals, self.parent[nodes], totals[nodes])
         return totals
 
     def leaves_below(self) -> NDArray[np.int64]:
@@ -122,8 +132,7 @@ class Tree:
         marked = np.zeros(self.n_nodes, dtype=np.int64)
         np.add.at(marked, np.asarray(nodes, dtype=np.int64), 1)
         above = marked.copy()
-        for level in range(1, self.height + 1):
-            here = np.flatnonzero(self.depth == level)
+        for here in self.levels[1:]:
             above[here] += above[self.parent[here]]
         return bool((above <= 1).all())
 
@@ -131,8 +140,7 @@ class Tree:
         """The tree with the marked nodes, and all below them, taken away; a row that would go there stops above."""
         gone = np.asarray(nodes, dtype=bool).copy()
         gone[0] = False
-        for level in range(1, self.height + 1):
-            here = np.flatnonzero(self.depth == level)
+        for here in self.levels[1:]:
             gone[here] |= gone[self.parent[here]]
         kept = np.flatnonzero(~gone)
         number = np.full(self.n_nodes + 1, -1, dtype=NODE)
@@ -173,6 +181,14 @@ class Tree:
             raise ReleaseError("tree: a node asks a question but has no branch.")
 
 
+@numba.njit(cache=True)
+def _depths(parent: Any) -> Any:
+    depth = np.zeros(parent.size, dtype=np.int32)
+    for node in range(1, parent.size):  # a parent comes before its children
+        depth[node] = depth[parent[node]] + 1
+    return depth
+
+
 class TreeBuilder:
     """Grow a tree node by node: `split` turns a leaf into an asking node and returns its new children."""
 
@@ -197,20 +213,3 @@ class TreeBuilder:
     def build(self) -> Tree:
         entries = [entry for node in sorted(self._entries) for entry in self._entries[node]]
         return Tree(self.sizes, np.array(self._attribute, dtype=NODE), np.array(entries, dtype=NODE))
-
-
-@dataclass(frozen=True, eq=False)
-class Forest:
-    """Several trees over the same attributes, with their arrays end to end for the compiled loops."""
-
-    trees: tuple[Tree, ...]
-
-    def __iter__(self) -> Iterator[Tree]:
-        return iter(self.trees)
-
-    def __len__(self) -> int:
-        return len(self.trees)
-
-    @cached_property
-    def n_leaves(self) -> int:
-        return sum(len(tree.leaves) for tree in self.trees)

@@ -29,12 +29,11 @@ def signal_to_noise(forest: CountedForest, tree: int, noise_rule: str) -> NDArra
 
 
 def unreliable(forest: CountedForest, tree: int, noise_rule: str) -> NDArray[np.bool_]:
-    """Nodes that pruning removes: SNR < 1, and everything below them. The root stays."""
+    """Section 4.5, nodes that pruning removes: SNR < 1, and everything below them. The root stays."""
     removed = signal_to_noise(forest, tree, noise_rule) < 1
     removed[0] = False
     structure = forest.trees[tree]
-    for level in range(1, structure.height + 1):
-        here = np.flatnonzero(structure.depth == level)
+    for here in structure.levels[1:]:
         removed[here] |= removed[structure.parent[here]]
     return removed
 
@@ -53,8 +52,7 @@ def most_confident_nodes(forest: CountedForest, tree: int, noise_rule: str) -> N
     removed = unreliable(forest, tree, noise_rule)
     confidence = node_confidences(forest, tree).max(axis=1)
     best = np.zeros(structure.n_nodes, dtype=np.int32)
-    for level in range(1, structure.height + 1):
-        here = np.flatnonzero(structure.depth == level)
+    for here in structure.levels[1:]:
         above = best[structure.parent[here]]
         better = ~removed[here] & (confidence[here] > confidence[above])
         best[here] = np.where(better, here, above)

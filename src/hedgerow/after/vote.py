@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from hedgerow.after.confidence import ConfidentVote
 from hedgerow.errors import ReleaseError
 from hedgerow.forest import CountedForest
-from hedgerow.routing import descend, in_threads, row_blocks
+from hedgerow.parallel import in_threads, row_blocks
+from hedgerow.routing import TOGETHER, descend
 
 SUMMED_COUNTS = "summed counts"
 MOST_CONFIDENT = "most confident"
@@ -23,11 +24,14 @@ class Vote(Protocol):
 
 
 @numba.njit(nogil=True, cache=True)
-def _add_counts(codes: Any, attribute: Any, first_branch: Any, branch: Any, counts: Any, sums: Any) -> None:
-    for row in range(codes.shape[0]):
-        node = descend(codes, row, attribute, first_branch, branch)[0]
-        for label in range(sums.shape[1]):
-            sums[row, label] += counts[node, label]
+def _add_counts(codes: Any, ask: Any, onward: Any, height: int, counts: Any, sums: Any) -> None:
+    node = np.empty(TOGETHER, dtype=np.int32)
+    for start in range(0, codes.shape[0], TOGETHER):
+        rows = min(TOGETHER, codes.shape[0] - start)
+        descend(codes, start, rows, ask, onward, height, node)
+        for i in range(rows):
+            for label in range(sums.shape[1]):
+                sums[start + i, label] += counts[node[i], label]
 
 
 class SummedCounts:
@@ -46,7 +50,7 @@ class SummedCounts:
     def probabilities(self, codes: NDArray[Any]) -> NDArray[np.float64]:
         sums = np.zeros((len(codes), self.forest.codebook.n_classes), dtype=np.int64)
         for tree, counts in zip(self.forest.trees, self.forest.node_counts, strict=True):
-            _add_counts(codes, tree.attribute, tree.first_branch, tree.branch, counts, sums)
+            _add_counts(codes, tree.ask, tree.onward, tree.height, counts, sums)
         shares = np.maximum(sums, 0).astype(np.float64)
         totals = shares.sum(axis=1, keepdims=True)
         return np.where(totals > 0, shares / np.maximum(totals, 1), self.prior)

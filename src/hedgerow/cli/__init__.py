@@ -48,8 +48,8 @@ def hedgerow(
         (review schema.toml: it may hold public facts only)
         hedgerow schema check schema.toml
         hedgerow budget init budget.json --epsilon 2
-        hedgerow plan --schema schema.toml --algorithm snr --epsilon 1 --rows 10000
-        hedgerow fit data.csv --schema schema.toml --algorithm snr --epsilon 1 --budget budget.json -o forest.json
+        hedgerow plan --schema schema.toml --epsilon 1 --rows 10000
+        hedgerow fit data.csv --schema schema.toml --epsilon 1 --budget budget.json -o forest.json
         hedgerow evaluate forest.json test.csv --epsilon 0.1 --budget budget.json
         hedgerow rules forest.json --top 10
         hedgerow predict forest.json new-rows.csv -o predictions.csv

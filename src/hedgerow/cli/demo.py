@@ -15,7 +15,6 @@ from hedgerow.cli.console import guarantee, say
 from hedgerow.cli.evaluate import show_score
 from hedgerow.cli.fit import fit
 from hedgerow.cli.look import rules
-from hedgerow.cli.options import Algorithm
 from hedgerow.cli.outputs import check_output
 from hedgerow.cli.plan import plan
 from hedgerow.cli.predict import predict
@@ -80,13 +79,13 @@ def _steps(folder: Path, rows: int, output: Path) -> None:
     budget_commands.init(budget, TOTAL)
 
     _heading(3, "What would be built, before any row is touched")
-    shared = f"--schema {schema.name} --algorithm snr --epsilon {FOR_THE_FOREST} --seed 0"
+    shared = f"--schema {schema.name} --epsilon {FOR_THE_FOREST} --seed 0"
     _command(f"plan {shared} --rows {rows}")
-    plan(schema, Algorithm.snr, FOR_THE_FOREST, rows=rows, seed=0)
+    plan(schema, epsilon=FOR_THE_FOREST, rows=rows, seed=0)
 
     _heading(4, "Charge, look, release")
     _command(f"fit {train.name} {shared} --budget {budget.name} -o {forest.name}")
-    fit(train, schema, Algorithm.snr, forest, FOR_THE_FOREST, budget=budget, seed=0)
+    fit(train, schema, forest, epsilon=FOR_THE_FOREST, budget=budget, seed=0)
 
     _heading(5, "How good is it? The test rows are private too, so the score is noisy and charged")
     _command(f"evaluate {forest.name} {test.name} --epsilon {FOR_THE_SCORE} --budget {budget.name}")
@@ -106,7 +105,7 @@ def _steps(folder: Path, rows: int, output: Path) -> None:
     _heading(8, "The budget, and a request that it cannot pay")
     _command(f"fit {train.name} {shared} --budget {budget.name} -o second.json")
     try:
-        fit(train, schema, Algorithm.snr, folder / "second.json", FOR_THE_FOREST, budget=budget, seed=0)
+        fit(train, schema, folder / "second.json", epsilon=FOR_THE_FOREST, budget=budget, seed=0)
     except BudgetError as refused:
         say(f"error: {refused}", style="red")  # expected here, so it stands in line with the rest
     _command(f"budget show {budget.name}")

@@ -20,6 +20,23 @@ INTERRUPTED = 130
 ORDER = ["schema", "plan", "fit", "predict", "rules", "show", "evaluate", "budget", "demo"]  # of the help
 
 
+OPTION_OF = {  # what Python calls a setting, and what the command line does
+    "max_depth": "--depth",
+    "n_estimators": "--trees",
+    "max_leaves": "--max-leaves",
+    "epsilon=1": "--epsilon 1",
+    "plan(rows=10000)": "--rows 10000",
+    "schema.rows": "rows in the schema",
+}
+
+
+def in_options(message: str) -> str:
+    """An error text in the words of the command line."""
+    for name, option in OPTION_OF.items():
+        message = message.replace(name, option)
+    return message
+
+
 class CommandGroup(TyperGroup):
     """All commands of hedgerow: errors made on purpose are messages, anything else keeps its traceback."""
 
@@ -36,7 +53,7 @@ class CommandGroup(TyperGroup):
             complain(str(error))
             raise typer.Exit(REFUSED_BY_BUDGET) from error
         except HedgerowError as error:
-            complain(str(error))
+            complain(in_options(str(error)))
             raise typer.Exit(REFUSED) from error
         except BrokenPipeError:
             raise  # typer ends quietly

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hedgerow.cli.console import guarantee, say, table
+from hedgerow.cli.console import guarantee, say, table, warn
 from hedgerow.cli.options import BudgetPath, Jobs, threads
 
 if TYPE_CHECKING:
@@ -52,4 +52,14 @@ def show_score(score: PrivateScore) -> None:
     heads = ["true class", *(f"predicted {name}" for name in names)]
     title = f"noisy confusion matrix, each number ± {score.noise_sd:.3g}"
     table(title, heads, rows, numbers=range(1, len(names) + 1))
-    say(f"accuracy: {score.accuracy:.3f} ± {score.accuracy_error:.3f}", style="bold")
+    say(
+        f"accuracy: {score.accuracy:.3f} ± {score.accuracy_error:.2g}, on about {score.rows:,.0f} ± {score.rows_error:.2g} rows",
+        style="bold",
+    )
+    label, share = score.majority
+    say(f"always answering {class_text(label)} would give about {share:.3f}")
+    if score.undeclared > max(4 * score.undeclared_error, 0.05 * score.rows):
+        warn(
+            f"about {score.undeclared:,} ± {score.undeclared_error:.2g} test rows have no declared class and are not part of "
+            "this score. Does the schema declare the classes of this table?"
+        )

@@ -10,6 +10,7 @@ import typer
 
 from hedgerow.cli.console import complain, guarantee, progress_bar, say, table, warn
 from hedgerow.cli.options import (
+    Algorithm,
     AlgorithmName,
     Bins,
     BudgetPath,
@@ -38,8 +39,8 @@ def fit(
         Path, typer.Argument(help="CSV (also .gz, .zst) or Parquet file with private rows.", show_default=False)
     ],
     schema: SchemaFile,
-    algorithm: AlgorithmName,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the forest.", show_default=False)],
+    algorithm: AlgorithmName = Algorithm.snr,
     epsilon: Epsilon = None,
     budget: BudgetPath = None,
     accept_draft: Annotated[
@@ -64,7 +65,7 @@ def fit(
 
     Example:
 
-        hedgerow fit data.csv --schema schema.toml --algorithm snr --epsilon 1 --budget budget.json -o forest.json
+        hedgerow fit data.csv --schema schema.toml --epsilon 1 --budget budget.json -o forest.json
     """
     check_output(output, [data, schema, budget], force)
     from hedgerow.schema import Schema
@@ -81,7 +82,7 @@ def fit(
     how: dict[str, Any] = {"accept_draft": accept_draft}
     if not options.private:
         if budget is not None:
-            raise PlanError("--budget: plain-rdt keeps no ε, so no budget can pay for it. Leave it away.")
+            raise PlanError("--budget: plain-rdt keeps no ε, so no budget can pay for it. Leave it out.")
         estimator = options.estimator(declared, n_jobs=threads(jobs))
         with progress_bar("counting") as progress:
             estimator.fit(data, progress=progress, **how)

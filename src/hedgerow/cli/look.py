@@ -42,6 +42,7 @@ def rules(
 
     A rule is a path of a tree: its conditions, the class that they point to, the share of that class (confidence) and
     the number of rows (support). Both come from noisy counts and are shown with the error that the noise gives them.
+    The order is by what is left of the confidence after two such errors, then by support.
 
     Example:
 
@@ -73,13 +74,18 @@ def _noise_rule(release: Release) -> str | None:
 def show(
     forest: ForestFile,
     tree: Annotated[
-        int | None, typer.Option("--tree", min=0, help="Which tree, counted from 0.  [default: 0]", show_default=False)
+        int | None, typer.Option("--tree", min=1, help="Which tree, counted from 1.  [default: 1]", show_default=False)
     ] = None,
     depth: Annotated[int, typer.Option("--depth", min=0, help="How many levels to show.")] = 3,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="A picture: a name that ends in .svg or .html.", show_default=False),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", help="Write a whole report with pictures to this .html file.", show_default=False),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
     certificate: Annotated[
         bool, typer.Option("--certificate", help="Show the guarantee in full, and no tree.")
     ] = False,
@@ -89,17 +95,27 @@ def show(
     Example:
 
         hedgerow show forest.json --tree 2 --depth 4 -o tree.svg
+
+        hedgerow show forest.json --report report.html
     """
     if output is not None:
         if output.suffix.lower() not in (".svg", ".html", ".htm"):
             raise PlanError(f"output {str(output)!r}: expected a name that ends in .svg or .html.")
-        check_output(output, [forest])
+        check_output(output, [forest], force)
+    if report is not None:
+        check_output(report, [forest], force)
     from hedgerow.release import Release
 
     release = Release.load(forest)
-    number = tree or 0
+    number = (tree or 1) - 1
     if number >= len(release.forest.trees):
-        raise PlanError(f"--tree: got {number}; the forest has the trees 0 to {len(release.forest.trees) - 1}.")
+        raise PlanError(f"--tree: got {tree}; the forest has the trees 1 to {len(release.forest.trees)}.")
+    if report is not None:
+        from hedgerow.report import html_report
+
+        report.write_text(html_report(release), encoding="utf-8")
+        say(f"wrote {report}: a report with the certificate, pictures and rules")
+        return
     if certificate:
         show_certificate(release)
         return
@@ -112,7 +128,7 @@ def show(
         say(tree_text(release.forest, number, depth, noise_rule=_noise_rule(release)))
         return
     output.write_text(_picture(release, number, depth, output.suffix.lower()), encoding="utf-8")
-    say(f"wrote {output}: tree {number}, {depth} levels")
+    say(f"wrote {output}: tree {number + 1}, {depth} levels")
 
 
 def _picture(release: Release, tree: int, depth: int, suffix: str) -> str:

@@ -31,9 +31,8 @@ AlgorithmName = Annotated[
     Algorithm,
     typer.Option(
         "--algorithm",
-        help="rdt: private random decision trees. snr: a forest that tunes itself from signal-to-noise ratios. "
+        help="snr: a private forest that tunes itself from signal-to-noise ratios. rdt: private random decision trees. "
         "plain-rdt: exact counts, NO privacy.",
-        show_default=False,
     ),
 ]
 Epsilon = Annotated[
@@ -111,7 +110,7 @@ class ForestOptions:
     def _refuse(self, options: dict[str, Any]) -> None:
         given = [name for name, value in options.items() if value is not None]
         if given:
-            raise PlanError(f"{', '.join(given)}: --algorithm {self.algorithm} has no such setting. Leave it away.")
+            raise PlanError(f"{', '.join(given)}: --algorithm {self.algorithm} has no such setting. Leave it out.")
 
 
 def threads(jobs: int | None) -> int:

@@ -26,7 +26,7 @@ from hedgerow.errors import PlanError
 
 def plan(
     schema: SchemaFile,
-    algorithm: AlgorithmName,
+    algorithm: AlgorithmName = Algorithm.snr,
     epsilon: Epsilon = None,
     rows: Annotated[
         int | None,

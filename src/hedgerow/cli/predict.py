@@ -11,6 +11,7 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
+from hedgerow.cli.console import say
 from hedgerow.cli.options import Jobs, threads
 from hedgerow.cli.outputs import check_output
 
@@ -23,6 +24,7 @@ def predict(
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add a column with the probability of each class.")] = False,
     jobs: Jobs = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
 ) -> None:
     """Predict the class of each row of a table. Costs no ε.
 
@@ -34,7 +36,7 @@ def predict(
         hedgerow predict forest.json new-rows.csv --proba -o predictions.csv
     """
     if output is not None:
-        check_output(output, [forest, rows])
+        check_output(output, [forest, rows], force)
     from hedgerow.release import Release
     from hedgerow.rows.files import TableFile
 
@@ -54,6 +56,8 @@ def predict(
             writer.writerows([names[w], *map(repr, row)] for w, row in zip(winners, shares.tolist(), strict=True))
         else:
             writer.writerows([names[w]] for w in winners)
+    if output is not None:
+        say(f"wrote {output}: {len(codes):,} predictions")
 
 
 def class_text(value: Any) -> str:

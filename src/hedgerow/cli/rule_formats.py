@@ -48,7 +48,7 @@ def _csv(rules: Sequence[Rule], target: str) -> None:
     writer.writerow(_COLUMNS)
     for rule in rules:
         conditions = " and ".join(map(str, rule.conditions))
-        numbers = [rule.confidence, rule.confidence_error, rule.support, rule.support_error, rule.tree, rule.node]
+        numbers = [rule.confidence, rule.confidence_error, rule.support, rule.support_error, rule.tree + 1, rule.node]
         writer.writerow([conditions, rule.label, *numbers])
 
 
@@ -58,6 +58,7 @@ def _json(rules: Sequence[Rule], target: str) -> None:
             "conditions": [{"attribute": each.attribute, "is": each.words} for each in rule.conditions],
             "class": rule.label,
             **{name: getattr(rule, name) for name in _COLUMNS[2:]},
+            "tree": rule.tree + 1,  # people count trees from 1
             "text": rule.text(),
         }
         for rule in rules

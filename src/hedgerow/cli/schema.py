@@ -49,7 +49,9 @@ def draft(
         f"wrote {output}: {len(schema.attributes)} attributes, target {schema.target.name}. It is as private as {data}."
     )
     if left_out:
-        say(f"left out, since they may identify people: {', '.join(left_out)}")
+        say(f"left out, since they have very many different values and may identify people: {', '.join(left_out)}")
+        with output.open("a", encoding="utf-8") as file:
+            file.write(f"\n# left out, since they have very many different values: {', '.join(left_out)!a}\n")
     say("next:")
     say(f"  1. in {output}, replace what was read from the data by public knowledge, delete the `unreviewed` lines")
     say(f"  2. hedgerow schema check {output}")
@@ -95,13 +97,13 @@ def show(schema: Schema) -> None:
 def _facts(attribute: Attribute) -> tuple[str, str, str, str]:
     from hedgerow.schema import Categorical
 
-    stops = "stops at the node"
+    stops = "not counted"
     if isinstance(attribute, Categorical):
         values = _short(", ".join(map(str, attribute.domain)))
         other = attribute.other or stops
         return "categorical", f"{len(attribute.domain)}: {values}", other, attribute.missing or other
     cells = f", {len(attribute.edges) - 1} declared cells" if attribute.edges else ""
-    return "numeric", f"{attribute.low:g} to {attribute.high:g}{cells}", "nearest bound", attribute.missing or stops
+    return "numeric", f"{attribute.low:.9g} to {attribute.high:.9g}{cells}", "nearest bound", attribute.missing or stops
 
 
 def _short(text: str) -> str:

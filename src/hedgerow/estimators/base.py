@@ -19,12 +19,15 @@ from sklearn.utils import check_array, check_X_y
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted
 
-from hedgerow.accounting.loss import exact_epsilon
+from hedgerow.accounting.events import Event
+from hedgerow.accounting.loss import exact_epsilon, noise_variance
 from hedgerow.accounting.meter import Budget
+from hedgerow.after.coverage import not_counted
 from hedgerow.certificate import private_certificate
 from hedgerow.encoding import Codebook, columns_of
-from hedgerow.errors import PlanError, SchemaError, TableError, UnreviewedSchemaWarning
+from hedgerow.errors import PlanError, SchemaError, SchemaMismatchWarning, TableError, UnreviewedSchemaWarning
 from hedgerow.forest import Grown
+from hedgerow.growers import rdt
 from hedgerow.plan import Plan
 from hedgerow.private.coins import SYSTEM, Coins
 from hedgerow.private.mechanisms import sampler_named
@@ -32,7 +35,7 @@ from hedgerow.private.table import PrivateTable
 from hedgerow.release import Release, class_array
 from hedgerow.rows.draft import draft_from_table
 from hedgerow.rows.engine import Engine
-from hedgerow.rows.files import FileRows
+from hedgerow.rows.files import FileRows, TableFile
 from hedgerow.rows.memory import MemoryRows, Progress
 from hedgerow.schema import Schema, text_of
 
@@ -81,6 +84,9 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self, "release_")
+        if isinstance(X, (str, os.PathLike)):
+            codes = TableFile(X, list(self.release_.schema.names)).codes(self.release_.codebook)
+            return self.release_.predict_codes_proba(codes, self._threads())
         X = self._checked_rows(X)
         return self.release_.predict_proba(X, self._threads())
 
@@ -219,6 +225,7 @@ class PrivateForestClassifier(ForestClassifier):
             reservation.events, schema.rows, schema.unreviewed, table.sampler, self._coins.secret
         )
         reservation.settle()
+        self._warn_of_lost_rows(grown, schema.rows, reservation.events)
         return Release(
             grown.forest,
             certificate,
@@ -228,6 +235,13 @@ class PrivateForestClassifier(ForestClassifier):
             chosen=grown.chosen,
             released=grown.released,
         )
+
+    def _warn_of_lost_rows(self, grown: Grown, declared: int | None, events: tuple[Event, ...]) -> None:
+        """From released numbers alone: a schema that does not fit its table would otherwise be a silent failure."""
+        sd = max((noise_variance(event.scale) ** 0.5 for event in events if event.verb == "rows"), default=0.0)
+        lost = not_counted(grown.forest, grown.released.get("rows", declared), sd)
+        if lost is not None:
+            warnings.warn(lost, SchemaMismatchWarning, stacklevel=5)
 
 
 def _reviewed(schema: Schema, accept_draft: bool) -> Schema:
@@ -263,6 +277,16 @@ def _free_name(name: str, X: Any) -> str:
     while _has_column(X, name):
         name += "_"
     return name
+
+
+def rdt_settings(estimator: Any) -> rdt.Settings:
+    """The settings that the plain and the private random decision trees share, checked."""
+    return rdt.Settings(
+        whole("n_estimators", estimator.n_estimators),
+        None if estimator.max_depth is None else whole("max_depth", estimator.max_depth),
+        one_of("numeric_splits", estimator.numeric_splits, ("bins", "thresholds")),
+        whole("max_leaves", estimator.max_leaves),
+    )
 
 
 def whole(name: str, value: Any, least: int = 1) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 from hedgerow.after.vote import SUMMED_COUNTS
 from hedgerow.certificate import no_certificate
 from hedgerow.errors import PlanError
-from hedgerow.estimators.base import ForestClassifier, one_of, whole
+from hedgerow.estimators.base import ForestClassifier, rdt_settings
 from hedgerow.growers import rdt
 from hedgerow.plan import DEFAULT_MAX_LEAVES, Plan
 from hedgerow.release import Release
@@ -50,12 +50,7 @@ class RandomDecisionTreesClassifier(ForestClassifier):
         self.n_jobs = n_jobs
 
     def _settings(self) -> rdt.Settings:
-        return rdt.Settings(
-            whole("n_estimators", self.n_estimators),
-            None if self.max_depth is None else whole("max_depth", self.max_depth),
-            one_of("numeric_splits", self.numeric_splits, ("bins", "thresholds")),
-            whole("max_leaves", self.max_leaves),
-        )
+        return rdt_settings(self)
 
     def plan(self, rows: int | None = None) -> Plan:
         """What `fit` would build for a table of that many rows."""

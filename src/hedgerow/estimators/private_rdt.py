@@ -8,7 +8,7 @@ from typing import Any
 from hedgerow.accounting.meter import Budget
 from hedgerow.after.vote import SUMMED_COUNTS
 from hedgerow.encoding import Codebook
-from hedgerow.estimators.base import PrivateForestClassifier, one_of, whole
+from hedgerow.estimators.base import PrivateForestClassifier, rdt_settings
 from hedgerow.forest import Grown
 from hedgerow.growers import rdt
 from hedgerow.plan import DEFAULT_MAX_LEAVES, Plan
@@ -72,12 +72,7 @@ class PrivateRDTClassifier(PrivateForestClassifier):
     _vote = SUMMED_COUNTS
 
     def _settings(self) -> rdt.Settings:
-        return rdt.Settings(
-            whole("n_estimators", self.n_estimators),
-            None if self.max_depth is None else whole("max_depth", self.max_depth),
-            one_of("numeric_splits", self.numeric_splits, ("bins", "thresholds")),
-            whole("max_leaves", self.max_leaves),
-        )
+        return rdt_settings(self)
 
     def _plan(self, codebook: Codebook, epsilon: Fraction, rows: int | None, public: bool) -> Plan:
         return rdt.plan(codebook, self._settings(), epsilon, rows, public, self._rng())

@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,9 @@ from hedgerow.forest import CountedForest, Grown
 from hedgerow.plan import DEFAULT_MAX_LEAVES, ROWS_SHARE, Plan
 from hedgerow.private.mechanisms import counting_event
 from hedgerow.private.table import PrivateTable
-from hedgerow.tree import Tree, TreeBuilder
+from hedgerow.tree import NODE, Tree
+
+Integers = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -52,29 +54,42 @@ def height_rule(sizes: Sequence[int], n: int) -> int:
 
 
 def build_tree_structure(codebook: Codebook, height: int, numeric_splits: str, rng: np.random.Generator) -> Tree:
-    """Algorithm 2, BuildTreeStructure: a random attribute at each node, no attribute twice on a path."""
-    builder = TreeBuilder(codebook.sizes)
-    level = [(0, tuple(range(len(codebook.sizes))))]  # the root may ask about any attribute in X
+    """Algorithm 2, BuildTreeStructure, a whole level at once: a random attribute F at each node, no F twice on a path."""
+    domain_size = np.array(codebook.sizes)
+    X = np.arange(len(domain_size), dtype=np.uint16)[None, :]  # for each node of the level, the attributes left to ask
+    attributes, branches, n_nodes = [], [], 1
     for _ in range(height):
-        below = []
-        for node, X in level:
-            if not X:
-                continue
-            F = X[int(rng.integers(len(X)))]
-            rest = tuple(a for a in X if a != F)
-            children = builder.split(node, F, _branches(codebook, F, numeric_splits, rng))
-            below += [(child, rest) for child in children]
-        level = below
-    return builder.build()
+        # Randomly choose an attribute F as testing attribute, and leave it out below: X − {F}
+        drawn = rng.integers(X.shape[1], size=len(X))
+        F = X[np.arange(len(X)), drawn]
+        rest = X[np.arange(X.shape[1]) != drawn[:, None]].reshape(len(X), -1)
+        # for i = 1 to m: a child for each value; one entry more, −1, for a value that has no branch
+        m = domain_size[F] + 1
+        node = np.repeat(np.arange(len(F)), m)
+        value = np.arange(m.sum()) - np.repeat(np.cumsum(m) - m, m)
+        child, n_children = _children(codebook, F, node, value, numeric_splits, rng)
+        first_child = n_nodes + np.cumsum(n_children) - n_children
+        branches.append(np.where(value == m[node] - 1, -1, first_child[node] + child))
+        attributes.append(F)
+        n_nodes += int(n_children.sum())
+        X = np.repeat(rest, n_children, axis=0)
+    attributes.append(np.full(len(X), -1))
+    return Tree(codebook.sizes, np.concatenate(attributes).astype(NODE), np.concatenate([[], *branches]).astype(NODE))
 
 
-def _branches(codebook: Codebook, F: int, numeric_splits: str, rng: np.random.Generator) -> list[int] | None:
-    """One branch for each value; or, for a numeric attribute, below and above a random threshold (section 3.3)."""
-    cells = codebook.numeric_cells(F)
-    if numeric_splits == "bins" or cells < 2:
-        return None
-    threshold = int(rng.integers(1, cells))
-    return [int(code >= threshold) if code < cells else 2 for code in range(codebook.sizes[F])]
+def _children(
+    codebook: Codebook, F: Integers, node: Integers, value: Integers, numeric_splits: str, rng: np.random.Generator
+) -> tuple[Integers, Integers]:
+    """Which child of its node each value leads to, and the number of children: one for each value; or, for a numeric
+    attribute, one below and one above a random threshold among its cells (section 3.3), and one for missing values."""
+    domain_size = np.array(codebook.sizes)[F]
+    if numeric_splits == "bins":
+        return value, domain_size
+    cells = np.array([codebook.numeric_cells(a) for a in range(len(codebook.sizes))])[F]
+    split = cells > 1
+    threshold = rng.integers(1, np.maximum(cells, 2))
+    side = np.where(value < cells[node], value >= threshold[node], 2)
+    return np.where(split[node], side, value), np.where(split, 2 + (domain_size > cells), domain_size)
 
 
 def structures(codebook: Codebook, n: int | None, settings: Settings, rng: np.random.Generator) -> tuple[Tree, ...]:
@@ -104,7 +119,7 @@ def _too_many(leaves: int, settings: Settings, how: str) -> PlanError:
     )
 
 
-def structures_that_fit(codebook: Codebook, n: int, settings: Settings, rng: np.random.Generator) -> tuple[Tree, ...]:
+def structures_within_max_leaves(codebook: Codebook, n: int, settings: Settings, rng: np.random.Generator) -> tuple[Tree, ...]:
     """As `structures`, for an n̂ that is paid for already: lower trees instead of a refusal."""
     h = height_rule(codebook.sizes, n)
     while True:
@@ -138,10 +153,9 @@ def plan(
         )
     trees = structures(codebook, rows, settings, rng)
     charges = events(settings, epsilon, public)
-    source = "declared public" if public else "assumed; fit charges for a noisy count"
     fixed = all(event.verb != "rows" for event in charges)
-    shown = rows if public or not fixed else None
-    return Plan("Private-RDT", epsilon, shown, source, codebook.n_classes, charges, trees, fixed, settings)
+    source = "declared public" if public else "assumed" if fixed else "assumed; fit charges for a noisy count"
+    return Plan("Private-RDT", epsilon, rows, source, codebook.n_classes, charges, trees, fixed, settings)
 
 
 def grow(table: PrivateTable, plan: Plan, rng: np.random.Generator) -> Grown:
@@ -152,7 +166,7 @@ def grow(table: PrivateTable, plan: Plan, rng: np.random.Generator) -> Grown:
     trees = plan.trees
     if not plan.fixed:
         released["rows"] = table.rows(charges["rows"].epsilon)
-        trees = structures_that_fit(table.codebook, max(1, released["rows"]), plan.settings, rng)
+        trees = structures_within_max_leaves(table.codebook, max(1, released["rows"]), plan.settings, rng)
     # 2. UpdateStatistics with Lap(N/ε) noise on every count; 3. no pruning: it would read the rows
     counts = table.leaf_counts(trees, charges["leaf_counts"].epsilon)
     forest = CountedForest(table.codebook, trees, tuple(counts), (charges["leaf_counts"].scale,))

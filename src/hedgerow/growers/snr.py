@@ -96,7 +96,7 @@ def structures(
     return tuple(trees)
 
 
-def structures_that_fit(
+def structures_within_max_leaves(
     codebook: Codebook, n: int, beta: Fraction, settings: Settings, rng: np.random.Generator
 ) -> tuple[Tree, ...]:
     """As `structures`, for an n̂ that is paid for already: a larger θ instead of a refusal."""
@@ -156,8 +156,8 @@ def grow(table: PrivateTable, plan: Plan, rng: np.random.Generator) -> Grown:
     trees = plan.trees
     if not plan.fixed:
         released["rows"] = table.rows(for_rows)
-        trees = structures_that_fit(table.codebook, max(1, released["rows"]), beta, plan.settings, rng)
-    # 3. query the leaves: ε = β/τ for each tree (Eq. 8)
+        trees = structures_within_max_leaves(table.codebook, max(1, released["rows"]), beta, plan.settings, rng)
+    # 3. query the leaves (section 4.2): ε = β/τ for each tree (Eq. 8)
     counts = table.leaf_counts(trees, beta)
     scale = counting_event("leaf_counts", beta, queries=len(trees)).scale
     forest = CountedForest(table.codebook, trees, tuple(counts), (scale,))

@@ -57,7 +57,7 @@ class PrivateTable:
         return [add_noise(counts, event, self._coins, self._sampler) for counts in exact]
 
     def confusion(self, predict: Predictor, epsilon: Fraction) -> NDArray[np.int64]:
-        """Noisy counts of (true class, predicted class): rows of the table are true classes."""
+        """Noisy counts of (true class, predicted class); the last row is for rows that have no declared class."""
         event = counting_event("confusion", epsilon)
         self._meter.charge(event)
         exact = self._engine.confusion(predict)  # [V3]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,13 @@ MAX_TEXT_CATEGORIES = 100  # a text column with more is left out of a draft: it 
 
 def draft_from_file(path: str | Path, target: str) -> tuple[Schema, list[str]]:
     """A draft schema of a file, and the columns left out because they look like identifiers."""
-    file = TableFile(path, [target])
+    file = TableFile(path, [])
+    if target not in file.columns:
+        near = difflib.get_close_matches(target, file.columns, n=1, cutoff=0.5)
+        raise TableError(
+            f"table {str(path)!r} has no column {target!r}; its columns are {', '.join(file.columns[:40])}."
+            + (f" Did you mean {near[0]!r}?" if near else "")
+        )
     columns: dict[str, Any] = {name: _whole_numbers(column) for name, column in file.text_columns(file.columns).items()}
     labels = columns.pop(target)
     return draft(columns, labels, target, keep_all=False)
@@ -63,6 +70,13 @@ def draft(columns: dict[str, Any], labels: Any, target: str, keep_all: bool) -> 
     present = _values(_as_array(labels))
     if not present:
         raise TableError(f"table: the target column {target!r} has no values to draft classes from.")
+    if len(present) > MAX_TEXT_CATEGORIES and not keep_all:
+        raise TableError(
+            f"table: the target column {target!r} has more than {MAX_TEXT_CATEGORIES} different values; expected a few classes. "
+            "If it is a number, put it into classes first (for example below and above a limit)."
+        )
+    if not attributes:
+        raise TableError("table: no column is left to learn from; every one looks like an identifier.")
     return Schema(attributes, Target(target, _in_order(present), unreviewed=True)), left_out
 
 

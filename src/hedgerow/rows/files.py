@@ -60,13 +60,16 @@ class TableFile:
                 f"columns = {{{types}}})"
             )
         else:
-            raise TableError(f"table {str(path)!r}: expected a name that ends in .csv, .csv.gz or .parquet.")
+            raise TableError(f"table {str(path)!r}: expected a name that ends in .csv, .tsv (also with .gz, .zst) or .parquet.")
         self.columns = columns
         absent = [column for column in needed if column not in columns]
         if absent:
+            # The header is not repeated: in a file without one it is a private row. Only its own spelling of a needed name is.
+            near = [have for have in columns for name in absent if have.strip().casefold() == name.strip().casefold()]
+            hint = f" It has {', '.join(map(repr, near))}: spelling and case matter." if near else ""
             raise TableError(
-                f"table {str(path)!r}: the declared column(s) {', '.join(absent)} are missing from its header; the schema "
-                f"declares {', '.join(needed)}. Nothing was spent."
+                f"table {str(path)!r}: the column(s) {', '.join(absent)} are missing from its header; needed are "
+                f"{', '.join(needed)}.{hint}"
             )
 
     def codes(self, codebook: Codebook) -> NDArray[Any]:

@@ -9,22 +9,23 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.routing import descend
+from hedgerow.routing import TOGETHER, descend
 from hedgerow.tree import Tree
 
 BLOCK = 8_192  # rows whose codes stay in cache while each tree counts them
 
 
 @numba.njit(nogil=True, cache=True)
-def _count_leaves(
-    codes: Any, classes: Any, attribute: Any, first_branch: Any, branch: Any, place: Any, counts: Any
-) -> None:
-    n_classes = counts.shape[1]
-    for row in range(codes.shape[0]):
-        if classes[row] < n_classes:
-            node, is_leaf = descend(codes, row, attribute, first_branch, branch)
-            if is_leaf:
-                counts[place[node], classes[row]] += 1
+def _count_leaves(codes: Any, classes: Any, ask: Any, onward: Any, height: int, place: Any, counts: Any) -> None:
+    """`place[node]` is the leaf's row in `counts`, −1 for an asking node: a row that stopped there is not counted."""
+    node = np.empty(TOGETHER, dtype=np.int32)
+    for start in range(0, codes.shape[0], TOGETHER):
+        rows = min(TOGETHER, codes.shape[0] - start)
+        descend(codes, start, rows, ask, onward, height, node)
+        for i in range(rows):
+            leaf, label = place[node[i]], classes[start + i]
+            if leaf >= 0 and label < counts.shape[1]:
+                counts[leaf, label] += 1
 
 
 def leaf_counts(
@@ -34,7 +35,10 @@ def leaf_counts(
     n_classes: int,
     progress: Callable[[float], None] = lambda share: None,
 ) -> list[NDArray[np.int64]]:
-    """Class counts in every leaf of every tree: (leaves, classes) each. A row adds 1 to at most one cell of a tree."""
+    """Class counts in every leaf of every tree: (leaves, classes) each. A row adds 1 to at most one cell of a tree.
+
+    This is UpdateStatistics with AddInstance of Jagannathan et al. 2012, Algorithm 2, for all trees in one pass.
+    """
     results = [np.zeros((len(tree.leaves), n_classes), dtype=np.int64) for tree in trees]
     places = []
     for tree in trees:
@@ -44,6 +48,6 @@ def leaf_counts(
     for start in range(0, len(codes), BLOCK):
         rows, labels = codes[start : start + BLOCK], classes[start : start + BLOCK]
         for tree, place, counts in zip(trees, places, results, strict=True):
-            _count_leaves(rows, labels, tree.attribute, tree.first_branch, tree.branch, place, counts)
+            _count_leaves(rows, labels, tree.ask, tree.onward, tree.height, place, counts)
         progress(min(1.0, (start + BLOCK) / len(codes)))
     return results

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.encoding import Codebook
-from hedgerow.routing import in_threads, row_blocks
+from hedgerow.parallel import in_threads, row_blocks
 from hedgerow.rows import kernels
 from hedgerow.rows.engine import Predictor
 from hedgerow.tree import Tree
@@ -32,7 +32,7 @@ class MemoryRows:
     def _load(self) -> tuple[NDArray[Any], NDArray[np.uint16]]:
         assert self._source is not None
         table, labels = self._source
-        return self.codebook.encode(table), self.codebook.encode_classes(labels)
+        return self.codebook.encode(table, self.n_jobs), self.codebook.encode_classes(labels)
 
     def _open(self) -> tuple[NDArray[Any], NDArray[np.uint16]]:
         if self._encoded is None:
@@ -63,8 +63,7 @@ class MemoryRows:
     def confusion(self, predict: Predictor) -> NDArray[np.int64]:
         codes, classes = self._open()
         k = self.codebook.n_classes
-        table = np.zeros((k, k), dtype=np.int64)
+        table = np.zeros((k + 1, k), dtype=np.int64)  # the code of an undeclared class is k: the last row
         for block in row_blocks(len(codes)):
-            known = classes[block] < k
-            np.add.at(table, (classes[block][known], predict(codes[block])[known]), 1)
+            np.add.at(table, (classes[block], predict(codes[block])), 1)
         return table

@@ -1,0 +1,121 @@
+"""Run every benchmark in one go: `python -m benchmarks [--quick]`, from the root of the repository.
+
+Writes benchmarks/RESULTS.md and benchmarks/results.json (with --quick only prints, so that a rough run does not
+replace a careful one). A peer that is missing is reported as not run. Nothing here asserts: times depend on the
+machine, so they are given as ratios of one run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import os
+import platform
+from collections.abc import Callable
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import hedgerow
+from benchmarks import accuracy, fit_predict, memory, sampler
+from benchmarks.busy import QUIET
+from benchmarks.measure import Line, at_least, not_run, table
+from benchmarks.peers import compare
+
+FOLDER = Path(__file__).resolve().parent
+PACKAGES = ("numpy", "numba", "scikit-learn", "pyarrow", "narwhals", "opendp")
+
+
+def sampler_lines() -> list[Line]:
+    """What `sampler.main` prints, line by line: scale, our rate, OpenDP's rate (or "missing")."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        sampler.main()
+    lines = []
+    for words in map(str.split, printed.getvalue().splitlines()[2:]):
+        what = f"discrete Laplace, scale {words[0]}"
+        ours, theirs = (float(words[1].replace(",", "")), words[2].replace(",", ""))
+        if theirs == "missing":
+            lines.append(not_run(what, "OpenDP is not installed"))
+        else:
+            rate = f"OpenDP {float(theirs):.3g} draws/s"
+            lines.append(at_least(what, f"{ours:.3g} draws/s", rate, ours / float(theirs), None))
+    return lines
+
+
+def versions() -> dict[str, str]:
+    found = {"python": platform.python_version(), "hedgerow": hedgerow.__version__}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    return found
+
+
+def cpus() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def report(sections: dict[str, list[Line]], notes: dict[str, str], facts: dict[str, str]) -> str:
+    parts = ["# Benchmarks", "", "Made by `python -m benchmarks`. All numbers are from one run on one machine;"]
+    parts += ["the ratios are what to compare.", ""]
+    parts.append(", ".join(f"{name} {value}" for name, value in facts.items()) + ".")
+    for name, lines in sections.items():
+        parts += ["", f"## {name}", "", notes[name], "", table(lines)]
+    return "\n".join(parts) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer rows and repeats; prints, writes no file")
+    parser.add_argument("--repeats", type=int, default=3, help="cross-validations in the accuracy part")
+    parser.add_argument("--diffprivlib-python", type=Path, help="the Python of an environment that has diffprivlib")
+    given = parser.parse_args()
+    repeats = 1 if given.quick else given.repeats
+    notes = {
+        "Noise": "Draws a second, the best of three runs; ratio: ours over OpenDP's.",
+        "Fit and predict": (
+            "20 attributes of 5 values, 10 trees of height 5, encoding included; the shortest of several interleaved "
+            f"rounds in which other programs used at most {QUIET} CPUs (where there was none, no verdict). "
+            "Ratio: the peer's time over ours, at the same number of threads; for twice the rows, ours over ours."
+        ),
+        "Memory": (
+            "The peak of resident memory during fit over what was resident just before (packages, input table), each "
+            "in a process of its own. Ratio: that peak over the size of the encoded table and the model."
+        ),
+        "diffprivlib": "Its random forest in an environment of its own, by turns with ours; ratio: its time over ours.",
+        "Accuracy": (
+            f"{accuracy.FOLDS}-fold stratified cross-validation, fold seeds {', '.join(map(str, range(repeats)))}: "
+            "mean ± standard error over all folds. RDT without privacy is the ceiling of Private-RDT."
+        ),
+    }
+    steps: dict[str, Callable[[], list[Line]]] = {
+        "Noise": sampler_lines,
+        "Fit and predict": lambda: fit_predict.run(given.quick),
+        "Memory": lambda: memory.run(given.quick),
+        "diffprivlib": lambda: compare.run(given.quick, given.diffprivlib_python),
+        "Accuracy": lambda: accuracy.run(given.quick, repeats),
+    }
+    sections = {}
+    for name, step in steps.items():
+        sections[name] = step()
+        print(f"\n## {name}\n\n{notes[name]}\n\n{table(sections[name])}", flush=True)
+    facts = versions() | {"CPUs": str(cpus()), "date": datetime.now(UTC).date().isoformat()}
+    if given.quick:
+        return
+    (FOLDER / "RESULTS.md").write_text(report(sections, notes, facts), encoding="utf-8")
+    results = {
+        "facts": facts,
+        "sections": {
+            name: {"note": notes[name], "lines": [asdict(line) for line in lines]} for name, lines in sections.items()
+        },
+    }
+    (FOLDER / "results.json").write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Peers that need an environment of their own."""

@@ -1,0 +1,39 @@
+"""Do the released counts add up to the table? Rows that no leaf counted show a schema that does not fit its table.
+
+A comparison of released numbers: it costs nothing.
+"""
+
+from __future__ import annotations
+
+import math
+
+from hedgerow.forest import CountedForest
+
+WORTH_SAYING = 0.05  # of the rows
+
+
+def not_counted(forest: CountedForest, rows: int | None, rows_sd: float = 0.0) -> str | None:
+    """A sentence about rows that are missing from the counts, or None if noise could explain them.
+
+    rows: the number of rows, declared or noisy; without one, the best-filled tree stands in.
+    """
+    totals = [int(counts[0].sum()) for counts in forest.node_counts]
+    errors = [forest.leaf_noise_sd * math.sqrt(counts.size) for counts in forest.counts]
+    fullest = max(range(len(totals)), key=totals.__getitem__)
+    whole, whole_sd = (rows, rows_sd) if rows is not None else (totals[fullest], errors[fullest])
+    if whole <= 0:
+        return None
+    share = {
+        t: (whole - total) / whole
+        for t, total in enumerate(totals)
+        if whole - total > max(WORTH_SAYING * whole, 4 * math.hypot(errors[t], whole_sd))
+    }
+    if not share:
+        return None
+    worst = max(share, key=share.__getitem__)
+    return (
+        f"about {min(share[worst], 1):.0%} of the rows are counted in no leaf of tree {worst + 1}"
+        + (f" (and {len(share) - 1} more trees lack rows)" if len(share) > 1 else "")
+        + ": they hold values or classes that the schema does not declare. Declare them, or name branches for them with "
+        "`other` and `missing`."
+    )

@@ -1,0 +1,63 @@
+"""The private score: what it counts, what it says, what it costs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.model_selection import cross_val_score
+from strategies import small_schema, small_table
+
+from hedgerow import Budget, PrivateRDTClassifier, private_score, private_scorer
+from hedgerow.errors import BudgetError, PlanError, TableError
+
+COLUMNS, LABELS = small_table(4000)
+MODEL = PrivateRDTClassifier(small_schema(), 50, random_state=0).fit(COLUMNS, LABELS)
+TEST, TRUTH = small_table(2000, seed=1)
+
+
+def test_the_truth_within_its_error() -> None:
+    """ε = 2: the noise on 2000 rows is small; 6 standard errors are exceeded less than once in a million runs."""
+    score = private_score(MODEL, TEST, TRUTH, epsilon=2)
+    exact = (MODEL.predict(TEST) == TRUTH).mean()
+    assert abs(score.accuracy - exact) < 6 * score.accuracy_error
+    assert abs(score.rows - 2000) < 6 * score.rows_error
+    assert abs(score.majority[1] - max((TRUTH == "yes").mean(), (TRUTH == "no").mean())) < 0.05
+    assert score.certificate.epsilon == "2"
+    assert [event.verb for event in score.certificate.events] == ["confusion"]
+    assert "accuracy 0." in repr(score)
+
+
+def test_rows_without_a_declared_class_are_told() -> None:
+    score = private_score(MODEL.release_, TEST, np.where(TRUTH == "yes", "ja", "no"), epsilon=5)
+    assert abs(score.undeclared - (TRUTH == "yes").sum()) < 6 * score.undeclared_error
+    assert abs(score.rows - (TRUTH == "no").sum()) < 6 * score.rows_error
+
+
+def test_files_and_frames(tmp_path: Path) -> None:
+    frame = pd.DataFrame({**TEST, "class": TRUTH})
+    frame.to_csv(tmp_path / "test.csv", index=False)
+    for X in (frame, tmp_path / "test.csv"):
+        assert private_score(MODEL, X, epsilon=50).rows == pytest.approx(2000, abs=20)
+
+
+def test_it_is_charged_and_refused_before_the_look() -> None:
+    budget = Budget("0.15")
+    private_score(MODEL, TEST, TRUTH, epsilon="0.1", budget=budget)
+    with pytest.raises(BudgetError, match="short by 0.05"):
+        private_score(MODEL, TEST, TRUTH, epsilon="0.1", budget=budget)
+    with pytest.raises(TableError):
+        private_score(MODEL, TEST, TRUTH[:-1], epsilon="0.01", budget=budget)
+    with pytest.raises(PlanError, match="Release or a fitted estimator"):
+        private_score("forest.json", TEST, TRUTH, epsilon="0.01", budget=budget)
+    assert str(budget.spent) == "1/10"
+
+
+def test_a_scorer_for_cross_validation_pays_for_fits_and_scores() -> None:
+    budget = Budget(8)
+    model = PrivateRDTClassifier(small_schema(), "1.5", budget=budget)
+    scores = cross_val_score(model, pd.DataFrame(COLUMNS), LABELS, cv=4, scoring=private_scorer("0.5", budget))
+    assert budget.remaining == 0
+    assert (scores > 0.5).all()
