@@ -114,10 +114,13 @@ def test_absurd_plans_are_refused() -> None:
 
 
 def test_once_rows_are_paid_for_trees_shrink_instead_of_a_refusal() -> None:
-    trees = rdt.structures_within_max_leaves(wide(10, 10), 10**8, rdt.Settings(n_estimators=2, max_leaves=3000), np.random.default_rng(0))
-    assert {tree.height for tree in trees} == {3}
-    fitted = snr.structures_within_max_leaves(wide(6, 10), 10**7, Fraction(10), snr.Settings(max_leaves=4000), np.random.default_rng(0))
-    assert sum(len(tree.leaves) for tree in fitted) <= 4000
+    rng = np.random.default_rng(0)
+    for most, height in [(3000, 3), (30, 1), (5, 0)]:
+        trees = rdt.structures_within_max_leaves(wide(10, 10), 10**8, rdt.Settings(n_estimators=2, max_leaves=most), rng)
+        assert {tree.height for tree in trees} == {height}
+    for most in (4000, 60, 6):
+        fitted = snr.structures_within_max_leaves(wide(6, 10), 10**7, Fraction(10), snr.Settings(max_leaves=most), rng)
+        assert sum(len(tree.leaves) for tree in fitted) <= most
 
 
 def test_plain_pruning_changes_no_count_that_a_training_row_meets() -> None:

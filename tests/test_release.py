@@ -114,6 +114,20 @@ def put(*path: Any, value: Any) -> Any:
     return change
 
 
+def fewer_queries(document: Any) -> None:
+    event = document["certificate"]["events"][1]
+    event["queries"], event["scale"] = 1, str(1 / Fraction(event["epsilon"]))
+    document["noise"] = [event["scale"]]
+
+
+def nested(depth: int) -> Any:
+    return [nested(depth - 1)] if depth else [0]
+
+
+def many_attributes() -> dict[str, Any]:
+    return {f"a{i}": {"kind": "numeric", "low": 0, "high": 1} for i in range(61_000)}
+
+
 BAD = {
     "empty": (b"", "sound release"),
     "not json": (b"\x00\x01\x02", "sound release"),
@@ -128,15 +142,23 @@ BAD = {
     "unknown field": (changed(put("extra", value=1)), "unknown field"),
     "altered count": (changed(put("trees", 0, "counts", 0, value=12345), rehash=False), "content hash"),
     "altered epsilon": (changed(put("certificate", "epsilon", value="0.001"), rehash=False), "content hash"),
-    "epsilon below its events": (changed(put("certificate", "epsilon", value="0.001")), "less than its events"),
+    "epsilon below its events": (changed(put("certificate", "epsilon", value="0.001")), "events add up to"),
+    "event with too little noise": (changed(put("certificate", "events", 1, "scale", value="0.001")), "follow from its ε"),
+    "other noise than charged": (changed(put("noise", value=["1/1000"])), "not what its events say"),
+    "fewer queries than trees": (changed(fewer_queries), "not what its events say"),
+    "unreviewed schema": (changed(put("schema", "target", "unreviewed", value=True)), "not reviewed"),
     "epsilon without a claim": (changed(put("certificate", "guarantee", value="none")), "claims no guarantee"),
     "unknown guarantee": (changed(put("certificate", "guarantee", value="perfect")), "guarantee"),
-    "claim without noise": (changed(put("noise", value=[])), "no noise"),
+    "claim without noise": (changed(put("noise", value=[])), "not what its events say"),
     "huge exponent": (changed(put("noise", value=["1e999999999"])), "plain fraction"),
     "negative noise": (changed(put("noise", value=["-1"])), "out of range"),
     "zero division": (changed(put("noise", value=["1/0"])), "not sound"),
     "unknown vote": (changed(put("vote", value="dictator")), "votes by"),
-    "bad schema": (changed(put("schema_toml", value="[")), "TOML"),
+    "bad schema": (changed(put("schema", value={"target": 3})), "attributes are missing"),
+    "endless number": (changed(put("schema", "attributes", "age", "high", value=10**400)), "finite"),
+    "deep schema": (changed(put("schema", "attributes", "age", "edges", value=nested(50))), "age"),
+    "many bins": (changed(put("bins", value=60_000)), "bins"),
+    "many attributes": (changed(put("schema", "attributes", value=many_attributes())), "too many|another"),
     "bad bins": (changed(put("bins", value=-4)), "bins"),
     "no trees": (changed(put("trees", value=[])), "no trees"),
     "too few counts": (changed(put("trees", 0, "counts", value=[1])), "counts"),

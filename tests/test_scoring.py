@@ -46,7 +46,7 @@ def test_files_and_frames(tmp_path: Path) -> None:
 def test_it_is_charged_and_refused_before_the_look() -> None:
     budget = Budget("0.15")
     private_score(MODEL, TEST, TRUTH, epsilon="0.1", budget=budget)
-    with pytest.raises(BudgetError, match="short by 0.05"):
+    with pytest.raises(BudgetError, match=r"short by 0\.05"):
         private_score(MODEL, TEST, TRUTH, epsilon="0.1", budget=budget)
     with pytest.raises(TableError):
         private_score(MODEL, TEST, TRUTH[:-1], epsilon="0.01", budget=budget)

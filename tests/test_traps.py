@@ -163,5 +163,5 @@ def test_errors_about_private_values_do_not_quote_them(tmp_path: Path) -> None:
         PrivateRDTClassifier(small_schema(), 1, budget=budget).fit(path)
     assert "Ann" not in str(raised.value)
     assert raised.value.__cause__ is None
-    assert raised.value.__suppress_context__
+    assert raised.value.__context__ is None
     assert budget.spent == 1  # the table was opened: the charge stands

@@ -69,11 +69,16 @@ class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def private_certificate(
-    events: tuple[Event, ...], public_rows: int | None, unreviewed: tuple[str, ...], sampler: str, secret: bool
+    events: tuple[Event, ...],
+    public_rows: int | None,
+    unreviewed: tuple[str, ...],
+    sampler: str,
+    secret: bool,
+    no_guarantee: str | None = None,
 ) -> Certificate:
     """The certificate of a private training run: ε is the exact sum of what was charged, or not claimed at all."""
     total = sum((event.epsilon for event in events), Fraction(0))
-    problems = []
+    problems = [] if no_guarantee is None else [no_guarantee]
     if unreviewed:
         problems.append(f"{UNREVIEWED} and not reviewed: {', '.join(unreviewed)}")
     if not secret:

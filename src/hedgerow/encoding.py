@@ -23,7 +23,9 @@ from hedgerow.schema import Categorical, Numeric, Schema, is_missing, spellings,
 
 BLOCK = 4_096  # rows encoded at a time, so that they and the temporary arrays stay in cache
 MAX_DOMAIN = 60_000
+MAX_BINS = 10_000
 MAX_ATTRIBUTES = 60_000
+MAX_CODES = 10_000_000  # cells of all numeric attributes together
 _WIDE = 1 << 16  # integer domains wider than this are searched instead of looked up
 _NARROW = 256  # integer domains up to this are looked up for all attributes of a row in one pass
 
@@ -36,13 +38,14 @@ class Codebook:
     bins: int = 5
 
     def __post_init__(self) -> None:
-        if isinstance(self.bins, bool) or not isinstance(self.bins, int) or not 1 <= self.bins <= MAX_DOMAIN:
-            raise SchemaError(f"bins: got {self.bins!r}; expected a whole number from 1 to {MAX_DOMAIN}.")
-        if len(self.schema.attributes) > MAX_ATTRIBUTES:
-            raise SchemaError(f"schema: it has {len(self.schema.attributes)} attributes; at most {MAX_ATTRIBUTES} can be used.")
-        widest = max(self.sizes)
+        if isinstance(self.bins, bool) or not isinstance(self.bins, int) or not 1 <= self.bins <= MAX_BINS:
+            raise SchemaError(f"bins: got {self.bins!r}; expected a whole number from 1 to {MAX_BINS}.")
+        attributes = self.schema.attributes
+        if len(attributes) > MAX_ATTRIBUTES or len(attributes) * self.bins > MAX_CODES:
+            raise SchemaError(f"schema: {len(attributes)} attributes with {self.bins} bins are too many to be coded.")
+        widest = max(*self.sizes, len(self.schema.target.classes))
         if widest > MAX_DOMAIN:
-            raise SchemaError(f"schema: an attribute has {widest} values; at most {MAX_DOMAIN} can be coded.")
+            raise SchemaError(f"schema: an attribute or the target has {widest} values; at most {MAX_DOMAIN} can be coded.")
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -78,8 +81,10 @@ class Codebook:
     def _class_coder(self) -> CategoricalCoder:
         return CategoricalCoder(Categorical(self.schema.target.name, self.schema.target.classes))
 
-    def coder(self, attribute: int) -> Coder:
-        return self._coders[attribute]
+    @property
+    def coders(self) -> tuple[Coder, ...]:
+        """One coder for each attribute, then one for the target."""
+        return (*self._coders, self._class_coder)
 
     def encode(self, table: Any, n_jobs: int = 1) -> NDArray[np.unsignedinteger[Any]]:
         """Codes of all rows, one row of codes for each row of the table."""
@@ -137,27 +142,41 @@ def columns_of(table: Any, names: Sequence[str]) -> list[Any]:
         if len({len(column) for column in columns}) > 1:
             raise TableError("table: its columns do not all have the same number of rows.")
         return columns
-    if isinstance(table, np.ndarray) or not hasattr(table, "columns"):
-        array = table if isinstance(table, np.ndarray) else _array(table)
-        if array.ndim != 2 or array.shape[1] != len(names):
-            raise TableError(
-                f"table: got an array of shape (rows, {', '.join(map(str, array.shape[1:]))}); expected 2 dimensions with "
-                f"one column for each declared attribute ({len(names)}: {', '.join(names)})."
-            )
-        return [array[:, j] for j in range(len(names))]
-    import narwhals as nw
+    if not isinstance(table, np.ndarray) and hasattr(table, "columns"):
+        import narwhals as nw
 
-    frame = nw.from_native(table, eager_only=True)
-    place = {str(name): i for i, name in enumerate(frame.columns)}  # pandas may name columns by numbers
-    _require(names, [name for name in names if name not in place])
-    return [frame[:, place[name]] for name in names]
+        frame = nw.from_native(table, eager_only=True)
+        place = {str(name): i for i, name in enumerate(frame.columns)}  # pandas may name columns by numbers
+        _require(names, [name for name in names if name not in place])
+        return [frame[:, place[name]] for name in names]
+    array = rows_as_array(table, len(names))
+    if array.ndim != 2 or array.shape[1] != len(names):
+        raise TableError(
+            f"table: got an array of shape (rows{''.join(f', {n}' for n in array.shape[1:])}); expected 2 dimensions, with "
+            f"one column for each declared attribute ({len(names)}: {', '.join(names)})."
+        )
+    return [array[:, j] for j in range(len(names))]
 
 
-def _array(table: Any) -> NDArray[Any]:
-    try:
+def rows_as_array(table: Any, width: int) -> NDArray[Any]:
+    """An array as it is; other sequences of rows as objects, each cell by itself.
+
+    NumPy would find one type for all rows of a list, so that a single row could change how all others are read. A row that
+    is not of the right width has missing cells only.
+    """
+    if isinstance(table, np.ndarray):
+        return table
+    if hasattr(table, "__array__"):
         return np.asarray(table)
-    except ValueError as error:
-        raise TableError("table: expected a data frame, a mapping of columns or a 2-D array with equal rows.") from error
+    if not isinstance(table, Sequence):
+        raise TableError(
+            f"table: got {type(table).__name__}; expected a data frame, a mapping of columns or a dense array of rows."
+        )
+    array = np.empty((len(table), width), dtype=object)
+    for i, row in enumerate(table):
+        cells = list(row) if isinstance(row, (Sequence, np.ndarray)) and not isinstance(row, str) else []
+        array[i, :] = cells if len(cells) == width else [None] * width
+    return array
 
 
 def _require(names: Sequence[str], absent: list[str]) -> None:
@@ -175,19 +194,41 @@ class Coder:
     stop: int
 
     def whole_column(self, column: Any) -> NDArray[Any]:
-        """The column as something that can be cut into NumPy blocks: an array, or codes already (int32)."""
+        """The column as something that can be cut into blocks: an array, or codes already.
+
+        Which way is taken depends on the declared type of the column and never on the values in it.
+        """
         import narwhals as nw
 
         if isinstance(column, np.ndarray):
             return column
-        series = nw.from_native(column, series_only=True, allow_series=True, pass_through=True)
+        if isinstance(column, (list, tuple)):
+            return objects(column)
+        if type(column).__module__.startswith("pyarrow") and not hasattr(column, "chunks"):
+            import pyarrow
+
+            column = pyarrow.chunked_array([column])
+        series = nw.from_native(column, series_only=True, pass_through=True)
         if not isinstance(series, nw.Series):
-            return np.asarray(column, dtype=object) if isinstance(column, (list, tuple)) else np.asarray(column)
-        if isinstance(series.dtype, (nw.Categorical, nw.Enum)):
-            series = series.cast(nw.String)
-        if isinstance(series.dtype, nw.String):
+            return np.asarray(column)
+        if getattr(series.to_native(), "dtype", None) == np.dtype(object):
+            return np.asarray(series.to_numpy(), dtype=object)  # pandas: a library would guess its type from the first values
+        dtype = series.dtype
+        if isinstance(dtype, (nw.Categorical, nw.Enum)):
+            series, dtype = series.cast(nw.String), nw.String()
+        if isinstance(dtype, nw.String):
             return self.from_text_series(series)
-        return _numpy(series)
+        if dtype.is_integer() or isinstance(dtype, nw.Boolean):  # to_numpy would make floats or objects of them if one is null
+            nulls = np.asarray(series.is_null().to_numpy(), dtype=bool)
+            filler = False if isinstance(dtype, nw.Boolean) else 0
+            return self.with_missing(np.asarray(series.fill_null(filler).to_numpy()), nulls)
+        if dtype.is_float():
+            return np.asarray(series.to_numpy(), dtype=np.float64)
+        return objects(series.to_list())
+
+    def with_missing(self, values: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
+        """Whole numbers or booleans, some of which stand for missing values."""
+        raise NotImplementedError
 
     def from_text_series(self, series: Any) -> NDArray[Any]:
         raise NotImplementedError
@@ -204,13 +245,11 @@ class Codes(np.ndarray[Any, np.dtype[np.int32]]):
     """An array that holds codes already."""
 
 
-def _numpy(series: Any) -> NDArray[Any]:
-    array = np.asarray(series.to_numpy())
-    if array.dtype.kind == "O":  # pandas' nullable integers and booleans
-        import narwhals as nw
-
-        if series.dtype.is_numeric() or isinstance(series.dtype, nw.Boolean):
-            return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64) if series.dtype.is_numeric() else array
+def objects(values: Sequence[Any]) -> NDArray[Any]:
+    """A one-dimensional array of objects, whatever they are."""
+    array = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):
+        array[i] = value
     return array
 
 
@@ -226,7 +265,7 @@ class CategoricalCoder(Coder):
         for text, code in self.code_of_text.items():
             number = _number(text)
             if number is not None and text_of(number) == text:
-                numbers[number] = code
+                numbers[number] = code  # the values that a numeric column can hold
         self._lookup_numbers(numbers)
         self._memo: dict[Any, int] = {}
 
@@ -256,6 +295,13 @@ class CategoricalCoder(Coder):
         assert self.lut is not None
         return np.concatenate([self.lut, np.full(_NARROW - len(self.lut), self.other, dtype=np.int32)])
 
+    def with_missing(self, values: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
+        if not missing.any():
+            return values
+        codes = np.asarray(self.encode(values), dtype=np.int32)
+        codes[missing] = self.missing
+        return codes.view(Codes)
+
     def from_text_series(self, series: Any) -> NDArray[Any]:
         import narwhals as nw
 
@@ -277,7 +323,7 @@ class CategoricalCoder(Coder):
         if kind in "iu":
             return self._whole_numbers(block.astype(np.int64))
         if kind == "f":
-            return self._floats(block.astype(np.float64))
+            return self._floats(_floats(block))
         return np.fromiter(map(self._any_value, block.tolist()), dtype=np.int32, count=len(block))
 
     def encode_into(self, block: NDArray[Any], out: NDArray[Any]) -> None:
@@ -311,24 +357,25 @@ class CategoricalCoder(Coder):
         try:
             key = value if type(value) is str else (type(value), value)
             code = self._memo.get(key)
-        except TypeError:  # an unhashable object is nothing that can be declared
+            if code is None:
+                code = self.missing if is_missing(value) else self.code_of_text.get(text_of(value), self.other)
+                if len(self._memo) < 10_000:
+                    self._memo[key] = code
+            return code
+        except Exception:  # whatever an object does when it is looked at, it is nothing that is declared
             return self.other
-        if code is None:
-            code = self.missing if is_missing(value) else self.code_of_text.get(text_of(value), self.other)
-            if len(self._memo) < 10_000:
-                self._memo[key] = code
-        return code
 
 
 def _number(text: str) -> int | float | None:
+    """The finite number that a declared text means, if it means one that an array can hold."""
     try:
-        return int(text)
+        number = int(text) if len(text) < 25 else float(text)
     except ValueError:
-        pass
-    try:
-        return float(text)
-    except ValueError:
-        return None
+        try:
+            number = float(text)
+        except ValueError:
+            return None
+    return number if abs(number) < 1e300 else None  # not for nan
 
 
 class NumericCoder(Coder):
@@ -336,12 +383,18 @@ class NumericCoder(Coder):
         edges = attribute.cell_edges(bins)
         cells = len(edges) - 1
         self.inner = np.array(edges[1:-1], dtype=np.float64)
-        self.low, self.per_unit = edges[0], cells / (edges[-1] - edges[0])
+        per_unit = float(np.float64(cells) / (edges[-1] - edges[0])) if edges[-1] - edges[0] > 1e-290 else 0.0
+        self.low, self.per_unit = edges[0], per_unit
         self.stop = cells + (attribute.missing is not None)
         self.missing = cells  # the branch for missing values, or the code without a branch: the same number
 
+    def with_missing(self, values: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
+        numbers = values.astype(np.float64)
+        numbers[missing] = np.nan
+        return numbers
+
     def from_text_series(self, series: Any) -> NDArray[Any]:
-        return np.asarray(series.to_numpy(), dtype=object)
+        return objects(series.to_list())
 
     def encode(self, block: NDArray[Any]) -> NDArray[Any]:
         codes = np.empty(len(block), dtype=np.int32)
@@ -391,14 +444,15 @@ def _cells(numbers: Any, inner: Any, low: float, per_unit: float, missing: int, 
 def _floats(block: NDArray[Any]) -> NDArray[np.float64]:
     """Anything as floats; what is not a number is missing. Never raises."""
     if block.dtype.kind in "iufb":
-        return block.astype(np.float64, copy=False)
+        with np.errstate(all="ignore"):  # a long double beyond the range of floats is infinite: no warning about it
+            return block.astype(np.float64, copy=False)
     return np.fromiter(map(_as_float, block.tolist()), dtype=np.float64, count=len(block))
 
 
 def _as_float(value: Any) -> float:
     try:
         return float(value) if not isinstance(value, str) or "_" not in value else float("nan")
-    except (TypeError, ValueError, OverflowError):
+    except Exception:  # whatever an object does when it is looked at
         return float("nan")
 
 

@@ -27,12 +27,13 @@ from hedgerow.encoding import Codebook
 from hedgerow.errors import PlanError, ReleaseError, SchemaError
 from hedgerow.forest import CountedForest
 from hedgerow.schema import Schema
+from hedgerow.schema_toml import from_plain, to_plain
 from hedgerow.tree import NODE, Tree
 
 FORMAT = "hedgerow-release"
 VERSION = 1
 GZIP_ABOVE = 1 << 20  # bytes of JSON from which a file is compressed
-MAX_BYTES = 1 << 30  # bytes of JSON that `load` reads at most, compressed or not
+MAX_BYTES = 1 << 28  # bytes of JSON that `load` reads at most, compressed or not
 
 Scalar = str | int | float | bool | None
 
@@ -56,7 +57,7 @@ class Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     chosen: dict[str, Scalar]
     released: dict[str, int]
     vote: str
-    schema_toml: str
+    schema: dict[str, Any]
     bins: int
     noise: list[str]
     certificate: Certificate
@@ -142,7 +143,7 @@ class Release:
         ]
         draft = Document(
             FORMAT, VERSION, self.made_by, self.algorithm, self.parameters, self.chosen, self.released, self.vote,
-            self.schema.to_toml(), self.codebook.bins, [text_of_fraction(scale) for scale in self.forest.noise],
+            to_plain(self.schema), self.codebook.bins, [text_of_fraction(scale) for scale in self.forest.noise],
             self.certificate, trees,
         )  # fmt: skip
         return msgspec.structs.replace(draft, content_hash=_hash(draft))
@@ -258,14 +259,14 @@ def _from_document(document: Document) -> Release:
         )
     if document.vote not in VOTES:
         raise ReleaseError(f"it votes by {document.vote[:40]!r}; expected one of {', '.join(VOTES)}.")
-    try:
-        codebook = Codebook(Schema.from_toml(document.schema_toml), document.bins)
-        noise = tuple(_scale(text) for text in document.noise)
-        _check_certificate(document.certificate, noise)
-    except (SchemaError, PlanError, ValueError, ZeroDivisionError) as error:
-        raise ReleaseError(f"its schema, noise or certificate is not sound: {error}") from error
     if not document.trees:
         raise ReleaseError("it has no trees.")
+    try:
+        codebook = Codebook(from_plain(document.schema), document.bins)
+        noise = tuple(_scale(text) for text in document.noise)
+        _check_certificate(document, codebook.schema, noise)
+    except (SchemaError, PlanError, ValueError, ArithmeticError, RecursionError) as error:
+        raise ReleaseError(f"its schema, noise or certificate is not sound: {str(error)[:300]}") from error
     trees, counts = [], []
     for record in document.trees:
         try:
@@ -303,15 +304,24 @@ def _scale(text: str) -> Fraction:
     return scale
 
 
-def _check_certificate(certificate: Certificate, noise: tuple[Fraction, ...]) -> None:
-    """A certificate may not claim less ε than its own events add up to, nor any ε without noise."""
+def _check_certificate(document: Document, schema: Schema, noise: tuple[Fraction, ...]) -> None:
+    """A certificate may not contradict itself or the forest it comes with. (The hash is no signature: who wrote it may lie.)"""
+    certificate = document.certificate
+    counting = []
     for event in certificate.events:
-        _scale(event.scale)
-        _scale(event.epsilon)
-    if certificate.guarantee == "epsilon-DP":
-        if certificate.epsilon is None or _scale(certificate.epsilon) < certificate.spent or not certificate.events:
-            raise ValueError("the claimed ε is missing or less than its events add up to")
-        if not noise:
-            raise ValueError("it claims ε but names no noise")
-    elif certificate.epsilon is not None:
-        raise ValueError("it states an ε but claims no guarantee")
+        if _scale(event.scale) != Fraction(event.queries * event.sensitivity) / _scale(event.epsilon):
+            raise ValueError("an event's noise scale does not follow from its ε")
+        if event.verb == "leaf_counts":
+            counting.append(event)
+    if certificate.guarantee == "none":
+        if certificate.epsilon is not None:
+            raise ValueError("it states an ε but claims no guarantee")
+        return
+    if certificate.epsilon is None or _scale(certificate.epsilon) != certificate.spent:
+        raise ValueError("the claimed ε is not what its events add up to")
+    if schema.unreviewed:
+        raise ValueError("it claims ε with a schema that was not reviewed")
+    if [_scale(event.scale) for event in counting] != list(noise) or any(e.queries != len(document.trees) for e in counting):
+        raise ValueError("the noise of its counts is not what its events say")
+    if not noise:
+        raise ValueError("it claims ε but names no noise")

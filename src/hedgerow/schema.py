@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -178,9 +179,12 @@ class Numeric:
     def _finite(self, number: Any, what: str) -> float:
         if isinstance(number, bool) or not hasattr(number, "__float__"):
             raise SchemaError(f"{what} of {self.name!r}: got {number!r}; expected a number.")
-        result = float(number)
+        try:
+            result = float(number)
+        except OverflowError:
+            result = math.inf
         if not math.isfinite(result):
-            raise SchemaError(f"{what} of {self.name!r}: got {number!r}; expected a finite number.")
+            raise SchemaError(f"{what} of {self.name!r}: got {number!r:.40}; expected a finite number.")
         return result
 
     def cell_edges(self, bins: int) -> tuple[float, ...]:
@@ -238,7 +242,7 @@ class Schema:
         if not isinstance(target, Target):
             raise SchemaError(f"schema: got target {target!r}; expected Target(name, classes).")
         names = [*self.names, target.name]
-        twice = sorted({name for name in names if names.count(name) > 1})
+        twice = sorted(name for name, times in Counter(names).items() if times > 1)
         if twice:
             raise SchemaError(f"schema: the column name(s) {', '.join(map(repr, twice))} are declared more than once.")
         if rows is not None and (isinstance(rows, bool) or not hasattr(rows, "__index__") or int(rows) < 1):

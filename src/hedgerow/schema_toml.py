@@ -32,6 +32,15 @@ from hedgerow.errors import SchemaError
 from hedgerow.schema import Attribute, Categorical, Numeric, Schema, Target
 
 _BARE_KEY = re.compile(r"^[A-Za-z0-9_-]+$")
+_DRAFT = [
+    "# DRAFT: entries marked `unreviewed` were read from the data. Until they are reviewed, no",
+    "# differential privacy can be claimed for what is trained with this schema.",
+    "#",
+    "# You may add, at the top:      rows = 12960            a PUBLIC number of rows",
+    "# to a categorical attribute:   other = \"other\"         a branch for values that are not listed",
+    "# to any attribute:             missing = \"unknown\"     a branch for missing values",
+    "# to a numeric attribute:       edges = [0, 18, 65, 120]  cells of your own, for skewed numbers",
+]
 _MARK = "unreviewed = true   # read from the data: check against public knowledge, then delete this line"
 _FIELDS = {
     "categorical": ({"values"}, {"other", "missing"}),
@@ -39,41 +48,48 @@ _FIELDS = {
 }
 
 
+def to_plain(schema: Schema) -> dict[str, Any]:
+    """The schema as dictionaries, lists, text and numbers; `from_plain(to_plain(schema)) == schema`."""
+    plain: dict[str, Any] = {}
+    if schema.rows is not None:
+        plain["rows"] = schema.rows
+        plain |= {"unreviewed_rows": True} if schema.unreviewed_rows else {}
+    plain["target"] = {"name": schema.target.name, "classes": list(schema.target.classes)}
+    plain["target"] |= {"unreviewed": True} if schema.target.unreviewed else {}
+    plain["attributes"] = {attribute.name: _plain_attribute(attribute) for attribute in schema.attributes}
+    return plain
+
+
+def _plain_attribute(attribute: Attribute) -> dict[str, Any]:
+    entry: dict[str, Any]
+    if isinstance(attribute, Categorical):
+        entry = {"kind": "categorical", "values": list(attribute.values), "other": attribute.other}
+    else:
+        entry = {"kind": "numeric", "low": attribute.low, "high": attribute.high}
+        entry["edges"] = None if attribute.edges is None else list(attribute.edges)
+    entry |= {"missing": attribute.missing, "unreviewed": attribute.unreviewed or None}
+    return {key: value for key, value in entry.items() if value is not None}
+
+
 def write(schema: Schema) -> str:
     """The schema as TOML text; `read(write(schema)) == schema`."""
-    lines = ["# Public facts about a table: nothing in this file may be known only from its private rows.", ""]
-    if schema.unreviewed:
-        lines[1:1] = [
-            "# DRAFT: entries marked `unreviewed` were read from the data. Until they are reviewed, no",
-            "# differential privacy can be claimed for what is trained with this schema.",
-            "#",
-            "# You may add, at the top:      rows = 12960            a PUBLIC number of rows",
-            "# to a categorical attribute:   other = \"other\"         a branch for values that are not listed",
-            "# to any attribute:             missing = \"unknown\"     a branch for missing values",
-            "# to a numeric attribute:       edges = [0, 18, 65, 120]  cells of your own, for skewed numbers",
-        ]
-    if schema.rows is not None:
-        lines += [f"rows = {schema.rows}"]
-        lines += ["unreviewed_rows = true   # read from the data"] if schema.unreviewed_rows else []
-        lines += [""]
-    lines += ["[target]", f"name = {_value(schema.target.name)}", f"classes = {_value(list(schema.target.classes))}"]
-    lines += [_MARK] if schema.target.unreviewed else []
-    for attribute in schema.attributes:
-        key = attribute.name if _BARE_KEY.match(attribute.name) else _value(attribute.name)
-        lines += ["", f"[attributes.{key}]", *_attribute_lines(attribute)]
-        lines += [_MARK] if attribute.unreviewed else []
-    return "\n".join(lines) + "\n"
+    lines = ["# Public facts about a table: nothing in this file may be known only from its private rows."]
+    lines += _DRAFT if schema.unreviewed else []
+    plain = to_plain(schema)
+    lines += ["", *(_line(key, plain[key]) for key in ("rows", "unreviewed_rows") if key in plain)]
+    lines += ["", "[target]", *(_line(key, value) for key, value in plain["target"].items())]
+    for name, entry in plain["attributes"].items():
+        key = name if _BARE_KEY.match(name) else _value(name)
+        lines += ["", f"[attributes.{key}]", *(_line(key, value) for key, value in entry.items())]
+    return "\n".join(lines).replace("\n\n\n", "\n\n") + "\n"
 
 
-def _attribute_lines(attribute: Attribute) -> list[str]:
-    if isinstance(attribute, Categorical):
-        lines = ['kind = "categorical"', f"values = {_value(list(attribute.values))}"]
-        lines += [f"other = {_value(attribute.other)}"] if attribute.other is not None else []
-    else:
-        lines = ['kind = "numeric"', f"low = {_number(attribute.low)}", f"high = {_number(attribute.high)}"]
-        lines += [f"edges = [{', '.join(map(_number, attribute.edges))}]"] if attribute.edges is not None else []
-    lines += [f"missing = {_value(attribute.missing)}"] if attribute.missing is not None else []
-    return lines
+def _line(key: str, value: Any) -> str:
+    if key == "unreviewed":
+        return _MARK
+    if key == "edges":
+        return f"edges = [{', '.join(map(_number, value))}]"
+    return f"{key} = {_number(value) if key in ('low', 'high') else _value(value)}"
 
 
 def _value(value: Any) -> str:
@@ -96,8 +112,13 @@ def read(text: str, source: str = "schema") -> Schema:
     """Parse TOML text; errors name the file, the entry and what was expected there."""
     try:
         document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise SchemaError(f"{source} is not valid TOML: {error}.") from error
+    return from_plain(document, source)
+
+
+def from_plain(document: Any, source: str = "schema") -> Schema:
+    """The schema that dictionaries describe, every part of them checked."""
     _check_keys(document, {"target", "attributes"}, {"rows", "unreviewed_rows"}, source)
     target = document["target"]
     _check_keys(target, {"name", "classes"}, {"unreviewed"}, f"{source}, [target]")
@@ -111,7 +132,7 @@ def read(text: str, source: str = "schema") -> Schema:
             document.get("rows"),
             unreviewed_rows=_flag(document, "unreviewed_rows", source),
         )
-    except (SchemaError, TypeError) as error:
+    except (SchemaError, TypeError, OverflowError) as error:
         raise SchemaError(f"{source}: {error}") from error
 
 

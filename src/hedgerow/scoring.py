@@ -108,7 +108,14 @@ def private_score(
     reservation = (budget if budget is not None else Budget(amount)).reserve(amount, "evaluate")
     table = PrivateTable(engine, reservation)
     counts = table.confusion(release.predict_codes, amount)
-    certificate = private_certificate(reservation.events, None, codebook.schema.unreviewed, table.sampler, SYSTEM.secret)
+    certificate = private_certificate(
+        reservation.events,
+        None,
+        codebook.schema.unreviewed,
+        table.sampler,
+        SYSTEM.secret,
+        no_guarantee=None if release.certificate.guarantee != "none" else "the scored forest has no guarantee of its own",
+    )
     reservation.settle()
     return PrivateScore(counts[:-1], int(counts[-1].sum()), tuple(codebook.schema.target.classes), scale, certificate)
 

@@ -23,6 +23,7 @@ from hedgerow.errors import ReleaseError
 
 NODE = np.int32  # the dtype of every array that holds nodes, attributes or places in `branch`
 MAX_NODES = 50_000_000
+MAX_HEIGHT = 1_000  # of a tree that comes from a file: a longer chain would only cost time
 
 Nodes = NDArray[np.int32]
 
@@ -179,6 +180,8 @@ class Tree:
             raise ReleaseError("tree: a node has two parents, or none.")
         if len(np.unique(above)) != len(asking):
             raise ReleaseError("tree: a node asks a question but has no branch.")
+        if self.depth.max() > MAX_HEIGHT:
+            raise ReleaseError(f"tree: it is higher than {MAX_HEIGHT} questions.")
 
 
 @numba.njit(cache=True)

@@ -50,7 +50,7 @@ def test_show_starts_with_a_summary(fitted: SimpleNamespace, run: Callable[..., 
     assert result.exit_code == 0, result.output
     for words in ("Private-RDT", "chosen: height", "ε = 1 differential privacy", "Tree 1 of 3"):
         assert words in result.stdout
-    only_tree = run("show", fitted.forest, "--tree", 2, "--depth", 1).stdout
+    only_tree = run("show", fitted.forest, "--tree", 3, "--depth", 1).stdout
     assert "Tree 3 of 3" in only_tree
     assert "algorithm" not in only_tree
 
@@ -62,7 +62,11 @@ def test_show_draws_pictures_by_the_name_of_the_file(fitted: SimpleNamespace, ru
     assert run("show", fitted.forest, "-o", page).exit_code == 0
     assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert run("show", fitted.forest, "-o", fitted.folder / "tree.png").exit_code == 2
-    assert run("show", fitted.forest, "--tree", 3).exit_code == 2
+    assert run("show", fitted.forest, "--tree", 4).exit_code == 2
+    assert run("show", fitted.forest, "-o", page).exit_code == 2  # it exists
+    report = fitted.folder / "report.html"
+    assert run("show", fitted.forest, "--report", report).exit_code == 0
+    assert "certificate" in report.read_text(encoding="utf-8").lower()
 
 
 def test_show_certificate(fitted: SimpleNamespace, run: Callable[..., Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import multiprocessing
+import os
 import pickle
 import threading
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -201,3 +203,76 @@ def test_a_damaged_file_stops_everything(tmp_path: Path, text: str) -> None:
 def test_a_missing_file_says_how_to_make_one(tmp_path: Path) -> None:
     with pytest.raises(BudgetError, match="budget init"):
         BudgetFile(tmp_path / "none.json")
+
+
+# ---------------------------------------------------------------- ways to pay twice that were tried
+
+
+def test_numpy_numbers_do_not_wrap_around(make_budget: Make) -> None:
+    """A NumPy integer inside a Fraction would overflow in sums and make the budget negative."""
+    budget = make_budget(1)
+    budget.reserve(1 / 3, "float")
+    for epsilon in (np.int64(1000), np.int8(100), np.uint64(10)):
+        with pytest.raises(BudgetError):
+            budget.reserve(epsilon, "numpy")
+    reservation = budget.reserve(np.float64(0.5), "numpy")
+    assert all(type(part) is int for part in (reservation.epsilon.numerator, reservation.epsilon.denominator))
+    assert 0 < budget.spent < 1
+
+
+def test_a_charge_must_be_an_exact_fraction(make_budget: Make) -> None:
+    reservation = make_budget(1).reserve(1, "fit")
+    for amount in (float("nan"), 0.5, Fraction(0), Fraction(-1)):
+        event = Event("rows", "discrete Laplace", amount, 1, 1, Fraction(1))  # type: ignore[arg-type]
+        with pytest.raises(BudgetError):
+            reservation.charge(event)
+    assert reservation.charged == 0
+
+
+def test_entries_cannot_be_changed_from_outside(make_budget: Make) -> None:
+    budget = make_budget(1)
+    budget.reserve(1, "all")
+    with pytest.raises(AttributeError):
+        budget.entries[0].spent = Fraction(0)  # type: ignore[misc]
+
+
+def _forked(budget: Budget, results: Any) -> None:
+    try:
+        budget.reserve(1, "in a child")
+        results.put("paid")
+    except BudgetError as error:
+        results.put(str(error))
+
+
+def test_a_fork_does_not_copy_the_money() -> None:
+    context = multiprocessing.get_context("fork")
+    results = context.Queue()
+    child = context.Process(target=_forked, args=(Budget(1), results))
+    child.start()
+    assert "BudgetFile" in results.get(timeout=30)
+    child.join()
+
+
+def test_two_names_of_one_file_are_one_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a").mkdir()
+    budget = BudgetFile.create(tmp_path / "a" / "budget.json", 1)
+    (tmp_path / "link.json").symlink_to(tmp_path / "a" / "budget.json")
+    assert BudgetFile(tmp_path / "link.json").path == budget.path
+    monkeypatch.chdir(tmp_path / "a")
+    relative = BudgetFile("budget.json")
+    monkeypatch.chdir(tmp_path)
+    BudgetFile.create("budget.json", 100)
+    relative.reserve(1, "all")
+    assert budget.remaining == 0
+    os.link(budget.path, tmp_path / "hard.json")
+    with pytest.raises(BudgetError, match="hard link"):
+        BudgetFile(tmp_path / "hard.json")
+
+
+def test_the_file_keeps_its_mode_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    path = tmp_path / "budget.json"
+    budget = BudgetFile.create(path, 1)
+    path.chmod(0o640)
+    budget.reserve("0.1", "fit").settle()
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert {p.name for p in tmp_path.iterdir()} == {"budget.json", "budget.json.lock"}

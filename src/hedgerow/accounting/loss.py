@@ -36,7 +36,7 @@ def _fraction(value: Any, what: str) -> Fraction:
         if isinstance(value, bool):
             raise PlanError(expected)
         if isinstance(value, Rational):
-            return Fraction(value)
+            return Fraction(int(value.numerator), int(value.denominator))  # a NumPy integer would wrap around later
         if isinstance(value, float):
             return Fraction(repr(float(value)))
         if isinstance(value, Decimal):
@@ -83,6 +83,7 @@ def noise_scale(sensitivity: Fraction | int, epsilon: Fraction) -> Fraction:
 
 def noise_variance(scale: Fraction) -> float:
     """Variance of discrete Laplace noise, 2p/(1 − p)² with p = e^(−1/scale). A public number: it holds no noise."""
-    p = math.exp(-float(1 / scale))
-    q = -math.expm1(-float(1 / scale))
+    if 1 / scale > 700:
+        return 0.0  # below the smallest float
+    p, q = math.exp(-float(1 / scale)), -math.expm1(-float(1 / scale))
     return 2 * p / (q * q)

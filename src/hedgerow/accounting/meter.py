@@ -9,7 +9,12 @@ that crashed or was interrupted never settles, and its whole reservation stays s
 
 from __future__ import annotations
 
+import os
 import threading
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -18,13 +23,15 @@ from hedgerow.accounting.loss import exact_epsilon, text_of_fraction
 from hedgerow.errors import BudgetError
 
 
+@dataclass(frozen=True)
 class Entry:
     """One request in a budget: what was reserved, and what it spent in the end (None: it never settled)."""
 
-    def __init__(self, what: str, reserved: Fraction, spent: Fraction | None = None) -> None:
-        self.what = what
-        self.reserved = reserved
-        self.spent = spent
+    key: str
+    when: str
+    what: str
+    reserved: Fraction
+    spent: Fraction | None = None
 
     @property
     def cost(self) -> Fraction:
@@ -43,8 +50,9 @@ class Budget:
 
     def __init__(self, epsilon: Any) -> None:
         self._epsilon = exact_epsilon(epsilon)
-        self._entries: list[Entry] = []
+        self._entries: tuple[Entry, ...] = ()
         self._lock = threading.RLock()
+        self._process = os.getpid()
 
     @property
     def epsilon(self) -> Fraction:
@@ -52,8 +60,7 @@ class Budget:
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        with self._lock:
-            return tuple(self._entries)
+        return self._entries
 
     @property
     def spent(self) -> Fraction:
@@ -63,32 +70,37 @@ class Budget:
     def remaining(self) -> Fraction:
         return self.epsilon - self.spent
 
-    def require(self, epsilon: Any, what: str) -> Fraction:
-        """The amount as an exact number, if the budget can pay it; otherwise an error that says by how much it cannot."""
-        amount = exact_epsilon(epsilon)
-        with self._lock:
-            remaining = self.remaining
-        if amount > remaining:
-            raise BudgetError(
-                f"budget cannot pay for {what}: requested ε = {text_of_fraction(amount)}, remaining "
-                f"{text_of_fraction(remaining)} of {text_of_fraction(self.epsilon)}, short by "
-                f"{text_of_fraction(amount - remaining)}. Nothing was spent. Ask for at most what remains."
-            )
-        return amount
-
     def reserve(self, epsilon: Any, what: str) -> Reservation:
-        with self._lock:
-            amount = self.require(epsilon, what)
-            entry = self._append(Entry(what, amount))
+        """Take ε for one request, or refuse with an error that says by how much the budget falls short."""
+        amount = exact_epsilon(epsilon)
+        when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        entry = Entry(uuid.uuid4().hex, when, what, amount)
+        self._change(lambda entries: self._with_room_for(entries, entry))
         return Reservation(self, entry)
 
-    def _append(self, entry: Entry) -> Entry:
-        self._entries.append(entry)
-        return entry
+    def _with_room_for(self, entries: tuple[Entry, ...], new: Entry) -> tuple[Entry, ...]:
+        remaining = self.epsilon - sum((entry.cost for entry in entries), Fraction(0))
+        if not 0 < new.reserved <= remaining:
+            raise BudgetError(
+                f"budget cannot pay for {new.what}: requested ε = {text_of_fraction(new.reserved)}, remaining "
+                f"{text_of_fraction(remaining)} of {text_of_fraction(self.epsilon)}, short by "
+                f"{text_of_fraction(new.reserved - remaining)}. Nothing was spent. "
+                + ("Ask for at most what remains." if remaining > 0 else "The budget is used up.")
+            )
+        return (*entries, new)
 
-    def _settle(self, entry: Entry, spent: Fraction) -> None:
+    def _settle(self, key: str, spent: Fraction) -> None:
+        self._change(lambda entries: tuple(replace(e, spent=spent) if e.key == key else e for e in entries))
+
+    def _change(self, change: Callable[[tuple[Entry, ...]], tuple[Entry, ...]]) -> None:
+        """Replace the entries by changed ones, as one step that nobody else can come between."""
+        if os.getpid() != self._process:
+            raise BudgetError(
+                "a Budget in memory was copied to another process by a fork: each copy would spend the same money again. "
+                "Use hedgerow.BudgetFile(path), which all processes share."
+            )
         with self._lock:
-            entry.spent = spent
+            self._entries = change(self._entries)
 
     def __repr__(self) -> str:
         return (
@@ -117,8 +129,9 @@ class Reservation:
     def __init__(self, budget: Budget, entry: Entry) -> None:
         self._budget = budget
         self._entry = entry
-        self._events: list[Event] = []
+        self._events: tuple[Event, ...] = ()
         self._settled = False
+        self._process = os.getpid()
         self._lock = threading.Lock()
 
     @property
@@ -126,32 +139,39 @@ class Reservation:
         return self._entry.reserved
 
     @property
+    def entry(self) -> Entry:
+        return self._entry
+
+    @property
     def what(self) -> str:
         return self._entry.what
 
     @property
     def events(self) -> tuple[Event, ...]:
-        return tuple(self._events)
+        return self._events
 
     @property
     def charged(self) -> Fraction:
         return sum((event.epsilon for event in self._events), Fraction(0))
 
     def charge(self, event: Event) -> None:
+        """Take the event's ε from the reservation, or refuse: the look must come after this call returns."""
+        if not isinstance(event.epsilon, Fraction) or os.getpid() != self._process:
+            raise BudgetError(f"{self.what}: a charge must be an exact fraction, made in the process that reserved it.")
         with self._lock:
             left = self.epsilon - self.charged
-            if self._settled or event.epsilon > left or event.epsilon <= 0:
+            if self._settled or not 0 < event.epsilon <= left:
                 short = max(event.epsilon - left, Fraction(0))
                 raise BudgetError(
                     f"{self.what}: {event.verb} requested ε = {text_of_fraction(event.epsilon)}, remaining of its "
                     f"reservation {text_of_fraction(left)}, short by {text_of_fraction(short)}"
                     + ("; the reservation is settled already." if self._settled else ".")
                 )
-            self._events.append(event)
+            self._events = (*self._events, event)
 
     def settle(self) -> None:
         """The request has ended well: keep what its events cost, give the rest back."""
         with self._lock:
             if not self._settled:
                 self._settled = True
-                self._budget._settle(self._entry, self.charged)
+                self._budget._settle(self._entry.key, self.charged)

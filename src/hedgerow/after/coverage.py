@@ -10,6 +10,7 @@ import math
 from hedgerow.forest import CountedForest
 
 WORTH_SAYING = 0.05  # of the rows
+FAR = 8  # standard deviations: noise alone goes so far once in 100,000 trees, since Laplace noise has long tails
 
 
 def not_counted(forest: CountedForest, rows: int | None, rows_sd: float = 0.0) -> str | None:
@@ -26,7 +27,7 @@ def not_counted(forest: CountedForest, rows: int | None, rows_sd: float = 0.0) -
     share = {
         t: (whole - total) / whole
         for t, total in enumerate(totals)
-        if whole - total > max(WORTH_SAYING * whole, 4 * math.hypot(errors[t], whole_sd))
+        if whole - total > max(WORTH_SAYING * whole, FAR * math.hypot(errors[t], whole_sd))
     }
     if not share:
         return None

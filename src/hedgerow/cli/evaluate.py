@@ -58,7 +58,7 @@ def show_score(score: PrivateScore) -> None:
     )
     label, share = score.majority
     say(f"always answering {class_text(label)} would give about {share:.3f}")
-    if score.undeclared > max(4 * score.undeclared_error, 0.05 * score.rows):
+    if score.undeclared > max(8 * score.undeclared_error, 0.05 * score.rows):
         warn(
             f"about {score.undeclared:,} ± {score.undeclared_error:.2g} test rows have no declared class and are not part of "
             "this score. Does the schema declare the classes of this table?"

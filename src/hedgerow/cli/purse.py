@@ -26,20 +26,20 @@ class _Watched:
     asked = False
     charge: Entry | None = None
 
-    def _append(self, entry: Entry) -> Entry:
+    def _with_room_for(self, entries: tuple[Entry, ...], new: Entry) -> tuple[Entry, ...]:
         budget: Any = super()
-        before = len(budget.entries)
-        self.asked = True
+        changed: tuple[Entry, ...] = budget._with_room_for(entries, new)
+        self._tried = new.key
+        return changed
+
+    def reserve(self, epsilon: Any, what: str) -> Any:
+        budget: Any = super()
+        self._tried = ""
         try:
-            self.charge = budget._append(entry)
-        except BaseException:
-            # Interrupted while the file was replaced: it holds the charge or not. Nobody else can have changed it:
-            # a budget file is locked here.
-            now = budget.entries
-            self.charge = now[before] if len(now) > before else None
+            return budget.reserve(epsilon, what)
+        finally:  # also after Ctrl-C while the file was replaced: it holds the charge or not
+            self.charge = next((entry for entry in budget.entries if entry.key == self._tried), None)
             self.asked = self.charge is not None
-            raise
-        return self.charge
 
 
 class WatchedBudget(_Watched, Budget):
@@ -85,9 +85,8 @@ def paid_look(purse: Purse, unfinished: str) -> Iterator[None]:
 def _what_stays(purse: Purse) -> str:
     if not purse.asked:
         return "Nothing was charged, no row was read."
-    where = f" in {purse.path}" if isinstance(purse, BudgetFile) else " (there is no budget file: keep account of it)"
-    if purse.charge is None:
-        return f"A charge may stay{where}: see `hedgerow budget show`."
+    where = f" in {purse.name}" if isinstance(purse, BudgetFile) else " (there is no budget file: keep account of it)"
+    assert purse.charge is not None
     return (
         f"The charge of ε = {text_of_fraction(purse.charge.cost)} stays{where}: the rows may have been looked at, so "
         "it is not given back."
@@ -116,5 +115,5 @@ def _interrupts_noted() -> Iterator[list[int]]:
 def say_what_is_left(purse: Purse) -> None:
     if isinstance(purse, BudgetFile):
         left, total = purse.remaining, purse.epsilon
-        say(f"budget {purse.path}: ε = {text_of_fraction(left)} of {text_of_fraction(total)} left")
+        say(f"budget {purse.name}: ε = {text_of_fraction(left)} of {text_of_fraction(total)} left")
         say(f"  {gauge(total - left, total)}")

@@ -17,15 +17,22 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_array, check_X_y
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hedgerow.accounting.events import Event
 from hedgerow.accounting.loss import exact_epsilon, noise_variance
-from hedgerow.accounting.meter import Budget
+from hedgerow.accounting.meter import Budget, Reservation
 from hedgerow.after.coverage import not_counted
 from hedgerow.certificate import private_certificate
-from hedgerow.encoding import Codebook, columns_of
-from hedgerow.errors import PlanError, SchemaError, SchemaMismatchWarning, TableError, UnreviewedSchemaWarning
+from hedgerow.encoding import Codebook, columns_of, objects, rows_as_array
+from hedgerow.errors import (
+    BudgetError,
+    HedgerowWarning,
+    PlanError,
+    SchemaError,
+    SchemaMismatchWarning,
+    TableError,
+    UnreviewedSchemaWarning,
+)
 from hedgerow.forest import Grown
 from hedgerow.growers import rdt
 from hedgerow.plan import Plan
@@ -33,7 +40,7 @@ from hedgerow.private.coins import SYSTEM, Coins
 from hedgerow.private.mechanisms import sampler_named
 from hedgerow.private.table import PrivateTable
 from hedgerow.release import Release, class_array
-from hedgerow.rows.draft import draft_from_table
+from hedgerow.rows.draft import column_names, draft_from_table
 from hedgerow.rows.engine import Engine
 from hedgerow.rows.files import FileRows, TableFile
 from hedgerow.rows.memory import MemoryRows, Progress
@@ -68,7 +75,6 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         else:
             X, y = self._checked(X, y)
             schema = self._schema_for(X, y, accept_draft)
-            columns_of(X, schema.names)  # the declared columns are there
             _check_label_kind(y, schema)
             codebook = self._codebook(schema)
             engine = MemoryRows(X, y, codebook, self._threads(), progress)
@@ -151,15 +157,17 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
             check_classification_targets(y)
             X = X if _is_frame(X) else checked_X
         elif not _is_frame(X):
-            X = check_array(X, dtype=None, ensure_all_finite=False, ensure_min_samples=0)
+            X = rows_as_array(X, len(self._declared_schema("fit").names))
+        columns_of(X, self._declared_schema("fit").names if not inferred else column_names(X))
         self._check_columns(X, reset=True)
-        y = y if hasattr(y, "__array__") or hasattr(y, "to_numpy") else np.asarray(y, dtype=object)
+        y = y if hasattr(y, "__array__") or hasattr(y, "to_numpy") else objects(y)
         if len(y) != (len(next(iter(X.values()))) if isinstance(X, Mapping) else len(X)):
             raise TableError("fit: X and y do not have the same number of rows.")
         return X, y
 
     def _checked_rows(self, X: Any) -> Any:
         if not _is_frame(X):
+            X = X if isinstance(X, np.ndarray) or hasattr(X, "__array__") else rows_as_array(X, self.n_features_in_)
             X = check_array(X, dtype=None, ensure_all_finite=False)
         self._check_columns(X, reset=False)
         return X
@@ -167,8 +175,7 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
     def _check_columns(self, X: Any, reset: bool) -> None:
         """scikit-learn's bookkeeping of names and number of columns; a mapping is checked by its declared names alone."""
         if not isinstance(X, Mapping):
-            _check_feature_names(self, X, reset=reset)
-            _check_n_features(self, X, reset=reset)
+            validate_data(self, X, reset=reset, skip_check_array=True)
         elif reset:
             self.n_features_in_ = len(X)
             self.feature_names_in_ = np.array(list(X), dtype=object)
@@ -208,6 +215,7 @@ class PrivateForestClassifier(ForestClassifier):
         sampler_named(self.sampler, self._coins)
         # With a private n the smallest table stands in: what is too large for it is too large for any.
         plan = self._plan(codebook, epsilon, schema.rows or 1, schema.rows is not None)
+        _ = codebook.coders  # whatever could fail about the schema fails here
         budget = self.budget if self.budget is not None else Budget(epsilon)
         if not isinstance(budget, Budget):
             raise PlanError(f"budget: got {budget!r}; expected a hedgerow.Budget or BudgetFile.")
@@ -224,9 +232,7 @@ class PrivateForestClassifier(ForestClassifier):
         certificate = private_certificate(
             reservation.events, schema.rows, schema.unreviewed, table.sampler, self._coins.secret
         )
-        reservation.settle()
-        self._warn_of_lost_rows(grown, schema.rows, reservation.events)
-        return Release(
+        release = Release(
             grown.forest,
             certificate,
             algorithm=self._algorithm,
@@ -235,13 +241,23 @@ class PrivateForestClassifier(ForestClassifier):
             chosen=grown.chosen,
             released=grown.released,
         )
+        self._after(release, reservation)
+        return release
 
-    def _warn_of_lost_rows(self, grown: Grown, declared: int | None, events: tuple[Event, ...]) -> None:
-        """From released numbers alone: a schema that does not fit its table would otherwise be a silent failure."""
-        sd = max((noise_variance(event.scale) ** 0.5 for event in events if event.verb == "rows"), default=0.0)
-        lost = not_counted(grown.forest, grown.released.get("rows", declared), sd)
+    def _after(self, release: Release, reservation: Reservation) -> None:
+        """The forest is paid for: it is kept before anything is said, since a warning may be made an error."""
+        problems: list[tuple[str, type[Warning]]] = []
+        try:
+            reservation.settle()
+        except BudgetError as error:
+            problems.append((f"what was not used could not be given back to the budget: {error}", HedgerowWarning))
+        sd = max((noise_variance(event.scale) ** 0.5 for event in reservation.events if event.verb == "rows"), default=0.0)
+        lost = not_counted(release.forest, release.released.get("rows", release.schema.rows), sd)
         if lost is not None:
-            warnings.warn(lost, SchemaMismatchWarning, stacklevel=5)
+            problems.append((lost, SchemaMismatchWarning))
+        self.release_ = release
+        for text, category in problems:
+            warnings.warn(text, category, stacklevel=5)
 
 
 def _reviewed(schema: Schema, accept_draft: bool) -> Schema:
@@ -308,6 +324,7 @@ def _check_label_kind(y: Any, schema: Schema) -> None:
     numbers = all(text_of(value) not in ("true", "false") and not isinstance(value, str) for value in schema.target.classes)
     if (kind in "iuf" and text) or (kind == "U" and numbers):
         raise TableError(
-            f"labels: y is of type {y.dtype}, but the schema declares the classes {', '.join(map(repr, schema.target.classes))}. "
+            f"labels: y holds {'numbers' if text else 'text'}, but the schema declares the classes "
+            f"{', '.join(map(repr, schema.target.classes))}. "
             "Predictions are the declared objects: declare them with the type that y has."
         )

@@ -10,6 +10,7 @@ Jagannathan, Pillaipakkamnatt & Wright: A Practical Differentially Private Rando
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -120,15 +121,11 @@ def _too_many(leaves: int, settings: Settings, how: str) -> PlanError:
 
 
 def structures_within_max_leaves(codebook: Codebook, n: int, settings: Settings, rng: np.random.Generator) -> tuple[Tree, ...]:
-    """As `structures`, for an n̂ that is paid for already: lower trees instead of a refusal."""
-    h = height_rule(codebook.sizes, n)
-    while True:
-        try:
+    """As `structures`, for an n̂ that is paid for already: lower trees instead of a refusal, in the end single leaves."""
+    for h in range(height_rule(codebook.sizes, n), 0, -1):
+        with contextlib.suppress(PlanError):
             return structures(codebook, n, replace(settings, max_depth=h), rng)
-        except PlanError:
-            if h == 1:
-                raise
-            h -= 1
+    return structures(codebook, n, replace(settings, max_depth=0), rng)
 
 
 # ---------------------------------------------------------------- the private forest

@@ -10,6 +10,7 @@ post-processing and live in `after/confidence.py`.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -101,13 +102,11 @@ def structures_within_max_leaves(
 ) -> tuple[Tree, ...]:
     """As `structures`, for an n̂ that is paid for already: a larger θ instead of a refusal."""
     widen = 0
-    while True:
-        try:
+    while 4**widen <= 4 * n**2:  # at n/θ < 1 every tree is a single leaf
+        with contextlib.suppress(PlanError):
             return structures(codebook, n, beta, settings, rng, widen)
-        except PlanError:
-            if 4**widen > n**2:
-                raise
-            widen += 1
+        widen += 1
+    return structures(codebook, n, beta, settings, rng, widen)
 
 
 def budget_shares(epsilon: Fraction, rows_are_public: bool) -> tuple[Fraction, Fraction]:
@@ -124,6 +123,10 @@ def plan(
         raise PlanError(
             "plan: the number of trees and their size depend on the number of rows, and schema.rows declares none. Give an "
             "assumed size: plan(rows=10000)."
+        )
+    if settings.max_leaves < len(codebook.sizes):
+        raise PlanError(
+            f"max_leaves: got {settings.max_leaves}; expected at least {len(codebook.sizes)}, one leaf for each possible tree."
         )
     for_rows, beta = budget_shares(epsilon, public)
     trees = structures(codebook, rows, beta, settings, rng)

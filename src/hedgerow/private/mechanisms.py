@@ -20,12 +20,15 @@ Sampler = Callable[[Fraction, int, Coins], NDArray[np.int64]]
 
 def counting_event(verb: str, epsilon: Fraction, queries: int = 1) -> Event:
     """`queries` histograms over disjoint cells, answered together for ε: each number gets noise of scale queries/ε."""
+    if not isinstance(epsilon, Fraction):
+        raise PlanError(f"{verb}: ε must be an exact fraction, got {type(epsilon).__name__}.")
     return Event(verb, DISCRETE_LAPLACE, epsilon, queries, 1, noise_scale(queries, epsilon))  # [M1]
 
 
 def add_noise(counts: NDArray[np.int64], event: Event, coins: Coins, sampler: Sampler) -> NDArray[np.int64]:
     """Independent discrete Laplace noise on every number. Sums outside 64 bits stay at the end: post-processing."""
-    assert event.scale == Fraction(event.queries * event.sensitivity) / event.epsilon
+    if event.scale != Fraction(event.queries * event.sensitivity) / event.epsilon:
+        raise PlanError(f"{event.verb}: the noise scale does not follow from what was charged.")
     noise = sampler(event.scale, counts.size, coins).reshape(counts.shape)  # [M1]
     limit = np.iinfo(np.int64).max // 2
     return np.clip(counts, -limit, limit) + np.clip(noise, -limit, limit)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.encoding import Coder, columns_of
+from hedgerow.encoding import Coder, columns_of, objects
 from hedgerow.errors import TableError
 from hedgerow.rows.files import TableFile
 from hedgerow.schema import Attribute, Categorical, Numeric, Schema, Target, Value, is_missing, text_of
@@ -81,8 +81,15 @@ def draft(columns: dict[str, Any], labels: Any, target: str, keep_all: bool) -> 
 
 
 class _Any(Coder):
+    """Any column as an array; no privacy is claimed for what is drafted from it."""
+
     def from_text_series(self, series: Any) -> NDArray[Any]:
-        return np.asarray(series.to_numpy(), dtype=object)
+        return objects(series.to_list())
+
+    def with_missing(self, values: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
+        if not missing.any():
+            return values
+        return objects([None if gone else value for value, gone in zip(values.tolist(), missing, strict=True)])
 
 
 def _as_array(column: Any) -> NDArray[Any]:

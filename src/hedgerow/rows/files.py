@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import gzip
 import os
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,13 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.encoding import CategoricalCoder, Codebook, Coder
+from hedgerow.encoding import CategoricalCoder, Codebook
 from hedgerow.errors import TableError
 from hedgerow.rows.memory import MemoryRows, Progress
 
 CSV_ENDINGS = (".csv", ".tsv", ".txt")
 DELIMITERS = (",", ";", "\t", "|")
+MAX_HEADER = 1 << 20
 
 
 class FileRows(MemoryRows):
@@ -33,10 +35,8 @@ class FileRows(MemoryRows):
         self.file = TableFile(path, [*codebook.schema.names, codebook.schema.target.name])
 
     def _load(self) -> tuple[NDArray[Any], NDArray[np.uint16]]:
-        codes = self.file.codes(self.codebook)
-        target = self.codebook.schema.target.name
-        classes = self.file.column_codes([(target, self.codebook._class_coder)])[target]
-        return codes, classes.astype(np.uint16)
+        schema = self.codebook.schema
+        return self.file.read(self.codebook, [*schema.names, schema.target.name])
 
 
 class TableFile:
@@ -51,14 +51,17 @@ class TableFile:
         if ending in (".parquet", ".pq"):
             self._source = f"read_parquet({_quote(str(self.path))})"
             columns = self._parquet_columns()
+            self._internal = {name: name for name in columns}
         elif ending in CSV_ENDINGS:
             columns, delimiter = self._csv_header(needed)
-            types = ", ".join(f"{_quote(column)}: 'VARCHAR'" for column in columns)
+            # By place, since DuckDB takes names that differ only in case for the same.
+            types = ", ".join(f"'column{i}': 'VARCHAR'" for i in range(len(columns)))
             self._source = (
                 f"read_csv({_quote(str(self.path))}, auto_detect = false, header = true, delim = {_quote(delimiter)}, "
                 f"quote = '\"', escape = '\"', strict_mode = false, null_padding = true, parallel = false, "
                 f"columns = {{{types}}})"
             )
+            self._internal = {name: f"column{i}" for i, name in enumerate(columns)}
         else:
             raise TableError(f"table {str(path)!r}: expected a name that ends in .csv, .tsv (also with .gz, .zst) or .parquet.")
         self.columns = columns
@@ -74,65 +77,66 @@ class TableFile:
 
     def codes(self, codebook: Codebook) -> NDArray[Any]:
         """The codes of all rows, as `Codebook.encode` would give for the same values."""
-        names = codebook.schema.names
-        columns = self.column_codes([(name, codebook.coder(j)) for j, name in enumerate(names)])
-        rows = len(columns[names[0]])
-        codes = np.empty((rows, len(names)), dtype=codebook.dtype)
-        for j, name in enumerate(names):
-            codes[:, j] = columns.pop(name)
-        return codes
+        return self.read(codebook, list(codebook.schema.names))[0]
 
-    def column_codes(self, wanted: list[tuple[str, Coder]]) -> dict[str, NDArray[Any]]:
+    def read(self, codebook: Codebook, names: list[str]) -> tuple[NDArray[Any], NDArray[np.uint16]]:
+        """Codes of the attributes, and class codes if the target is among the names: one look at the file for both."""
         parts, decode = [], {}
-        for i, (name, coder) in enumerate(wanted):
-            text = f"CAST({_name(name)} AS VARCHAR)"
+        for i, (name, coder) in enumerate(zip(names, codebook.coders, strict=False)):
+            text = f"CAST({self._name(name)} AS VARCHAR)"
             if isinstance(coder, CategoricalCoder):
-                spelt = list(coder.code_of_spelling)
-                table = np.array([coder.missing, coder.other, *coder.code_of_spelling.values()], dtype=np.int32)
-                known = f"enum_code(TRY_CAST({text} AS ENUM({', '.join(map(_quote, spelt))})))"
+                known = f"enum_code(TRY_CAST({text} AS ENUM({', '.join(map(_quote, coder.code_of_spelling))})))"
                 place = f"CASE WHEN {text} IS NULL OR {text} = '' THEN 0 ELSE coalesce({known}::INTEGER + 2, 1) END"
                 parts.append(f"({place})::INTEGER AS c{i}")
-                decode[i] = table
+                decode[i] = np.array([coder.missing, coder.other, *coder.code_of_spelling.values()], dtype=np.uint16)
             else:
                 number = f"CASE WHEN contains({text}, '_') THEN NULL ELSE TRY_CAST({text} AS DOUBLE) END"
                 parts.append(f"coalesce({number}, 'NaN'::DOUBLE) AS c{i}")
         arrays = self._query(", ".join(parts))
-        result = {}
-        for i, (name, coder) in enumerate(wanted):
+        attributes = len(codebook.schema.names)
+        codes = np.empty((len(arrays["c0"]), attributes), dtype=codebook.dtype)
+        for i in range(attributes):
             column = np.asarray(arrays.pop(f"c{i}"))
-            result[name] = decode[i][column].astype(np.uint16) if i in decode else coder.encode(column).astype(np.uint16)
-        return result
+            codes[:, i] = decode[i][column] if i in decode else codebook.coders[i].encode(column)
+        classes = decode[attributes][np.asarray(arrays[f"c{attributes}"])] if len(names) > attributes else np.empty(0, np.uint16)
+        return codes, classes
 
     def text_columns(self, names: list[str]) -> dict[str, NDArray[Any]]:
         """Columns as text, None where missing."""
-        parts = [f"CAST({_name(name)} AS VARCHAR) AS c{i}" for i, name in enumerate(names)]
+        parts = [f"CAST({self._name(name)} AS VARCHAR) AS c{i}" for i, name in enumerate(names)]
         arrays = self._query(", ".join(parts))
         return {name: _objects(arrays[f"c{i}"]) for i, name in enumerate(names)}
 
+    def _name(self, column: str) -> str:
+        return '"' + self._internal[column].replace('"', '""') + '"'
+
     def _query(self, parts: str) -> dict[str, NDArray[Any]]:
+        # DuckDB's own text quotes the offending line, so only its kind is passed on, and raised outside the `except` so
+        # that the new error does not carry the old one.
         try:
             with duckdb.connect(":memory:", config={"threads": 2, "preserve_insertion_order": True}) as connection:
                 return connection.execute(f"SELECT {parts} FROM {self._source}").fetchnumpy()
-        except RuntimeError as error:
-            if "interrupt" in str(error).lower():  # so DuckDB reports Ctrl-C
-                raise KeyboardInterrupt from None
-            raise
         except duckdb.Error as error:
-            # DuckDB's own text quotes the offending line, so only its kind is passed on.
-            raise TableError(
-                f"table {str(self.path)!r} cannot be read as a table ({type(error).__name__}): it is damaged, or its rows do not "
-                "have the columns of its header. Check the file with another program."
-            ) from None
+            kind = type(error).__name__
+        except RuntimeError as error:
+            if "interrupt" not in str(error).lower():
+                raise
+            kind = ""  # so DuckDB reports Ctrl-C
+        if not kind:
+            raise KeyboardInterrupt
+        raise TableError(
+            f"table {str(self.path)!r} cannot be read as a table ({kind}): it is damaged, or its rows do not have the columns of "
+            "its header. Check the file with another program."
+        )
 
     def _parquet_columns(self) -> list[str]:
         try:
             with duckdb.connect(":memory:") as connection:
                 found = connection.execute(f"DESCRIBE SELECT * FROM {self._source}").fetchall()
+            return [str(row[0]) for row in found]
         except duckdb.Error as error:
-            raise TableError(
-                f"table {str(self.path)!r} is not a readable Parquet file ({type(error).__name__})."
-            ) from None
-        return [str(row[0]) for row in found]
+            kind = type(error).__name__
+        raise TableError(f"table {str(self.path)!r} is not a readable Parquet file ({kind}).")
 
     def _csv_header(self, needed: list[str]) -> tuple[list[str], str]:
         """The names in the first line, cut by the delimiter that shows most of the needed columns."""
@@ -143,22 +147,19 @@ class TableFile:
         return unique, delimiter
 
     def _first_line(self) -> str:
+        """The header. Only that line is decoded, so that no byte of a row can make this fail."""
         try:
-            if self.path.suffix == ".gz":
-                with gzip.open(self.path, "rt", encoding="utf-8-sig", newline="") as file:
-                    return file.readline(1 << 20).rstrip("\r\n")
             if self.path.suffix == ".zst":
                 with duckdb.connect(":memory:") as connection:
                     options = "auto_detect = false, header = false, delim = '\x01', quote = '', escape = ''"
                     source = f"read_csv({_quote(str(self.path))}, {options}, columns = {{'line': 'VARCHAR'}})"
                     found = connection.execute(f"SELECT line FROM {source} LIMIT 1").fetchone()
                     return str(found[0]) if found else ""
-            with open(self.path, encoding="utf-8-sig", newline="") as file:
-                return file.readline(1 << 20).rstrip("\r\n")
-        except (OSError, EOFError, UnicodeDecodeError, duckdb.Error) as error:
-            raise TableError(
-                f"table {str(self.path)!r} cannot be read ({type(error).__name__}); expected UTF-8 text with a header."
-            ) from None
+            with gzip.open(self.path, "rb") if self.path.suffix == ".gz" else open(self.path, "rb") as file:
+                return file.readline(MAX_HEADER).decode("utf-8-sig").rstrip("\r\n")
+        except (OSError, EOFError, UnicodeDecodeError, zlib.error, duckdb.Error) as error:
+            kind = type(error).__name__
+        raise TableError(f"table {str(self.path)!r} cannot be read ({kind}); expected UTF-8 text with a header.")
 
 
 def _objects(array: Any) -> NDArray[Any]:
@@ -169,7 +170,3 @@ def _objects(array: Any) -> NDArray[Any]:
 
 def _quote(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
-
-
-def _name(column: str) -> str:
-    return '"' + column.replace('"', '""') + '"'

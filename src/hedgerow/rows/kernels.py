@@ -13,6 +13,7 @@ from hedgerow.routing import TOGETHER, descend
 from hedgerow.tree import Tree
 
 BLOCK = 8_192  # rows whose codes stay in cache while each tree counts them
+PARTS = 100  # how often progress is told
 
 
 @numba.njit(nogil=True, cache=True)
@@ -33,7 +34,7 @@ def leaf_counts(
     codes: NDArray[Any],
     classes: NDArray[np.uint16],
     n_classes: int,
-    progress: Callable[[float], None] = lambda share: None,
+    progress: Callable[[float], None] | None = None,
 ) -> list[NDArray[np.int64]]:
     """Class counts in every leaf of every tree: (leaves, classes) each. A row adds 1 to at most one cell of a tree.
 
@@ -45,9 +46,13 @@ def leaf_counts(
         place = np.full(tree.n_nodes, -1, dtype=np.int32)
         place[tree.leaves] = np.arange(len(tree.leaves), dtype=np.int32)
         places.append(place)
-    for start in range(0, len(codes), BLOCK):
-        rows, labels = codes[start : start + BLOCK], classes[start : start + BLOCK]
-        for tree, place, counts in zip(trees, places, results, strict=True):
-            _count_leaves(rows, labels, tree.ask, tree.onward, tree.height, place, counts)
-        progress(min(1.0, (start + BLOCK) / len(codes)))
+    parts = PARTS if progress else 1  # of equal size whatever the number of rows, which must not show in the progress
+    for part in range(parts):
+        end = len(codes) * (part + 1) // parts
+        for start in range(len(codes) * part // parts, end, BLOCK):
+            block = slice(start, min(start + BLOCK, end))
+            for tree, place, counts in zip(trees, places, results, strict=True):
+                _count_leaves(codes[block], classes[block], tree.ask, tree.onward, tree.height, place, counts)
+        if progress:
+            progress((part + 1) / parts)
     return results

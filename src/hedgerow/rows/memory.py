@@ -25,7 +25,7 @@ class MemoryRows:
     ) -> None:
         self.codebook = codebook
         self.n_jobs = n_jobs
-        self._progress = progress or (lambda share: None)
+        self._progress = progress
         self._source: tuple[Any, Any] | None = (table, labels)
         self._encoded: tuple[NDArray[Any], NDArray[np.uint16]] | None = None
 
@@ -51,13 +51,14 @@ class MemoryRows:
         def count(thread: int) -> list[NDArray[np.int64]]:
             def tell(share: float) -> None:
                 done[thread] = share
-                self._progress(sum(done) / threads)
+                if self._progress:
+                    self._progress(sum(done) / threads)
 
-            return kernels.leaf_counts(trees[thread::threads], codes, classes, self.codebook.n_classes, tell)
+            told = tell if self._progress else None
+            return kernels.leaf_counts(trees[thread::threads], codes, classes, self.codebook.n_classes, told)
 
         # Each thread has trees of its own, so that no count array is held twice.
         counted = in_threads(count, range(threads), threads)
-        self._progress(1.0)
         return [counted[i % threads][i // threads] for i in range(len(trees))]
 
     def confusion(self, predict: Predictor) -> NDArray[np.int64]:
