@@ -8,8 +8,6 @@ machine, so they are given as ratios of one run.
 from __future__ import annotations
 
 import argparse
-import contextlib
-import io
 import json
 import os
 import platform
@@ -30,19 +28,13 @@ PACKAGES = ("numpy", "numba", "scikit-learn", "pyarrow", "narwhals", "opendp")
 
 
 def sampler_lines() -> list[Line]:
-    """What `sampler.main` prints, line by line: scale, our rate, OpenDP's rate (or "missing")."""
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        sampler.main()
     lines = []
-    for words in map(str.split, printed.getvalue().splitlines()[2:]):
-        what = f"discrete Laplace, scale {words[0]}"
-        ours, theirs = (float(words[1].replace(",", "")), words[2].replace(",", ""))
-        if theirs == "missing":
+    for scale, ours, theirs in sampler.measure():
+        what = f"discrete Laplace, scale {scale}"
+        if theirs is None:
             lines.append(not_run(what, "OpenDP is not installed"))
         else:
-            rate = f"OpenDP {float(theirs):.3g} draws/s"
-            lines.append(at_least(what, f"{ours:.3g} draws/s", rate, ours / float(theirs), None))
+            lines.append(at_least(what, f"{ours:.3g} draws/s", f"OpenDP {theirs:.3g} draws/s", ours / theirs, 50))
     return lines
 
 

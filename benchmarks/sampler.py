@@ -40,23 +40,21 @@ def opendp_sampler(scale: float) -> Callable[[], object] | None:
     return lambda: measurement(zeros)
 
 
-def main() -> None:
-    print("discrete Laplace, draws a second")
-    print(f"{'scale':>6} {'hedgerow':>14} {'OpenDP':>12} {'ratio':>7}")
+def measure() -> list[tuple[int, float, float | None]]:
+    """(scale, our draws a second, OpenDP's or None where it is not installed)."""
+    found: list[tuple[int, float, float | None]] = []
     for scale in SCALES:
 
         def ours(scale: Fraction = Fraction(scale)) -> object:
             return discrete_laplace(scale, OUR_DRAWS, SYSTEM)
 
         discrete_laplace(Fraction(scale), 1000, SYSTEM)
-        our_rate = draws_per_second(ours, OUR_DRAWS)
         theirs = opendp_sampler(float(scale))
-        if theirs is None:
-            print(f"{scale:>6} {our_rate:>14,.0f} {'missing':>12}")
-            continue
-        their_rate = draws_per_second(theirs, THEIR_DRAWS)
-        print(f"{scale:>6} {our_rate:>14,.0f} {their_rate:>12,.0f} {our_rate / their_rate:>6.0f}x")
+        their_rate = None if theirs is None else draws_per_second(theirs, THEIR_DRAWS)
+        found.append((scale, draws_per_second(ours, OUR_DRAWS), their_rate))
+    return found
 
 
 if __name__ == "__main__":
-    main()
+    for scale, our_rate, their_rate in measure():
+        print(f"scale {scale:>5}: hedgerow {our_rate:>12,.0f} draws/s, OpenDP {their_rate or 0:>10,.0f}")

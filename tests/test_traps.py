@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 from strategies import small_schema, small_table
 
 import hedgerow
@@ -165,3 +166,42 @@ def test_errors_about_private_values_do_not_quote_them(tmp_path: Path) -> None:
     assert raised.value.__cause__ is None
     assert raised.value.__context__ is None
     assert budget.spent == 1  # the table was opened: the charge stands
+
+
+def chain_of(error: BaseException | None) -> str:
+    """Everything that an error carries, also what it hides."""
+    texts = []
+    while error is not None:
+        texts += [str(error), repr(vars(error)), repr(error.args), repr(getattr(error, "object", ""))]
+        error = error.__cause__ or error.__context__
+    return " ".join(texts)
+
+
+@private
+@pytest.mark.parametrize("table", ["flat", "complex", "three-dimensional", "sparse", "labels", "a number"])
+def test_errors_about_shapes_carry_no_values(algorithm: Any, table: str) -> None:
+    budget = Budget(1)
+    X: Any = {
+        "flat": np.array([3.14159, 2.5]),
+        "complex": np.full((4321, 3), 3.14159 + 2j),
+        "three-dimensional": np.full((4321, 3, 2), 3.14159),
+        "sparse": scipy.sparse.csr_matrix(np.full((4321, 4), 3.14159)),
+        "labels": np.full((4321, 4), 3.14159),
+        "a number": 3.14159,
+    }[table]
+    y = np.array([3.14159 if table == "labels" else "no"] * 4321)
+    with pytest.raises(TableError) as raised:
+        algorithm(small_schema(), 1, budget=budget).fit(X, y)
+    assert not re.search("3.14159|4321", chain_of(raised.value))
+    assert budget.spent == 0
+
+
+@mismatch
+def test_a_bad_byte_in_a_row_is_no_error_before_the_charge(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b"colour,flag,age,shape,class\nSECRET PERSON \xff\xfe,1,2,flat,yes\n" + b"red,1,50,flat,yes\n" * 50)
+    budget = Budget(1)
+    with pytest.raises(TableError) as raised:
+        PrivateRDTClassifier(small_schema(), 1, budget=budget).fit(path)
+    assert "SECRET" not in chain_of(raised.value)
+    assert budget.spent == 1

@@ -219,6 +219,8 @@ class Coder:
         if isinstance(dtype, nw.String):
             return self.from_text_series(series)
         if dtype.is_integer() or isinstance(dtype, nw.Boolean):  # to_numpy would make floats or objects of them if one is null
+            if series.null_count() == 0:
+                return np.asarray(series.to_numpy())
             nulls = np.asarray(series.is_null().to_numpy(), dtype=bool)
             filler = False if isinstance(dtype, nw.Boolean) else 0
             return self.with_missing(np.asarray(series.fill_null(filler).to_numpy()), nulls)
@@ -296,8 +298,6 @@ class CategoricalCoder(Coder):
         return np.concatenate([self.lut, np.full(_NARROW - len(self.lut), self.other, dtype=np.int32)])
 
     def with_missing(self, values: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
-        if not missing.any():
-            return values
         codes = np.asarray(self.encode(values), dtype=np.int32)
         codes[missing] = self.missing
         return codes.view(Codes)

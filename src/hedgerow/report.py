@@ -297,10 +297,16 @@ def _trees(release: Release, trees: int) -> str:
 def _rules(release: Release, rules: int) -> str:
     if rules < 1:
         return ""
-    found = rules_of(release.forest, top=rules, noise_rule=_noise_rule(release))
+    classes = release.schema.target.classes
+    each = max(1, -(-rules // len(classes)))
+    found = [
+        rule
+        for label in classes[:rules]
+        for rule in rules_of(release.forest, label=label, top=each, noise_rule=_noise_rule(release))
+    ]
     items = "".join(f"<li>{escape(rule.text())} <small>tree {rule.tree + 1}</small></li>" for rule in found)
     note = (
-        "The most informative paths first: those that are surest after taking off twice their noise. The best of many "
+        "For each class the most informative paths: those that are surest after taking off twice their noise. The best of many "
         "noisy rules looks a little better than it is."
     )
     return section("Rules", f'<p class="soft">{note}</p><ol class="rules">{items}</ol>') if found else ""

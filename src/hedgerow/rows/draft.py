@@ -87,8 +87,6 @@ class _Any(Coder):
         return objects(series.to_list())
 
     def with_missing(self, values: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
-        if not missing.any():
-            return values
         return objects([None if gone else value for value, gone in zip(values.tolist(), missing, strict=True)])
 
 
