@@ -23,7 +23,15 @@ def instances() -> list[Any]:
 
 
 def test_all_estimators_are_found() -> None:
-    assert set(all_estimators()) == {"PrivateRDTClassifier", "RandomDecisionTreesClassifier", "SNRForestClassifier"}
+    assert set(all_estimators()) == {
+        "DPDFClassifier",
+        "DiffPID3Classifier",
+        "ID3Classifier",
+        "PrivateID3Classifier",
+        "PrivateRDTClassifier",
+        "RandomDecisionTreesClassifier",
+        "SNRForestClassifier",
+    }
 
 
 def test_at_most_five_checks_are_excused() -> None:

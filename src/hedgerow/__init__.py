@@ -8,6 +8,10 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from hedgerow.accounting.budget_file import BudgetFile as BudgetFile
     from hedgerow.accounting.meter import Budget as Budget
+    from hedgerow.estimators.diffpid3 import DiffPID3Classifier as DiffPID3Classifier
+    from hedgerow.estimators.dpdf import DPDFClassifier as DPDFClassifier
+    from hedgerow.estimators.id3 import ID3Classifier as ID3Classifier
+    from hedgerow.estimators.id3 import PrivateID3Classifier as PrivateID3Classifier
     from hedgerow.estimators.plain_rdt import RandomDecisionTreesClassifier as RandomDecisionTreesClassifier
     from hedgerow.estimators.private_rdt import PrivateRDTClassifier as PrivateRDTClassifier
     from hedgerow.estimators.snr import SNRForestClassifier as SNRForestClassifier
@@ -23,7 +27,11 @@ _HOME = {
     "Budget": "hedgerow.accounting.meter",
     "BudgetFile": "hedgerow.accounting.budget_file",
     "Categorical": "hedgerow.schema",
+    "DPDFClassifier": "hedgerow.estimators.dpdf",
+    "DiffPID3Classifier": "hedgerow.estimators.diffpid3",
+    "ID3Classifier": "hedgerow.estimators.id3",
     "Numeric": "hedgerow.schema",
+    "PrivateID3Classifier": "hedgerow.estimators.id3",
     "PrivateRDTClassifier": "hedgerow.estimators.private_rdt",
     "RandomDecisionTreesClassifier": "hedgerow.estimators.plain_rdt",
     "Release": "hedgerow.release",

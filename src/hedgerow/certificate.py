@@ -7,11 +7,12 @@ from typing import Literal
 
 import msgspec
 
-from hedgerow.accounting.events import Event
+from hedgerow.accounting.events import LOCAL_SENSITIVITY, Event
 from hedgerow.accounting.loss import text_of_fraction
 
 NEIGHBOURS = "add or remove one row"
 UNREVIEWED = "domains were read from private data"
+NOT_PROVEN = "splits were chosen with local sensitivity, for which the stated ε is not proven"
 TEST_COINS = "noise came from seeded test coins that anyone can replay"
 
 
@@ -22,7 +23,7 @@ class EventRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     mechanism: str
     epsilon: str
     queries: int
-    sensitivity: int
+    sensitivity: str
     scale: str
 
     @classmethod
@@ -32,7 +33,7 @@ class EventRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             event.mechanism,
             text_of_fraction(event.epsilon),
             event.queries,
-            event.sensitivity,
+            text_of_fraction(event.sensitivity),
             text_of_fraction(event.scale),
         )
 
@@ -83,6 +84,8 @@ def private_certificate(
         problems.append(f"{UNREVIEWED} and not reviewed: {', '.join(unreviewed)}")
     if not secret:
         problems.append(TEST_COINS)
+    if any(event.mechanism == LOCAL_SENSITIVITY for event in events):
+        problems.append(NOT_PROVEN)
     assumptions = ["the schema holds public facts only: domains, bounds and classes were not read from the private rows"]
     if unreviewed:
         assumptions = []

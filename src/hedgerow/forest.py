@@ -16,22 +16,29 @@ from hedgerow.encoding import Codebook
 from hedgerow.tree import Tree
 
 
+LEAVES, NODES = "leaves", "nodes"  # what was counted
+
+
 @dataclass(frozen=True, eq=False)
 class CountedForest:
     """Trees with a (noisy) count for each class in each leaf.
 
-    counts: for each tree an array (leaves, classes), in the order of `Tree.leaves`; noise may make a count negative
-    noise:  scales of the independent discrete Laplace noises that every count holds (none: the counts are exact)
+    counts:   for each tree an array (leaves, classes), in the order of `Tree.leaves`; noise may make a count negative
+    noise:    scales of the independent discrete Laplace noises that every count holds (none: the counts are exact)
+    measured: "leaves", or "nodes" where every node was counted by itself: (nodes, classes)
     """
 
     codebook: Codebook
     trees: tuple[Tree, ...]
     counts: tuple[NDArray[np.int64], ...]
     noise: tuple[Fraction, ...] = ()
+    measured: str = LEAVES
 
     @cached_property
     def node_counts(self) -> tuple[NDArray[np.int64], ...]:
-        """Class counts of every node: a node's count is the sum over the leaves below it."""
+        """Class counts of every node: its own where nodes were counted, else the sum over the leaves below it."""
+        if self.measured == NODES:
+            return self.counts
         return tuple(tree.add_up(counts) for tree, counts in zip(self.trees, self.counts, strict=True))
 
     @cached_property
@@ -45,7 +52,8 @@ class CountedForest:
 
     def node_noise_sd(self, tree: int) -> NDArray[np.float64]:
         """Standard deviation of the noise on one class count of each node: independent noises of the leaves below."""
-        return self.leaf_noise_sd * np.sqrt(self.leaves_below[tree])
+        draws = self.leaves_below[tree] if self.measured == LEAVES else np.ones(self.trees[tree].n_nodes)
+        return self.leaf_noise_sd * np.sqrt(draws)
 
     @cached_property
     def class_totals(self) -> NDArray[np.float64]:

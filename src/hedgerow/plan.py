@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -49,33 +50,33 @@ class Plan:
 
     @property
     def height(self) -> int:
-        return max(tree.height for tree in self.trees)
+        return max((tree.height for tree in self.trees), default=0)
 
     @property
     def noise_sd(self) -> float:
         """Standard deviation of the noise on one count in a leaf."""
-        counting = [event for event in self.events if event.verb == "leaf_counts"]
-        return math.sqrt(sum(noise_variance(event.scale) for event in counting))
+        scales = {event.scale for event in self.events if event.verb in ("leaf_counts", "class_counts", "tables")}
+        return math.sqrt(sum(noise_variance(scale) for scale in scales))
 
     @property
     def rows_per_leaf(self) -> float | None:
         """Rows that a leaf would hold if they were spread evenly."""
-        return None if self.rows is None else self.rows * len(self.trees) / self.n_leaves
+        return None if self.rows is None or not self.trees else self.rows * len(self.trees) / self.n_leaves
 
     def lines(self) -> list[tuple[str, str]]:
         """The plan as (what, how much) pairs for a table."""
         lines = [("algorithm", self.algorithm)]
         if self.epsilon is not None:
             lines.append(("ε in all", text_of_fraction(self.epsilon)))
-        rows = "not needed" if self.rows is None else f"{self.rows:,} ({self.rows_source})"
-        lines += [
-            ("rows", rows),
-            ("trees", f"{len(self.trees)}, height {self.height}"),
-            ("count arrays", f"{self.n_leaves:,} leaves × {self.n_classes} classes = {self.n_counts:,} counts"),
-        ]
-        for event in self.events:
-            each = f", {text_of_fraction(event.epsilon / event.queries)} for each tree" if event.queries > 1 else ""
-            lines.append((f"charge: {event.verb}", f"ε = {text_of_fraction(event.epsilon)}{each}"))
+        lines.append(("rows", "not needed" if self.rows is None else f"{self.rows:,} ({self.rows_source})"))
+        if self.trees:
+            size = f"{self.n_leaves:,} leaves × {self.n_classes} classes = {self.n_counts:,} counts"
+            lines += [("trees", f"{len(self.trees)}, height {self.height}"), ("count arrays", size)]
+        for event, times in Counter(self.events).items():
+            what = "tree" if event.verb == "leaf_counts" else "table"
+            each = f", {text_of_fraction(event.epsilon / event.queries)} for each {what}" if event.queries > 1 else ""
+            often = f"{times} × " if times > 1 else ""
+            lines.append((f"charge: {event.verb}", f"{often}ε = {text_of_fraction(event.epsilon)}{each}"))
         if self.events:
             lines.append(("noise on a count", f"standard deviation {self.noise_sd:.3g}"))
         if self.rows_per_leaf is not None:

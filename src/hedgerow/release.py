@@ -13,19 +13,20 @@ import tempfile
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import __version__
+from hedgerow.accounting.events import DISCRETE_LAPLACE
 from hedgerow.accounting.loss import MAX_SCALE, text_of_fraction
 from hedgerow.after.vote import VOTES, Vote, probabilities, vote_named
 from hedgerow.certificate import Certificate
 from hedgerow.encoding import Codebook
 from hedgerow.errors import PlanError, ReleaseError, SchemaError
-from hedgerow.forest import CountedForest
+from hedgerow.forest import NODES, CountedForest
 from hedgerow.schema import Schema
 from hedgerow.schema_toml import from_plain, to_plain
 from hedgerow.tree import NODE, Tree
@@ -39,7 +40,7 @@ Scalar = str | int | float | bool | None
 
 
 class TreeRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`attribute` and `branch` as in tree.py; `counts` row by row, one row of classes for each leaf in node order."""
+    """`attribute` and `branch` as in tree.py; `counts` row by row, one row of classes for each leaf (or each node) in order."""
 
     attribute: list[int]
     branch: list[int]
@@ -62,6 +63,7 @@ class Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     noise: list[str]
     certificate: Certificate
     trees: list[TreeRecord]
+    measured: Literal["leaves", "nodes"] = "leaves"
     content_hash: str = ""
 
 
@@ -144,7 +146,7 @@ class Release:
         draft = Document(
             FORMAT, VERSION, self.made_by, self.algorithm, self.parameters, self.chosen, self.released, self.vote,
             to_plain(self.schema), self.codebook.bins, [text_of_fraction(scale) for scale in self.forest.noise],
-            self.certificate, trees,
+            self.certificate, trees, "nodes" if self.forest.measured == NODES else "leaves",
         )  # fmt: skip
         return msgspec.structs.replace(draft, content_hash=_hash(draft))
 
@@ -275,16 +277,17 @@ def _from_document(document: Document) -> Release:
         except (OverflowError, ValueError) as error:
             raise ReleaseError("a tree holds a number that is too large.") from error
         tree.check()
-        if len(numbers) != len(tree.leaves) * codebook.n_classes:
+        counted = len(tree.leaves) if document.measured == "leaves" else tree.n_nodes
+        if len(numbers) != counted * codebook.n_classes:
             raise ReleaseError(
-                f"a tree with {len(tree.leaves)} leaves and {codebook.n_classes} classes has {len(numbers)} counts."
+                f"a tree with {counted} counted {document.measured} and {codebook.n_classes} classes has {len(numbers)} counts."
             )
         trees.append(tree)
-        counts.append(numbers.reshape(len(tree.leaves), codebook.n_classes))
+        counts.append(numbers.reshape(counted, codebook.n_classes))
     if sum(float(np.abs(c).astype(np.float64).sum()) for c in counts) >= 2.0**62:
         raise ReleaseError("its counts are too large to be added up.")
     return Release(
-        CountedForest(codebook, tuple(trees), tuple(counts), noise),
+        CountedForest(codebook, tuple(trees), tuple(counts), noise, document.measured),
         document.certificate,
         algorithm=document.algorithm,
         vote=document.vote,
@@ -309,9 +312,10 @@ def _check_certificate(document: Document, schema: Schema, noise: tuple[Fraction
     certificate = document.certificate
     counting = []
     for event in certificate.events:
-        if _scale(event.scale) != Fraction(event.queries * event.sensitivity) / _scale(event.epsilon):
+        scale = event.queries * _scale(event.sensitivity) / _scale(event.epsilon)
+        if _scale(event.scale) != scale and (event.mechanism == DISCRETE_LAPLACE or _scale(event.scale) != 2 * scale):
             raise ValueError("an event's noise scale does not follow from its ε")
-        if event.verb == "leaf_counts":
+        if event.verb in ("leaf_counts", "class_counts", "tables"):
             counting.append(event)
     if certificate.guarantee == "none":
         if certificate.epsilon is not None:
@@ -321,7 +325,8 @@ def _check_certificate(document: Document, schema: Schema, noise: tuple[Fraction
         raise ValueError("the claimed ε is not what its events add up to")
     if schema.unreviewed:
         raise ValueError("it claims ε with a schema that was not reviewed")
-    if [_scale(event.scale) for event in counting] != list(noise) or any(e.queries != len(document.trees) for e in counting):
+    forests = [event for event in counting if event.verb == "leaf_counts"]
+    if {_scale(event.scale) for event in counting} != set(noise) or any(e.queries != len(document.trees) for e in forests):
         raise ValueError("the noise of its counts is not what its events say")
     if not noise:
         raise ValueError("it claims ε but names no noise")

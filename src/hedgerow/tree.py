@@ -125,7 +125,7 @@ class Tree:
         """How many leaves each node has below it (a leaf: itself)."""
         return self.add_up(np.ones(len(self.leaves), dtype=np.int64))
 
-    def is_antichain(self, nodes: Sequence[int] | Nodes) -> bool:
+    def is_antichain(self, nodes: Sequence[int] | NDArray[Any]) -> bool:
         """True if no node is given twice and none lies above another: no row can be in two of them.
 
         This is the one place that decides which parts of a table are disjoint.

@@ -12,6 +12,7 @@ from fractions import Fraction
 DISCRETE_LAPLACE = "discrete Laplace"
 PERMUTE_AND_FLIP = "permute-and-flip"
 EXPONENTIAL = "exponential mechanism"
+LOCAL_SENSITIVITY = "exponential mechanism with local sensitivity"  # a published algorithm whose ε is not proven
 
 
 @dataclass(frozen=True)
@@ -22,13 +23,14 @@ class Event:
     mechanism:   how the answer was made private
     epsilon:     the loss of the whole event, all its queries together
     queries:     how many times one row may be counted in it (trees of a forest compose sequentially)
-    sensitivity: L1 sensitivity of one query
-    scale:       scale of the noise on each number: queries · sensitivity / epsilon
+    sensitivity: L1 sensitivity of one query; of a private choice, the sensitivity of its score
+    scale:       scale of the noise on each number: queries · sensitivity / epsilon. Of a private choice, one over the rate at
+                 which a better score is preferred: sensitivity / epsilon for a monotone score, twice that for others
     """
 
     verb: str
     mechanism: str
     epsilon: Fraction
     queries: int
-    sensitivity: int
+    sensitivity: Fraction
     scale: Fraction

@@ -8,15 +8,19 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.after.confidence import ConfidentVote
+from hedgerow.after.confidence import ConfidentVote, node_confidences
+from hedgerow.after.prune import resting_place
 from hedgerow.errors import ReleaseError
 from hedgerow.forest import CountedForest
 from hedgerow.parallel import in_threads, row_blocks
-from hedgerow.routing import TOGETHER, descend
+from hedgerow.routing import TOGETHER, descend, route
 
 SUMMED_COUNTS = "summed counts"
 MOST_CONFIDENT = "most confident"
-VOTES = (SUMMED_COUNTS, MOST_CONFIDENT)
+WEIGHTED = "weighted by confidence"
+MAJORITY = "majority"
+PRUNED_SUM = "summed counts of pruned trees"
+VOTES = (SUMMED_COUNTS, MOST_CONFIDENT, WEIGHTED, MAJORITY, PRUNED_SUM)
 
 
 class Vote(Protocol):
@@ -56,11 +60,46 @@ class SummedCounts:
         return np.where(totals > 0, shares / np.maximum(totals, 1), self.prior)
 
 
+class PrunedVote:
+    """Fletcher & Islam 2015 (DPDF): each pruned tree votes for the majority class where the row ends.
+
+    weigh: "weighted by confidence", the paper's: a vote counts as much as the share of its class in that node; "majority": all
+    votes are equal; "summed counts of pruned trees": the positive counts of those nodes are added up. Ties go to the larger
+    summed shares, so that a single tree gives the class shares of its node.
+    """
+
+    def __init__(self, forest: CountedForest, weigh: str) -> None:
+        self.forest, self.weigh = forest, weigh
+        self.place = [resting_place(forest, t) for t in range(len(forest.trees))]
+        self.shares = [node_confidences(forest, t) for t in range(len(forest.trees))]
+
+    def probabilities(self, codes: NDArray[Any]) -> NDArray[np.float64]:
+        votes = np.zeros((len(codes), self.forest.codebook.n_classes))
+        shares = np.zeros_like(votes)
+        every = np.arange(len(codes))
+        for t, tree in enumerate(self.forest.trees):
+            node = self.place[t][route(tree, codes)]
+            here = self.shares[t][node]
+            shares += here
+            if self.weigh == PRUNED_SUM:
+                votes += np.maximum(self.forest.node_counts[t][node], 0)
+            else:
+                votes[every, here.argmax(axis=1)] += here.max(axis=1) if self.weigh == WEIGHTED else 1
+        if len(self.forest.trees) == 1:
+            return shares
+        total = votes.sum(axis=1, keepdims=True)
+        decided = np.where(total > 0, votes / np.maximum(total, 1e-300), 0)
+        mixed = decided + 1e-9 * shares  # only a tie is decided by the shares
+        return np.asarray(mixed / mixed.sum(axis=1, keepdims=True))
+
+
 def vote_named(name: str, forest: CountedForest, noise_rule: str = "paper") -> Vote:
     if name == SUMMED_COUNTS:
         return SummedCounts(forest)
     if name == MOST_CONFIDENT:
         return ConfidentVote(forest, noise_rule)
+    if name in VOTES:
+        return PrunedVote(forest, name)
     raise ReleaseError(f"vote: got {name!r}; expected one of {', '.join(VOTES)}.")
 
 

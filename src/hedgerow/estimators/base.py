@@ -193,10 +193,6 @@ class PrivateForestClassifier(ForestClassifier):
     _vote: str
 
     @abstractmethod
-    def _settings(self) -> Any:
-        """The grower's settings, checked."""
-
-    @abstractmethod
     def _plan(self, codebook: Codebook, epsilon: Fraction, rows: int | None, public: bool) -> Plan: ...
 
     @abstractmethod
@@ -267,6 +263,16 @@ def _reviewed(schema: Schema, accept_draft: bool) -> Schema:
             "delete their `unreviewed` lines, or say fit(..., accept_draft=True), which claims no differential privacy."
         )
     return schema
+
+
+class GreedyForestClassifier(PrivateForestClassifier):
+    """Base of the private estimators whose structure is chosen privately: their plan is a list of charges, not of trees."""
+
+    @abstractmethod
+    def _greedy_plan(self, codebook: Codebook, epsilon: Fraction) -> Plan: ...
+
+    def _plan(self, codebook: Codebook, epsilon: Fraction, rows: int | None, public: bool) -> Plan:
+        return self._greedy_plan(codebook, epsilon)
 
 
 def _is_frame(X: Any) -> bool:

@@ -6,19 +6,35 @@ Every verb makes its event, charges it, and only then looks. Each has its theore
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.accounting.events import EXPONENTIAL, LOCAL_SENSITIVITY, PERMUTE_AND_FLIP
 from hedgerow.accounting.meter import Reservation
 from hedgerow.encoding import Codebook
 from hedgerow.errors import PlanError
+from hedgerow.private.choices import exponential_mechanism
 from hedgerow.private.coins import SYSTEM, Coins
-from hedgerow.private.mechanisms import add_noise, counting_event, sampler_named
+from hedgerow.private.mechanisms import add_noise, choice_event, choose_columns, counting_event, sampler_named
+from hedgerow.private.scores import GINI, MAX, NORMAL_GINI, Score, information_gain, scores_of
 from hedgerow.rows.engine import Engine, Predictor
+from hedgerow.splits import Candidates
 from hedgerow.tree import Tree
+
+Nodes = Sequence[int] | NDArray[Any]
+
+
+def _listed(score: Score) -> Score:
+    """A score is data access: only the members of the closed list have a proven sensitivity."""
+    name, _, most_rows = score.name.partition(", N = ")
+    known = information_gain(int(most_rows)) if name == "information gain" else {s.name: s for s in (GINI, MAX, NORMAL_GINI)}.get(name)
+    if known is None or (score.unit, score.sensitivity, score.monotone) != (known.unit, known.sensitivity, known.monotone):
+        raise PlanError(f"choose: the score {score.name!r} is not in the list of proven scores.")
+    return known
 
 
 class PrivateTable:
@@ -62,6 +78,99 @@ class PrivateTable:
         self._meter.charge(event)
         exact = self._engine.confusion(predict)  # [V3]
         return add_noise(exact, event, self._coins, self._sampler)
+
+    def sizes(self, tree: Tree, nodes: Nodes, epsilon: Fraction) -> NDArray[np.int64]:
+        """Noisy number of rows in each node; no node may lie above another."""
+        places = self._disjoint(tree, nodes)
+        event = counting_event("sizes", epsilon)
+        self._meter.charge(event)
+        exact = self._engine.class_counts(tree, places).sum(axis=1)  # [V4]
+        return add_noise(exact, event, self._coins, self._sampler)
+
+    def class_counts(self, tree: Tree, nodes: Nodes, epsilon: Fraction) -> NDArray[np.int64]:
+        """Noisy class counts of each node (Q1); no node may lie above another."""
+        places = self._disjoint(tree, nodes)
+        event = counting_event("class_counts", epsilon)
+        self._meter.charge(event)
+        exact = self._engine.class_counts(tree, places)[:, :-1]  # [V5]
+        return add_noise(exact, event, self._coins, self._sampler)
+
+    def tables(self, tree: Tree, nodes: Nodes, asked: NDArray[np.bool_], epsilon: Fraction) -> NDArray[np.int64]:
+        """Noisy (cell, class) counts of the asked attributes of each node, 0 elsewhere: (nodes, cells, classes).
+
+        asked[i, a]: whether attribute a is asked at node i. ε is for all of them: each gets ε / (most asked at one node).
+        """
+        places = self._disjoint(tree, nodes)
+        if asked.shape != (len(places), len(self.codebook.sizes)) or not asked.any():
+            raise PlanError("tables: expected for each node which attributes are asked, and at least one.")
+        event = counting_event("tables", epsilon, queries=int(asked.sum(axis=1).max()))
+        self._meter.charge(event)
+        exact = self._engine.split_counts(tree, places)  # [V6]
+        noisy = add_noise(exact, event, self._coins, self._sampler)
+        wanted = np.repeat(asked, self.codebook.sizes, axis=1)
+        return np.where(wanted[:, :, None], noisy, 0)
+
+    def choose(
+        self,
+        tree: Tree,
+        nodes: Nodes,
+        candidates: Candidates,
+        allowed: NDArray[np.bool_],
+        score: Score,
+        epsilon: Fraction,
+        mechanism: str = PERMUTE_AND_FLIP,
+    ) -> NDArray[np.int64]:
+        """For each node one of the splits that it is allowed, by private choice (Q2); no node may lie above another."""
+        places = self._disjoint(tree, nodes)
+        score = _listed(score)
+        event = choice_event("choose", epsilon, score, mechanism)
+        self._check_allowed(candidates, allowed, len(places))
+        self._meter.charge(event)
+        exact = scores_of(score, self._engine.split_counts(tree, places), candidates)  # [V7]
+        return choose_columns(exact, allowed, event, score.unit, self._coins)
+
+    def choose_locally(
+        self,
+        tree: Tree,
+        nodes: Nodes,
+        candidates: Candidates,
+        allowed: NDArray[np.bool_],
+        sizes: NDArray[np.int64],
+        epsilon: Fraction,
+    ) -> NDArray[np.int64]:
+        """NOT PROVEN, for reproduction only: the Gini index with its local sensitivity at the noisy sizes of the nodes."""
+        places = self._disjoint(tree, nodes)
+        event = replace(choice_event("choose", epsilon, NORMAL_GINI, EXPONENTIAL), mechanism=LOCAL_SENSITIVITY)
+        self._check_allowed(candidates, allowed, len(places))
+        self._meter.charge(event)
+        exact = scores_of(NORMAL_GINI, self._engine.split_counts(tree, places), candidates)  # [V8]
+        n = [max(1, int(size)) for size in sizes]
+        rates = [epsilon * (m + 1) ** 2 / (4 * m) / NORMAL_GINI.unit for m in n]
+        rows = [
+            exponential_mechanism(exact[i : i + 1], allowed[i : i + 1], rate, self._coins)[0] for i, rate in enumerate(rates)
+        ]
+        return np.array(rows, dtype=np.int64)
+
+    def best(self, predictors: Sequence[Predictor], epsilon: Fraction) -> int:
+        """Which of some fixed predictors gets the most rows right, by private choice."""
+        event = choice_event("best", epsilon, MAX, PERMUTE_AND_FLIP)
+        if not predictors:
+            raise PlanError("best: got no predictors; expected at least one.")
+        self._meter.charge(event)
+        right = [np.trace(self._engine.confusion(predict)) for predict in predictors]  # [V9]
+        allowed = np.ones((1, len(right)), dtype=bool)
+        return int(choose_columns(np.array([right], dtype=np.int64), allowed, event, 1, self._coins)[0])
+
+    def _disjoint(self, tree: Tree, nodes: Nodes) -> NDArray[np.int64]:
+        """The nodes, if a row can be in only one of them. Public: depends on the tree alone."""
+        places = np.asarray(nodes, dtype=np.int64)
+        if tree.sizes != self.codebook.sizes or not len(places) or not tree.is_antichain(places):
+            raise PlanError("the nodes must be of a tree over this schema, at least one, and none above another.")
+        return places
+
+    def _check_allowed(self, candidates: Candidates, allowed: NDArray[np.bool_], nodes: int) -> None:
+        if candidates.codebook != self.codebook or allowed.shape != (nodes, len(candidates)) or not allowed.any(axis=1).all():
+            raise PlanError("choose: expected candidates of this schema, and for each node at least one that is allowed.")
 
     def __repr__(self) -> str:
         return f"PrivateTable({', '.join(self.codebook.schema.names)})"

@@ -25,6 +25,14 @@ class Engine(Protocol):
 
     def leaf_counts(self, trees: list[Tree]) -> list[NDArray[np.int64]]: ...
 
+    def class_counts(self, tree: Tree, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Class counts of each node, and last the rows of no declared class: (nodes, classes + 1)."""
+        ...
+
+    def split_counts(self, tree: Tree, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """(node, cell, class) counts, the cells of all attributes side by side (`splits.offsets`)."""
+        ...
+
     def confusion(self, predict: Predictor) -> NDArray[np.int64]:
         """Counts of (true class, predicted class); one row more than there are classes, for rows of no declared class."""
         ...

@@ -23,3 +23,6 @@ class ExactTable:
 
     def leaf_counts(self, trees: list[Tree]) -> list[NDArray[np.int64]]:
         return self._engine.leaf_counts(trees)
+
+    def split_counts(self, tree: Tree, nodes: list[int]) -> NDArray[np.int64]:
+        return self._engine.split_counts(tree, np.asarray(nodes, dtype=np.int64))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba import uint64 as at
 from numpy.typing import NDArray
 
 from hedgerow.routing import TOGETHER, descend
@@ -56,3 +57,65 @@ def leaf_counts(
         if progress:
             progress((part + 1) / parts)
     return results
+
+
+@numba.njit(nogil=True, cache=True)
+def _count_splits(
+    codes: Any, classes: Any, ask: Any, onward: Any, height: int, slot: Any, first_cell: Any, n_classes: int, counts: Any
+) -> None:
+    """counts[slot of the row's node, (cell of each attribute)·classes + class] += 1, for all attributes in one pass."""
+    node = np.empty(TOGETHER, dtype=np.int32)
+    n_attributes = first_cell.size - 1
+    for start in range(0, codes.shape[0], TOGETHER):
+        rows = min(TOGETHER, codes.shape[0] - start)
+        descend(codes, start, rows, ask, onward, height, node)
+        for i in range(rows):
+            place, label = slot[node[i]], at(classes[start + i])
+            if place >= 0 and label < at(n_classes):
+                row = counts[place]
+                for j in range(at(n_attributes)):
+                    cell = at(first_cell[j]) + at(codes[at(start + i), j])
+                    if cell < at(first_cell[j + at(1)]):  # a code without a branch is in no cell
+                        row[cell * at(n_classes) + label] += 1
+
+
+@numba.njit(nogil=True, cache=True)
+def _count_classes(codes: Any, classes: Any, ask: Any, onward: Any, height: int, slot: Any, counts: Any) -> None:
+    """counts[slot of the row's node, class] += 1; the last column is for rows of no declared class."""
+    node = np.empty(TOGETHER, dtype=np.int32)
+    last = counts.shape[1] - 1
+    for start in range(0, codes.shape[0], TOGETHER):
+        rows = min(TOGETHER, codes.shape[0] - start)
+        descend(codes, start, rows, ask, onward, height, node)
+        for i in range(rows):
+            place = slot[node[i]]
+            if place >= 0:
+                counts[place, min(np.int64(classes[start + i]), last)] += 1
+
+
+def slots(tree: Tree, nodes: NDArray[np.int64]) -> NDArray[np.int32]:
+    """For every node of the tree, the place in `nodes` of itself or of the node above it that is there; −1 for none."""
+    slot = np.full(tree.n_nodes, -1, dtype=np.int32)
+    slot[nodes] = np.arange(len(nodes), dtype=np.int32)
+    for level in tree.levels[1:]:
+        inherits = slot[level] < 0
+        slot[level[inherits]] = slot[tree.parent[level[inherits]]]
+    return slot
+
+
+def split_counts(
+    tree: Tree, nodes: NDArray[np.int64], codes: NDArray[Any], classes: NDArray[np.uint16], first_cell: NDArray[np.int64], n_classes: int
+) -> NDArray[np.int64]:
+    """For each node the counts (cell, class) of all attributes, their cells side by side: (nodes, cells, classes)."""
+    counts = np.zeros((len(nodes), int(first_cell[-1]) * n_classes), dtype=np.int64)
+    _count_splits(codes, classes, tree.ask, tree.onward, tree.height, slots(tree, nodes), first_cell, n_classes, counts)
+    return counts.reshape(len(nodes), -1, n_classes)
+
+
+def class_counts(
+    tree: Tree, nodes: NDArray[np.int64], codes: NDArray[Any], classes: NDArray[np.uint16], n_classes: int
+) -> NDArray[np.int64]:
+    """Class counts of each node, and last the rows of no declared class: (nodes, classes + 1)."""
+    counts = np.zeros((len(nodes), n_classes + 1), dtype=np.int64)
+    _count_classes(codes, classes, tree.ask, tree.onward, tree.height, slots(tree, nodes), counts)
+    return counts

@@ -12,6 +12,7 @@ from hedgerow.encoding import Codebook
 from hedgerow.parallel import in_threads, row_blocks
 from hedgerow.rows import kernels
 from hedgerow.rows.engine import Predictor
+from hedgerow.splits import offsets
 from hedgerow.tree import Tree
 
 Progress = Callable[[float], None]  # called with the share of the work that is done, from 0 to 1
@@ -27,6 +28,7 @@ class MemoryRows:
         self.n_jobs = n_jobs
         self._progress = progress
         self._source: tuple[Any, Any] | None = (table, labels)
+        self._root: NDArray[np.int64] | None = None
         self._encoded: tuple[NDArray[Any], NDArray[np.uint16]] | None = None
 
     def _load(self) -> tuple[NDArray[Any], NDArray[np.uint16]]:
@@ -60,6 +62,32 @@ class MemoryRows:
         # Each thread has trees of its own, so that no count array is held twice.
         counted = in_threads(count, range(threads), threads)
         return [counted[i % threads][i // threads] for i in range(len(trees))]
+
+    def class_counts(self, tree: Tree, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+        codes, classes = self._open()
+        k = self.codebook.n_classes
+        return self._added_up(lambda rows: kernels.class_counts(tree, nodes, codes[rows], classes[rows], k))
+
+    def split_counts(self, tree: Tree, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+        if tree.n_nodes == 1:  # every tree begins at the same root
+            if self._root is None:
+                self._root = self._split_counts(tree, nodes)
+            return self._root
+        return self._split_counts(tree, nodes)
+
+    def _split_counts(self, tree: Tree, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+        codes, classes = self._open()
+        first, k = offsets(self.codebook.sizes), self.codebook.n_classes
+        return self._added_up(lambda rows: kernels.split_counts(tree, nodes, codes[rows], classes[rows], first, k))
+
+    def _added_up(self, count: Callable[[slice], NDArray[np.int64]]) -> NDArray[np.int64]:
+        """Counts over all rows, a part of them on each thread."""
+        rows, threads = len(self._open()[0]), max(1, self.n_jobs)
+        parts = [slice(rows * t // threads, rows * (t + 1) // threads) for t in range(threads)]
+        counted = in_threads(count, parts, threads)
+        for more in counted[1:]:
+            counted[0] += more
+        return np.asarray(counted[0])
 
     def confusion(self, predict: Predictor) -> NDArray[np.int64]:
         codes, classes = self._open()
