@@ -6,15 +6,20 @@ all values, or from whether one is missing, and each such guess would let one ro
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from hedgerow.encoding import Codebook
+from hedgerow.errors import TableError
+from hedgerow.rows.files import TableFile
 from hedgerow.rows.memory import MemoryRows
 from hedgerow.schema import Categorical, Numeric, Schema, Target
 
@@ -147,3 +152,121 @@ def test_progress_does_not_show_the_number_of_rows() -> None:
         MemoryRows(*small_table(n), codebook, 1, told[-1].append).leaf_counts(trees)
     assert all(shares == told[0] for shares in told)
     assert len(told[0]) == 100
+
+
+# ---------------------------------------------------------------- more ways in which one row could reach another
+
+
+B = 2**53
+WHOLE = Codebook(Schema([Categorical("a", [B, B + 1])], Target("y", [B, B + 1])))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda values: pd.array(values, dtype="Int64"),
+        lambda values: pd.Series(values, dtype="Int64"),
+        lambda values: pd.Series(pd.Categorical(values, categories=[B, B + 1])),
+        lambda values: pd.Categorical(values, categories=[B, B + 1]),
+        lambda values: pl.Series(values, dtype=pl.Int64),
+        lambda values: pa.array(values, type=pa.int64()),
+        lambda values: np.ma.masked_array([v or 0 for v in values], [v is None for v in values]),
+        list,
+    ],
+    ids=["Int64 array", "Int64", "category", "Categorical", "polars", "pyarrow", "masked", "list"],
+)
+def test_a_null_does_not_blur_large_numbers(make: Callable[[list[Any]], Any]) -> None:
+    for values, codes in (([B, B + 1, B + 1], [0, 1, 1]), ([B, B + 1, B + 1, None], [0, 1, 1, 2])):
+        assert WHOLE.encode({"a": make(values)}).ravel().tolist() == codes
+        assert WHOLE.encode_classes(make(values)).tolist() == codes
+
+
+def test_equal_values_with_other_texts_are_read_alone() -> None:
+    codebook = Codebook(Schema([Categorical("a", ["1", "2"])], Target("y", [0, 1])))
+    one, two = Decimal("1.00"), Decimal("1.0")
+    assert codebook.encode({"a": [one, two]}).ravel().tolist() == [2, 0]
+    assert codebook.encode({"a": [two]}).ravel().tolist() == [0]
+    pairs = Codebook(Schema([Categorical("a", ["(0, 1)", "(1, 2)"])], Target("y", [0, 1])))
+    assert pairs.encode({"a": [(0, 1), (1, 2)]}).ravel().tolist() == [0, 1]
+
+
+def test_extreme_numbers_stay_inside() -> None:
+    far = 17 * 10**17
+    codebook = Codebook(Schema([Categorical("a", range(far, far + 200))], Target("y", [0, 1])))
+    assert codebook.encode(np.array([[1e19], [0.0], [np.nan], [-1e300]])).ravel().tolist() == [200] * 4
+    for low, high in ((0.0, 1e-300), (0.0, 5e-324), (-1e308, 7e307), (1e300, 1e300 * 1.0000001)):
+        cells = Codebook(Schema([Numeric("a", low, high)], Target("y", [0, 1])), 7)
+        numbers = np.array([-np.inf, -1.0, low, (low / 2 + high / 2), high, 1.0, np.inf, np.nan, 1e308])
+        edges = cells.schema.attributes[0].cell_edges(7)  # type: ignore[union-attr]
+        wanted = [len(edges) - 1 if x != x else sum(x >= edge for edge in edges[1:-1]) for x in numbers]
+        assert cells.encode(numbers[:, None]).ravel().tolist() == wanted
+
+
+def test_hostile_objects_are_values_like_any_other() -> None:
+    class Hostile:
+        def __getattr__(self, name: str) -> Any:
+            raise ValueError("SECRET 43")
+
+        def __eq__(self, other: object) -> bool:
+            raise ValueError("SECRET 43")
+
+        def __hash__(self) -> int:
+            raise ValueError("SECRET 43")
+
+        def __str__(self) -> str:
+            raise ValueError("SECRET 43")
+
+    class Row(list[Any]):
+        def __len__(self) -> int:
+            raise ValueError("SECRET 43")
+
+    table = [[Hostile()] * 4, Row([1, 2, 3, 4]), ["a", B, 1.0, True]]
+    assert CODEBOOK.encode(table)[2].tolist() == CODEBOOK.encode([table[2]])[0].tolist()
+
+
+@pytest.mark.parametrize("shape", [(700, 1), (700, 2), (1, 700), ()])
+def test_labels_and_columns_have_one_dimension(shape: tuple[int, ...]) -> None:
+    from strategies import small_schema, small_table
+
+    from hedgerow import Budget, PrivateRDTClassifier, private_score
+
+    columns, labels = small_table(700)
+    model = PrivateRDTClassifier(small_schema(), 50).fit(columns, labels)
+    wrong = np.resize(labels, shape)
+    budget = Budget(10)
+    for act in (
+        lambda: private_score(model, columns, wrong, epsilon=1, budget=budget),
+        lambda: PrivateRDTClassifier(small_schema(), 1, budget=budget).fit(columns, wrong),
+        lambda: PrivateRDTClassifier(small_schema(), 1, budget=budget).fit({**columns, "flag": wrong}, labels),
+    ):
+        with pytest.raises(TableError) as raised:
+            act()
+        assert "700" not in str(raised.value)
+    assert budget.spent == 0
+
+
+@pytest.mark.parametrize("dates", [pd.Series(pd.to_datetime(["2020-01-01"] * 3)), pl.Series([[1], [2], [3]])], ids=["dates", "lists"])
+def test_types_that_cannot_be_read_value_by_value_are_refused_before_the_charge(dates: Any) -> None:
+    from hedgerow import Budget, PrivateRDTClassifier
+
+    budget = Budget(1)
+    schema = Schema([Categorical("a", ["x"])], Target("y", [0, 1]))
+    with pytest.raises(TableError, match="Convert it first"):
+        PrivateRDTClassifier(schema, 1, budget=budget).fit({"a": dates}, [0, 1, 0])
+    assert budget.spent == 0
+
+
+def test_no_private_value_lives_on_in_the_release() -> None:
+    from hedgerow import PrivateRDTClassifier
+
+    schema = Schema([Categorical("a", ["x"], other="other")], Target("y", [0, 1]))
+    release = PrivateRDTClassifier(schema, 1).fit({"a": ["Jane Doe", "x"] * 50}, [0, 1] * 50).release_
+    assert b"Jane" not in pickle.dumps(release.codebook) + pickle.dumps(release.forest) + pickle.dumps(release)
+
+
+def test_a_path_means_one_file(tmp_path: Any) -> None:
+    for name in ("p1.csv", "p[1].csv"):
+        (tmp_path / name).write_text("a,y\nx,0\n")
+    with pytest.raises(TableError, match="other files"):
+        TableFile(tmp_path / "p[1].csv", ["a"])
+    assert TableFile(tmp_path / "p1.csv", ["a"]).columns == ["a", "y"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -16,12 +17,18 @@ from hedgerow.encoding import Codebook
 from hedgerow.errors import BudgetError, PlanError
 from hedgerow.growers import rdt
 from hedgerow.private.coins import SeededCoins
+from hedgerow.private.scores import GINI, MAX, NORMAL_GINI, Score, information_gain, scores_of
 from hedgerow.private.table import PrivateTable
 from hedgerow.rows.memory import MemoryRows
+from hedgerow.splits import by_threshold, by_value
 from hedgerow.tree import Tree
 
 CODEBOOK = Codebook(small_schema())
 TREES = [rdt.build_tree_structure(CODEBOOK, 2, "bins", np.random.default_rng(i)) for i in range(3)]
+TREE, NODES = TREES[0], TREES[0].levels[1]
+CANDIDATES = by_value(CODEBOOK)
+ALL = np.ones((len(NODES), len(CANDIDATES)), dtype=bool)  # every attribute asked, every candidate allowed
+SIZES = np.full(len(NODES), 100)
 
 
 def private(rows: int, epsilon: Any = 10, coins: Any = None) -> tuple[PrivateTable, Reservation, MemoryRows]:
@@ -31,10 +38,40 @@ def private(rows: int, epsilon: Any = 10, coins: Any = None) -> tuple[PrivateTab
     return table, reservation, engine
 
 
+
+
+def zeros(codes: np.ndarray) -> np.ndarray:
+    return np.zeros(len(codes), dtype=np.int64)
+
+
+def flags(codes: np.ndarray) -> np.ndarray:
+    return np.minimum(codes[:, 1], 1).astype(np.int64)
+
+
 VERBS = {
     "rows": lambda table, epsilon: table.rows(epsilon),
     "leaf_counts": lambda table, epsilon: table.leaf_counts(TREES, epsilon),
-    "confusion": lambda table, epsilon: table.confusion(lambda codes: np.zeros(len(codes), dtype=np.int64), epsilon),
+    "confusion": lambda table, epsilon: table.confusion(zeros, epsilon),
+    "sizes": lambda table, epsilon: table.sizes(TREE, NODES, epsilon),
+    "class_counts": lambda table, epsilon: table.class_counts(TREE, NODES, epsilon),
+    "tables": lambda table, epsilon: table.tables(TREE, NODES, ALL, epsilon),
+    "choose": lambda table, epsilon: table.choose(TREE, NODES, CANDIDATES, ALL, GINI, epsilon),
+    "choose_locally": lambda table, epsilon: table.choose_locally(TREE, NODES, CANDIDATES, ALL, SIZES, epsilon),
+    "best": lambda table, epsilon: table.best([zeros, flags], epsilon),
+}
+CHOICES = ("choose", "choose_locally", "best")
+COUNTS = [verb for verb in VERBS if verb not in CHOICES]
+# The verbs that ask about nodes of a tree: (table, tree, nodes) -> an answer
+ABOUT_NODES = {
+    "sizes": lambda table, tree, nodes: table.sizes(tree, nodes, Fraction(1)),
+    "class_counts": lambda table, tree, nodes: table.class_counts(tree, nodes, Fraction(1)),
+    "tables": lambda table, tree, nodes: table.tables(tree, nodes, np.ones((len(nodes), 4), dtype=bool), Fraction(1)),
+    "choose": lambda table, tree, nodes: table.choose(
+        tree, nodes, CANDIDATES, np.ones((len(nodes), 4), dtype=bool), MAX, Fraction(1)
+    ),
+    "choose_locally": lambda table, tree, nodes: table.choose_locally(
+        tree, nodes, CANDIDATES, np.ones((len(nodes), 4), dtype=bool), np.full(len(nodes), 50), Fraction(1)
+    ),
 }
 
 
@@ -66,17 +103,179 @@ def test_refused_without_opening(verb: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("verb", list(VERBS))
+def test_an_epsilon_that_is_not_exact_is_refused(verb: str) -> None:
+    table, reservation, _ = private(50)
+    for epsilon in (0.5, 1, "1"):
+        with pytest.raises(PlanError, match="exact fraction"):
+            VERBS[verb](table, epsilon)
+    assert reservation.charged == 0
+
+
+@pytest.mark.parametrize("verb", COUNTS)
 def test_almost_no_noise_gives_the_truth(verb: str) -> None:
-    """ε = 1000: a wrong count would show; the chance that a single number is off is below e^(−300)."""
-    table, _, engine = private(300, epsilon=3000)
+    """ε = 1000: a wrong count would show; the chance that a single number is off is below e^(−200)."""
+    table, reservation, engine = private(300, epsilon=3000)
     answer = VERBS[verb](table, Fraction(1000))
     exact = {
         "rows": lambda: 300,
         "leaf_counts": lambda: engine.leaf_counts(TREES),
-        "confusion": lambda: engine.confusion(lambda codes: np.zeros(len(codes), dtype=np.int64)),
+        "confusion": lambda: engine.confusion(zeros),
+        "sizes": lambda: by_hand(NODES).sum(axis=1),
+        "class_counts": lambda: by_hand(NODES)[:, :2],
+        "tables": lambda: engine.split_counts(TREE, NODES),
     }[verb]()
     for noisy, true in zip(answer, exact, strict=True) if verb == "leaf_counts" else [(answer, exact)]:
         assert np.array_equal(noisy, true)
+    (event,) = reservation.events
+    assert (event.verb, event.mechanism, event.epsilon) == (verb, "discrete Laplace", 1000)
+
+
+def by_hand(nodes: Any) -> np.ndarray:
+    """(nodes, classes + undeclared) counts of small_table(300), row by row along the path of each node."""
+    columns, labels = small_table(300)
+    codes, classes = CODEBOOK.encode(columns), CODEBOOK.encode_classes(labels)
+    counts = np.zeros((len(nodes), 3), dtype=np.int64)
+    for i, node in enumerate(nodes):
+        for row, label in zip(codes, classes, strict=True):
+            if all(row[attribute] in values for attribute, values in TREE.path(int(node))):
+                counts[i, label] += 1
+    return counts
+
+
+def test_tables_are_attribute_by_class_counts_of_what_was_asked() -> None:
+    table, reservation, _ = private(300, epsilon=3000)
+    asked = np.zeros((len(NODES), 4), dtype=bool)
+    asked[0, [0, 3]] = asked[1, 2] = True
+    answer = table.tables(TREE, NODES, asked, Fraction(1000))
+    columns, labels = small_table(300)
+    codes, classes = CODEBOOK.encode(columns), CODEBOOK.encode_classes(labels)
+    first = [0, 4, 6, 11, 14]
+    assert answer.shape == (len(NODES), 14, 2)
+    for i, node in enumerate(NODES):
+        here = np.ones(300, dtype=bool)
+        for attribute, values in TREE.path(int(node)):
+            here &= np.isin(codes[:, attribute], values)
+        for attribute in range(4):
+            for code in range(CODEBOOK.sizes[attribute]):
+                wanted = [(here & (codes[:, attribute] == code) & (classes == c)).sum() * asked[i, attribute] for c in range(2)]
+                assert answer[i, first[attribute] + code].tolist() == wanted
+    assert [(e.queries, e.scale) for e in reservation.events] == [(2, Fraction(2, 1000))]  # the most asked at one node
+
+
+@pytest.mark.parametrize("score", [GINI, MAX, NORMAL_GINI, information_gain(1000)])
+def test_almost_no_noise_chooses_the_best(score: Score) -> None:
+    """ε = 100,000: a split that is worse by 1/50 of the sensitivity is taken with a chance below e^(−1000)."""
+    table, reservation, engine = private(300, epsilon=10**6)
+    candidates = by_threshold(CODEBOOK)
+    allowed = np.random.default_rng(5).random((len(NODES), len(candidates))) < 0.5
+    allowed[:, 1] = True
+    exact = np.where(allowed, scores_of(score, engine.split_counts(TREE, NODES), candidates), np.iinfo(np.int64).min)
+    for mechanism in ("permute-and-flip", "exponential mechanism"):
+        chosen = table.choose(TREE, NODES, candidates, allowed, score, Fraction(10**5), mechanism)
+        got = exact[np.arange(len(NODES)), chosen]
+        assert (got >= exact.max(axis=1) - score.sensitivity / 50).all()
+    assert [event.mechanism for event in reservation.events] == ["permute-and-flip", "exponential mechanism"]
+    factor = 1 if score.monotone else 2
+    for event in reservation.events:
+        assert (event.verb, event.queries, event.sensitivity) == ("choose", 1, score.plain_sensitivity)
+        assert event.scale == factor * score.plain_sensitivity / 10**5
+
+
+def test_the_best_predictor_is_the_one_that_is_right_most_often() -> None:
+    table, reservation, engine = private(300, epsilon=3000)
+    predictors = [zeros, flags, lambda codes: 1 - zeros(codes), lambda codes: (codes[:, 0] == 0).astype(np.int64)]
+    right = [np.trace(engine.confusion(predict)) for predict in predictors]
+    columns, labels = small_table(300)
+    codes, classes = CODEBOOK.encode(columns), CODEBOOK.encode_classes(labels)
+    assert right == [(predict(codes) == classes).sum() for predict in predictors]
+    assert table.best(predictors, Fraction(1000)) == int(np.argmax(right))
+    (event,) = reservation.events
+    assert (event.sensitivity, event.scale) == (1, Fraction(1, 1000))
+    with pytest.raises(PlanError, match="no predictors"):
+        table.best([], Fraction(1))
+    assert len(reservation.events) == 1
+
+
+@pytest.mark.parametrize("verb", list(ABOUT_NODES))
+def test_nodes_that_overlap_are_refused_before_the_charge(verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, reservation, engine = private(50)
+    monkeypatch.setattr(type(engine), "_open", lambda self: pytest.fail("the rows were opened"))
+    child = int(NODES[0])
+    grandchild = int(TREE.children(child)[0])
+    other = Tree((2,), np.array([-1], dtype=np.int32), np.empty(0, np.int32))
+    for tree, nodes in [
+        (TREE, [0, child]),
+        (TREE, [child, 0]),
+        (TREE, [child, child]),
+        (TREE, [child, grandchild]),
+        (TREE, [0, grandchild]),
+        (TREE, [*NODES, int(TREE.leaves[-1])]),
+        (TREE, []),
+        (other, [0]),
+    ]:
+        with pytest.raises(PlanError, match="none above another"):
+            ABOUT_NODES[verb](table, tree, nodes)
+    assert reservation.charged == 0
+    monkeypatch.undo()
+    ABOUT_NODES[verb](table, TREE, [child, int(TREE.children(int(NODES[1]))[0])])  # of different levels, but disjoint
+    assert reservation.charged == 1
+
+
+LIES = {
+    "a smaller sensitivity": replace(GINI, sensitivity=GINI.sensitivity / 2),
+    "a larger sensitivity": replace(GINI, sensitivity=GINI.sensitivity * 2),
+    "another grid": replace(MAX, unit=2),
+    "monotone": replace(NORMAL_GINI, monotone=True),
+    "a smaller N": replace(information_gain(10**6), sensitivity=information_gain(10).sensitivity),
+    "another N in its name": replace(information_gain(10), name="information gain, N = 1000000"),
+    "a score of one's own": Score("votes", 1, Fraction(1), True, lambda counts: counts.sum(axis=(1, 2))),
+}
+
+
+@pytest.mark.parametrize("lie", list(LIES))
+def test_a_score_that_is_not_in_the_list_is_refused(lie: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, reservation, engine = private(50)
+    monkeypatch.setattr(type(engine), "_open", lambda self: pytest.fail("the rows were opened"))
+    with pytest.raises(PlanError, match="not in the list"):
+        table.choose(TREE, NODES, CANDIDATES, ALL, LIES[lie], Fraction(1))
+    assert reservation.charged == 0
+
+
+def test_a_listed_name_gets_the_listed_score() -> None:
+    """A function that comes with a true name and true constants is not called: the score is the list's own."""
+    table, _, _ = private(300, epsilon=10**7)
+    ours = replace(GINI, of=lambda counts: pytest.fail("a grower's function saw exact counts"))
+    for score in (GINI, ours):
+        table.choose(TREE, NODES, CANDIDATES, ALL, score, Fraction(10**6))
+
+
+@pytest.mark.parametrize("verb", ["choose", "choose_locally"])
+def test_choices_need_candidates_of_this_schema(verb: str) -> None:
+    table, reservation, _ = private(50)
+    none_at_one = ALL.copy()
+    none_at_one[0] = False
+    finer = by_threshold(Codebook(small_schema(), bins=7))
+    for candidates, allowed in [
+        (CANDIDATES, none_at_one),
+        (CANDIDATES, ALL[:, :-1]),
+        (CANDIDATES, ALL[:-1]),
+        (finer, np.ones((len(NODES), len(finer)), dtype=bool)),
+    ]:
+        with pytest.raises(PlanError, match="expected candidates"):
+            if verb == "choose":
+                table.choose(TREE, NODES, candidates, allowed, MAX, Fraction(1))
+            else:
+                table.choose_locally(TREE, NODES, candidates, allowed, SIZES, Fraction(1))
+    for asked in (~ALL, ALL[:-1], ALL[:, :-1]):
+        with pytest.raises(PlanError, match="which attributes"):
+            table.tables(TREE, NODES, asked, Fraction(1))
+    assert reservation.charged == 0
+
+
+def test_a_local_choice_is_recorded_as_not_proven() -> None:
+    table, reservation, _ = private(300)
+    table.choose_locally(TREE, NODES, CANDIDATES, ALL, SIZES, Fraction(1))
+    assert [event.mechanism for event in reservation.events] == ["exponential mechanism with local sensitivity"]
 
 
 def test_noise_has_the_stated_scale_and_trees_share_epsilon() -> None:
@@ -97,25 +296,35 @@ def test_noise_has_the_stated_scale_and_trees_share_epsilon() -> None:
     assert abs(noise.mean()) < 0.5
 
 
-def test_empty_and_tiny_tables_answer_like_any_other() -> None:
+@pytest.mark.parametrize("verb", list(VERBS))
+def test_empty_and_tiny_tables_answer_like_any_other(verb: str) -> None:
     for rows in (0, 1):
         table, _, _ = private(rows)
-        assert isinstance(table.rows(Fraction(1)), int)
-        assert len(table.leaf_counts(TREES, Fraction(1))) == 3
+        usual = VERBS[verb](private(300)[0], Fraction(1))
+        answer = VERBS[verb](table, Fraction(1))
+        assert type(answer) is type(usual)
+        assert np.shape(answer) == np.shape(usual) if verb != "leaf_counts" else len(answer) == len(usual)
 
 
-def test_one_row_changes_one_cell_of_each_tree() -> None:
-    """Sensitivity: over many tables, adding any row moves each tree's exact counts by at most one, in one cell."""
+def test_one_row_changes_one_cell_of_each_question() -> None:
+    """Sensitivity: over many tables, adding any row moves each tree's exact counts by at most one, in one cell; likewise the
+    counts of disjoint nodes, and each attribute's table over all nodes together."""
     columns, labels = small_table(40, seed=3)
     labels = labels.astype(object)
     labels[::7] = "undeclared"
+    first = [0, 4, 6, 11, 14]
+    with_row = MemoryRows(columns, labels, CODEBOOK)
     for gone in range(40):
         keep = np.arange(40) != gone
-        with_row = MemoryRows(columns, labels, CODEBOOK).leaf_counts(TREES)
-        without = MemoryRows({n: c[keep] for n, c in columns.items()}, labels[keep], CODEBOOK).leaf_counts(TREES)
-        for a, b in zip(with_row, without, strict=True):
-            assert 0 <= (a - b).sum() <= 1
-            assert np.abs(a - b).sum() <= 1
+        without = MemoryRows({n: c[keep] for n, c in columns.items()}, labels[keep], CODEBOOK)
+        questions = [lambda e: e.leaf_counts(TREES)[0], lambda e: e.leaf_counts(TREES)[1]]
+        for nodes in (np.array([0]), NODES, TREE.leaves):
+            tree = TREE if len(nodes) > 1 else Tree(TREE.sizes, np.array([-1], dtype=np.int32), np.empty(0, np.int32))
+            questions.append(lambda e, t=tree, n=nodes: e.class_counts(t, n))
+            questions += [lambda e, t=tree, n=nodes, a=a: e.split_counts(t, n)[:, first[a] : first[a + 1]] for a in range(4)]
+        for question in questions:
+            moved = question(with_row) - question(without)
+            assert 0 <= moved.sum() == np.abs(moved).sum() <= 1
 
 
 def test_trees_of_another_schema_are_refused_before_the_charge() -> None:

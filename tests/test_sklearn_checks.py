@@ -9,7 +9,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hedgerow.estimators import all_estimators
 
-EXCUSED: dict[str, str] = {}
+TIES = (
+    "a private choice between splits that are exactly tied is made by secret coins, which no seed may fix: two fits on the same "
+    "small table may grow different, equally good trees"
+)
+EXCUSED: dict[str, dict[str, str]] = {
+    name: {"check_classifier_data_not_an_array": TIES, "check_fit_idempotent": TIES}
+    for name in ("DPDFClassifier", "DiffPID3Classifier")
+}
 
 
 def instances() -> list[Any]:
@@ -17,7 +24,7 @@ def instances() -> list[Any]:
     made = []
     for estimator in all_estimators().values():
         known = estimator().get_params()
-        settings = {"schema": "infer", "epsilon": 1_000_000}
+        settings = {"schema": "infer", "epsilon": 1_000_000, "min_rows": 5}  # the checks' tables are small
         made.append(estimator(**{name: value for name, value in settings.items() if name in known}))
     return made
 
@@ -35,11 +42,11 @@ def test_all_estimators_are_found() -> None:
 
 
 def test_at_most_five_checks_are_excused() -> None:
-    assert len(EXCUSED) <= 5
-    assert all(len(reason) > 20 for reason in EXCUSED.values())
+    assert len({check for excused in EXCUSED.values() for check in excused}) <= 5
+    assert all(len(reason) > 20 for excused in EXCUSED.values() for reason in excused.values())
 
 
 @pytest.mark.filterwarnings("ignore::hedgerow.errors.UnreviewedSchemaWarning")
-@parametrize_with_checks(instances(), expected_failed_checks=lambda estimator: EXCUSED)
+@parametrize_with_checks(instances(), expected_failed_checks=lambda estimator: EXCUSED.get(type(estimator).__name__, {}))
 def test_sklearn(estimator: Any, check: Any) -> None:
     check(estimator)

@@ -25,7 +25,7 @@ BLOCK = 4_096  # rows encoded at a time, so that they and the temporary arrays s
 MAX_DOMAIN = 60_000
 MAX_BINS = 10_000
 MAX_ATTRIBUTES = 60_000
-MAX_CODES = 10_000_000  # cells of all numeric attributes together
+MAX_CODES = 1_000_000  # cells of all numeric attributes together
 _WIDE = 1 << 16  # integer domains wider than this are searched instead of looked up
 _NARROW = 256  # integer domains up to this are looked up for all attributes of a row in one pass
 
@@ -50,7 +50,7 @@ class Codebook:
     @cached_property
     def sizes(self) -> tuple[int, ...]:
         """Number of branches of each attribute (the papers' domain size)."""
-        return tuple(len(labels) for labels in self.labels)
+        return tuple(_size(attribute, self.bins) for attribute in self.schema.attributes)
 
     @property
     def n_classes(self) -> int:
@@ -95,7 +95,8 @@ class Codebook:
         arrays = [j for j, column in enumerate(columns) if isinstance(column, np.ndarray)]
         # Columns of one array share cache lines, so they are read together; others are converted one at a time.
         for group in [arrays, *([j] for j in range(len(columns)) if j not in arrays)]:
-            whole = [(j, self._coders[j], self._coders[j].whole_column(columns[j])) for j in group]
+            names = self.schema.names
+            whole = [(j, self._coders[j], self._coders[j].guarded(columns[j], names[j])) for j in group]
 
             def encode_rows(rows: slice, whole: list[tuple[int, Coder, NDArray[Any]]] = whole) -> None:
                 for start in range(rows.start, rows.stop, BLOCK):
@@ -109,7 +110,7 @@ class Codebook:
     def _is_table_of_whole_numbers(self, table: Any) -> bool:
         """An array that one compiled pass can encode: int64, row after row, narrow categorical domains only."""
         return (
-            isinstance(table, np.ndarray)
+            type(table) is np.ndarray
             and table.dtype == np.int64
             and table.ndim == 2
             and table.shape[1] == len(self._coders)
@@ -126,7 +127,8 @@ class Codebook:
 
     def encode_classes(self, labels: Any) -> NDArray[np.uint16]:
         """Class codes; a label that is not declared has the code `n_classes` and is counted nowhere."""
-        column = self._class_coder.whole_column(labels)
+        name = self.schema.target.name
+        column = self._class_coder.guarded(one_column(labels, name), name)
         parts = [self._class_coder.encode(column[i : i + BLOCK]) for i in range(0, len(column), BLOCK)]
         return np.concatenate(parts).astype(np.uint16) if parts else np.empty(0, np.uint16)
 
@@ -137,8 +139,7 @@ def columns_of(table: Any, names: Sequence[str]) -> list[Any]:
         raise TableError("table: got the path of a file; expected rows. Read it first, or use `hedgerow predict`.")
     if isinstance(table, Mapping):
         _require(names, [name for name in names if name not in table])
-        found = [table[name] for name in names]
-        columns = [column if hasattr(column, "__array__") else np.asarray(column, dtype=object) for column in found]
+        columns = [one_column(table[name], name) for name in names]
         if len({len(column) for column in columns}) > 1:
             raise TableError("table: its columns do not all have the same number of rows.")
         return columns
@@ -148,7 +149,7 @@ def columns_of(table: Any, names: Sequence[str]) -> list[Any]:
         frame = nw.from_native(table, eager_only=True)
         place = {str(name): i for i, name in enumerate(frame.columns)}  # pandas may name columns by numbers
         _require(names, [name for name in names if name not in place])
-        return [frame[:, place[name]] for name in names]
+        return [one_column(frame[:, place[name]], name) for name in names]
     array = rows_as_array(table, len(names))
     if array.ndim != 2 or array.shape[1] != len(names):
         raise TableError(
@@ -158,13 +159,38 @@ def columns_of(table: Any, names: Sequence[str]) -> list[Any]:
     return [array[:, j] for j in range(len(names))]
 
 
+def one_column(column: Any, name: str) -> Any:
+    """A column with one value for each row, of a type that is read value by value; refused by its type, never by a value."""
+    import narwhals as nw
+
+    if isinstance(column, (list, tuple)):
+        return objects(column)
+    if type(column).__module__.startswith("pandas") and not hasattr(column, "to_frame"):  # an extension array
+        import pandas
+
+        column = pandas.Series(column)
+    if type(column).__module__.startswith("pyarrow") and not hasattr(column, "chunks"):
+        import pyarrow
+
+        column = pyarrow.chunked_array([column])
+    series = nw.from_native(column, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        refused = (nw.Date, nw.Datetime, nw.Duration, nw.Time, nw.List, nw.Array, nw.Struct, nw.Binary, nw.Int128, nw.UInt128)
+        if isinstance(series.dtype, refused):
+            raise TableError(f"column {name!r}: got the type {series.dtype}; expected text, numbers or booleans. Convert it first.")
+        return series
+    if not hasattr(column, "__array__") or getattr(column, "ndim", 1) != 1 or isinstance(column, np.matrix):
+        raise TableError(f"column {name!r}: expected one value for each row (one dimension); flatten it first.")
+    return column if isinstance(column, np.ndarray) else np.asarray(column)
+
+
 def rows_as_array(table: Any, width: int) -> NDArray[Any]:
     """An array as it is; other sequences of rows as objects, each cell by itself.
 
     NumPy would find one type for all rows of a list, so that a single row could change how all others are read. A row that
     is not of the right width has missing cells only.
     """
-    if isinstance(table, np.ndarray):
+    if isinstance(table, np.ndarray) and not isinstance(table, np.matrix):
         return table
     if hasattr(table, "__array__"):
         return np.asarray(table)
@@ -174,8 +200,13 @@ def rows_as_array(table: Any, width: int) -> NDArray[Any]:
         )
     array = np.empty((len(table), width), dtype=object)
     for i, row in enumerate(table):
-        cells = list(row) if isinstance(row, (Sequence, np.ndarray)) and not isinstance(row, str) else []
-        array[i, :] = cells if len(cells) == width else [None] * width
+        try:
+            cells = list(row) if isinstance(row, (Sequence, np.ndarray)) and not isinstance(row, str) else []
+            if len(cells) == width:
+                for j, cell in enumerate(cells):
+                    array[i, j] = cell
+        except Exception:  # whatever a row does when it is looked at, it is a row with missing cells
+            array[i, :] = None
     return array
 
 
@@ -200,21 +231,21 @@ class Coder:
         """
         import narwhals as nw
 
+        if isinstance(column, np.ma.MaskedArray):
+            if column.dtype.kind in "biuf":
+                return self.with_missing(np.asarray(column.data), np.ma.getmaskarray(column))
+            return objects(column.tolist())
         if isinstance(column, np.ndarray):
             return column
-        if isinstance(column, (list, tuple)):
-            return objects(column)
-        if type(column).__module__.startswith("pyarrow") and not hasattr(column, "chunks"):
-            import pyarrow
-
-            column = pyarrow.chunked_array([column])
-        series = nw.from_native(column, series_only=True, pass_through=True)
-        if not isinstance(series, nw.Series):
-            return np.asarray(column)
-        if getattr(series.to_native(), "dtype", None) == np.dtype(object):
-            return np.asarray(series.to_numpy(), dtype=object)  # pandas: a library would guess its type from the first values
-        dtype = series.dtype
-        if isinstance(dtype, (nw.Categorical, nw.Enum)):
+        series, native = column, column.to_native()
+        dtype, categorical = series.dtype, isinstance(series.dtype, (nw.Categorical, nw.Enum))
+        if type(native).__module__.startswith("pandas"):
+            if native.dtype == np.dtype(object):  # a library would guess their type from the first values
+                return np.asarray(native, dtype=object)
+            if categorical:  # and that of the categories from whether one is null: code −1, the last of `values`
+                values = objects([*native.cat.categories.tolist(), None])
+                return np.asarray(values[native.cat.codes.to_numpy()])
+        if categorical:
             series, dtype = series.cast(nw.String), nw.String()
         if isinstance(dtype, nw.String):
             return self.from_text_series(series)
@@ -227,6 +258,17 @@ class Coder:
         if dtype.is_float():
             return np.asarray(series.to_numpy(), dtype=np.float64)
         return objects(series.to_list())
+
+    def guarded(self, column: Any, name: str) -> NDArray[Any]:
+        """`whole_column`, with one fixed error for whatever a library may say about a value in it."""
+        try:
+            return self.whole_column(column)
+        except Exception:
+            pass
+        except BaseException as error:
+            if isinstance(error, (KeyboardInterrupt, SystemExit, GeneratorExit)):
+                raise
+        raise TableError(f"column {name!r} cannot be read by the library that holds it. Convert it to text or numbers first.")
 
     def with_missing(self, values: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
         """Whole numbers or booleans, some of which stand for missing values."""
@@ -269,7 +311,8 @@ class CategoricalCoder(Coder):
             if number is not None and text_of(number) == text:
                 numbers[number] = code  # the values that a numeric column can hold
         self._lookup_numbers(numbers)
-        self._memo: dict[Any, int] = {}
+        inside = max((abs(n) for n in numbers), default=0) < 2**53  # floats hold these whole numbers exactly
+        self.float_lut = self.lut if inside and self.only_whole else None
 
     def _lookup_numbers(self, numbers: dict[float | int, int]) -> None:
         """Tables for numeric columns: `lut` for whole numbers in a narrow range, sorted keys for the rest."""
@@ -324,7 +367,8 @@ class CategoricalCoder(Coder):
             return self._whole_numbers(block.astype(np.int64))
         if kind == "f":
             return self._floats(_floats(block))
-        return np.fromiter(map(self._any_value, block.tolist()), dtype=np.int32, count=len(block))
+        known: dict[Any, int] = {}  # of this block only: the values are private and must not live on
+        return np.fromiter((self._any_value(value, known) for value in block.tolist()), dtype=np.int32, count=len(block))
 
     def encode_into(self, block: NDArray[Any], out: NDArray[Any]) -> None:
         if self.lut is not None and block.dtype == np.int64:
@@ -338,10 +382,10 @@ class CategoricalCoder(Coder):
         return self._search(self.int_keys, self.int_codes, block)
 
     def _floats(self, block: NDArray[np.float64]) -> NDArray[Any]:
-        if self.lut is not None and self.only_whole:
-            near = np.clip(np.nan_to_num(block, nan=self.low), self.low, self.low + len(self.lut) - 1)
+        if self.float_lut is not None:
+            near = np.clip(np.nan_to_num(block, nan=self.low), self.low, self.low + len(self.float_lut) - 1)
             whole = near.astype(np.int64)
-            codes = np.where(whole == near, self.lut[whole - self.low], np.int32(self.other))
+            codes = np.where(whole == near, self.float_lut[whole - self.low], np.int32(self.other))
         else:
             codes = self._search(self.float_keys, self.float_codes, block)
         return np.where(np.isnan(block), np.int32(self.missing), codes)
@@ -352,16 +396,15 @@ class CategoricalCoder(Coder):
         place = np.minimum(np.searchsorted(keys, block), len(keys) - 1)
         return np.where(keys[place] == block, codes[place], np.int32(self.other))
 
-    def _any_value(self, value: Any) -> int:
-        """The code of any object; a memo keeps the work to once for each distinct value."""
+    def _any_value(self, value: Any, known: dict[Any, int]) -> int:
+        """The code of any object. Text is remembered; other values are not, since equal ones may differ in their text."""
         try:
-            key = value if type(value) is str else (type(value), value)
-            code = self._memo.get(key)
-            if code is None:
-                code = self.missing if is_missing(value) else self.code_of_text.get(text_of(value), self.other)
-                if len(self._memo) < 10_000:
-                    self._memo[key] = code
-            return code
+            if type(value) is str:
+                code = known.get(value)
+                if code is None:
+                    code = known[value] = self.missing if value == "" else self.code_of_text.get(text_of(value), self.other)
+                return code
+            return self.missing if is_missing(value) else self.code_of_text.get(text_of(value), self.other)
         except Exception:  # whatever an object does when it is looked at, it is nothing that is declared
             return self.other
 
@@ -433,7 +476,11 @@ def _cells(numbers: Any, inner: Any, low: float, per_unit: float, missing: int, 
             out[i] = missing
             continue
         guess = (number - low) * per_unit
-        cell = 0 if guess < 0 else last if guess >= last else int(guess)
+        cell = 0  # also where the guess is not a number
+        if guess >= last:
+            cell = last
+        elif guess > 0:
+            cell = int(guess)
         while cell > 0 and number < inner[cell - 1]:
             cell -= 1
         while cell < last and number >= inner[cell]:
@@ -451,9 +498,16 @@ def _floats(block: NDArray[Any]) -> NDArray[np.float64]:
 
 def _as_float(value: Any) -> float:
     try:
-        return float(value) if not isinstance(value, str) or "_" not in value else float("nan")
+        readable = not isinstance(value, str) or (value.isascii() and "_" not in value)  # as files are read, too
+        return float(value) if readable else float("nan")
     except Exception:  # whatever an object does when it is looked at
         return float("nan")
+
+
+def _size(attribute: Categorical | Numeric, bins: int) -> int:
+    if isinstance(attribute, Categorical):
+        return len(attribute.domain)
+    return len(attribute.cell_edges(bins)) - 1 + (attribute.missing is not None)
 
 
 def _labels(attribute: Categorical | Numeric, bins: int) -> tuple[str, ...]:

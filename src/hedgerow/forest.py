@@ -15,7 +15,6 @@ from hedgerow.accounting.loss import noise_variance
 from hedgerow.encoding import Codebook
 from hedgerow.tree import Tree
 
-
 LEAVES, NODES = "leaves", "nodes"  # what was counted
 
 

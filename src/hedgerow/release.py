@@ -20,10 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import __version__
-from hedgerow.accounting.events import DISCRETE_LAPLACE
+from hedgerow.accounting.events import DISCRETE_LAPLACE, EXPONENTIAL, PERMUTE_AND_FLIP
 from hedgerow.accounting.loss import MAX_SCALE, text_of_fraction
-from hedgerow.after.vote import VOTES, Vote, probabilities, vote_named
-from hedgerow.certificate import Certificate
+from hedgerow.after.confidence import unreliable
+from hedgerow.after.importance import importances
+from hedgerow.after.prune import pruned_nodes
+from hedgerow.after.rules import COLUMNS
+from hedgerow.after.rules import rules as rules_of
+from hedgerow.after.vote import MAJORITY, MOST_CONFIDENT, PRUNED_SUM, VOTES, WEIGHTED, Vote, probabilities, vote_named
+from hedgerow.certificate import NEIGHBOURS, Certificate
 from hedgerow.encoding import Codebook
 from hedgerow.errors import PlanError, ReleaseError, SchemaError
 from hedgerow.forest import NODES, CountedForest
@@ -35,6 +40,8 @@ FORMAT = "hedgerow-release"
 VERSION = 1
 GZIP_ABOVE = 1 << 20  # bytes of JSON from which a file is compressed
 MAX_BYTES = 1 << 28  # bytes of JSON that `load` reads at most, compressed or not
+
+MAX_TREES = 10_000
 
 Scalar = str | int | float | bool | None
 
@@ -73,7 +80,7 @@ MIGRATIONS: dict[int, Any] = {}  # version -> function from that version's plain
 class Release:
     """A trained forest as it may be published: predict with it, look at it, save it.
 
-    Release.load(path), release.save(path), release.predict(rows), release.predict_proba(rows)
+    Release.load(path), release.save(path), release.predict(rows), release.predict_proba(rows), release.rules()
     """
 
     def __init__(
@@ -132,6 +139,64 @@ class Release:
 
     def predict(self, table: Any, n_jobs: int = 1) -> NDArray[Any]:
         return np.asarray(self.classes[self.predict_proba(table, n_jobs).argmax(axis=1)])
+
+    # ------------------------------------------------------------ read what was learnt
+
+    @cached_property
+    def removed(self) -> tuple[NDArray[np.bool_], ...] | None:
+        """For each tree, the nodes that its own vote prunes away; None where the vote uses whole trees."""
+        trees = range(len(self.forest.trees))
+        if self.vote == MOST_CONFIDENT:
+            with np.errstate(over="ignore"):  # without noise the ratio is infinite, which is what it should be
+                return tuple(unreliable(self.forest, t, self.noise_rule) for t in trees)
+        if self.vote in (WEIGHTED, MAJORITY, PRUNED_SUM):
+            return tuple(pruned_nodes(self.forest, t) for t in trees)
+        return None
+
+    def rules(
+        self,
+        *,
+        sub_rules: bool = False,
+        min_support: float | None = None,
+        min_confidence: float | None = None,
+        label: Any = None,
+        top: int | None = None,
+        sort: str = "default",
+        pruned: bool = True,
+        as_frame: bool = False,
+    ) -> Any:
+        """What the trees say, as a list of `Rule` (`after/rules.py` tells how its numbers and errors are made).
+
+        sub_rules:      paths to inner nodes too
+        min_support, min_confidence, label:  keep only rules with at least that support or confidence, or for that class
+        top:            at most so many
+        sort:           "default" (surest after taking off twice the noise), "confidence" or "support"
+        pruned:         False also lists the nodes that the release itself does not predict with
+        as_frame:       a pandas data frame instead, one row for each rule
+        """
+        found = rules_of(
+            self.forest,
+            sub_rules=sub_rules,
+            min_support=min_support,
+            min_confidence=min_confidence,
+            label=label,
+            top=top,
+            sort=sort,
+            removed=self.removed if pruned else None,
+        )
+        if not as_frame:
+            return found
+        try:
+            import pandas
+        except ImportError as error:
+            raise ImportError(
+                "rules(as_frame=True) needs pandas. Install it (`pip install pandas`), or leave as_frame out to get a list."
+            ) from error
+        return pandas.DataFrame([rule.row() for rule in found], columns=list(COLUMNS))
+
+    def feature_importances(self) -> dict[str, float]:
+        """The share of each attribute in what the (pruned) trees tell about the class, from released counts alone."""
+        return importances(self.forest, self.removed)
 
     def __repr__(self) -> str:
         return f"Release({self.algorithm}, {len(self.forest.trees)} trees, {self.certificate.sentence()})"
@@ -261,8 +326,8 @@ def _from_document(document: Document) -> Release:
         )
     if document.vote not in VOTES:
         raise ReleaseError(f"it votes by {document.vote[:40]!r}; expected one of {', '.join(VOTES)}.")
-    if not document.trees:
-        raise ReleaseError("it has no trees.")
+    if not 1 <= len(document.trees) <= MAX_TREES:
+        raise ReleaseError(f"it has no trees, or more than {MAX_TREES}.")
     try:
         codebook = Codebook(from_plain(document.schema), document.bins)
         noise = tuple(_scale(text) for text in document.noise)
@@ -284,7 +349,7 @@ def _from_document(document: Document) -> Release:
             )
         trees.append(tree)
         counts.append(numbers.reshape(counted, codebook.n_classes))
-    if sum(float(np.abs(c).astype(np.float64).sum()) for c in counts) >= 2.0**62:
+    if sum(float(np.abs(c.astype(np.float64)).sum()) for c in counts) >= 2.0**62:
         raise ReleaseError("its counts are too large to be added up.")
     return Release(
         CountedForest(codebook, tuple(trees), tuple(counts), noise, document.measured),
@@ -323,10 +388,18 @@ def _check_certificate(document: Document, schema: Schema, noise: tuple[Fraction
         return
     if certificate.epsilon is None or _scale(certificate.epsilon) != certificate.spent:
         raise ValueError("the claimed ε is not what its events add up to")
+    known = {DISCRETE_LAPLACE, EXPONENTIAL, PERMUTE_AND_FLIP}
+    if any(event.mechanism not in known or event.queries < 1 for event in certificate.events):
+        raise ValueError("it claims ε with an event that has no proof")
+    if (certificate.neighbours, certificate.unit) != (NEIGHBOURS, "one row") or "test coins" in certificate.sampler:
+        raise ValueError("it claims ε under other neighbours, or with coins that anyone can replay")
+    if "rows" in document.released and all(event.verb != "rows" for event in certificate.events):
+        raise ValueError("it holds a number of rows that was not paid for")
     if schema.unreviewed:
         raise ValueError("it claims ε with a schema that was not reviewed")
-    forests = [event for event in counting if event.verb == "leaf_counts"]
-    if {_scale(event.scale) for event in counting} != set(noise) or any(e.queries != len(document.trees) for e in forests):
+    paid = [event for event in counting if _scale(event.scale) in noise]
+    forests = [event for event in paid if event.verb == "leaf_counts"]
+    if len({event.scale for event in paid}) != len(noise) or any(e.queries != len(document.trees) for e in forests):
         raise ValueError("the noise of its counts is not what its events say")
     if not noise:
         raise ValueError("it claims ε but names no noise")

@@ -7,6 +7,7 @@ escaped, and the page forbids scripts and outside resources to itself, since a r
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -17,10 +18,8 @@ from hedgerow.accounting.loss import noise_variance, text_of_fraction
 from hedgerow.accounting.meter import Budget
 from hedgerow.after.draw import bars_svg, confusion_svg, tree_svg, tree_text
 from hedgerow.after.html import items, many, page, pairs, section, table
-from hedgerow.after.rules import rules as rules_of
 from hedgerow.after.svg import PALETTE, escape
-from hedgerow.after.text import MANY_VALUES, count_with_error, error_text, share_with_error
-from hedgerow.after.vote import MOST_CONFIDENT
+from hedgerow.after.text import MANY_VALUES, count_with_error, error_text, share_text, share_with_error
 from hedgerow.certificate import Certificate, EventRecord
 from hedgerow.release import Release
 from hedgerow.schema import Numeric
@@ -30,6 +29,7 @@ if TYPE_CHECKING:  # scoring reaches the rows; a report needs only the shape of 
 
 _MAX_BARS = 24
 _REPORT_BOXES = 26  # smaller trees than `hedgerow show` draws: a page has several
+
 
 def html_report(
     release: Release,
@@ -53,6 +53,7 @@ def html_report(
         _budget(budget) if budget is not None else "",
         _score(release, score) if score is not None else "",
         _classes(release),
+        _importances(release),
         _trees(release, trees),
         _rules(release, rules),
         _plan(plan_lines) if plan_lines else "",
@@ -68,11 +69,14 @@ def html_report(
     return page(f"Forest for {release.schema.target.name}", [*head, *sections], _footer(release))
 
 
-def show_page(release: Release, tree: int = 0, max_depth: int = 3) -> str:
-    """One tree as an HTML page: its picture, the same as text, and the guarantee. `tree` is numbered from 0."""
-    noise_rule = _noise_rule(release)
-    picture = tree_svg(release.forest, tree, max_depth, noise_rule=noise_rule)
-    text = tree_text(release.forest, tree, max_depth, noise_rule=noise_rule)
+def show_page(release: Release, tree: int = 0, max_depth: int = 3, *, pruned: bool = True) -> str:
+    """One tree as an HTML page: its picture, the same as text, and the guarantee. `tree` is numbered from 0.
+
+    pruned: without the nodes that the release does not predict with.
+    """
+    removed = release.removed if pruned else None
+    picture = tree_svg(release.forest, tree, max_depth, removed=removed)
+    text = tree_text(release.forest, tree, max_depth, removed=removed)
     body = [
         f"<h1>Tree {int(tree) + 1} of {len(release.forest.trees)} for “{escape(release.schema.target.name)}”</h1>",
         _promise(release.certificate),
@@ -97,13 +101,6 @@ def _footer(release: Release) -> str:
 def _loss(text: str) -> str:
     """An exact ε as it was written, with a decimal beside a fraction that does not end."""
     return text if "/" not in text else f"{text} (about {float(Fraction(text)):.4g})"
-
-
-def _noise_rule(release: Release) -> str | None:
-    """The pruning that the release's own vote uses, so that the page shows what predictions are made from."""
-    if release.vote != MOST_CONFIDENT:
-        return None
-    return "paper" if release.noise_rule == "paper" else "tight"
 
 
 # ---------------------------------------------------------------- privacy
@@ -179,11 +176,12 @@ def _certificate(release: Release) -> str:
 
 def _events(events: Sequence[EventRecord]) -> str:
     rows = [
-        (e.verb, e.mechanism, _loss(e.epsilon), f"{e.queries:,}", f"{e.sensitivity:,}", _loss(e.scale)) for e in events
+        (e.verb, e.mechanism, times, _loss(e.epsilon), f"{e.queries:,}", e.sensitivity, _loss(e.scale))
+        for e, times in Counter(events).items()
     ]
     total = sum((Fraction(event.epsilon) for event in events), Fraction(0))
-    heads = ("asked", "mechanism", "ε", "queries", "sensitivity", "noise scale")
-    return table(heads, rows, ("together", "", _loss(text_of_fraction(total)), "", "", ""))
+    heads = ("asked", "mechanism", "times", "ε each", "queries", "sensitivity", "noise scale")
+    return table(heads, rows, ("together", "", len(events), _loss(text_of_fraction(total)), "", "", ""))
 
 
 def _budget(budget: Budget) -> str:
@@ -214,7 +212,7 @@ def _tiles(release: Release, score: PrivateScore | None) -> str:
     tiles = [
         (_short_loss(epsilon), "privacy loss ε"),
         (f"{sum(len(tree.leaves) for tree in forest.trees):,}", f"leaves in {many(len(forest.trees), 'tree')}"),
-        (noise, "noise on one count in a leaf"),
+        (noise, "noise on one count"),
     ]
     if score is not None:
         tiles.append((share_with_error(score.accuracy, score.accuracy_error), "accuracy, privately measured"))
@@ -252,8 +250,7 @@ def _score(release: Release, score: PrivateScore) -> str:
 def _classes(release: Release) -> str:
     """Class totals averaged over the trees; the noises of different trees are independent."""
     forest = release.forest
-    leaves = sum(len(tree.leaves) for tree in forest.trees)
-    error = forest.leaf_noise_sd * math.sqrt(leaves) / len(forest.trees)
+    error = math.hypot(*(forest.node_noise_sd(t)[0] for t in range(len(forest.trees)))) / len(forest.trees)
     order = np.arange(len(forest.class_totals))
     if len(order) > _MAX_BARS:
         order = np.argsort(-forest.class_totals, kind="stable")[:_MAX_BARS]
@@ -277,20 +274,38 @@ def _classes(release: Release) -> str:
 # ---------------------------------------------------------------- the model
 
 
+def _importances(release: Release) -> str:
+    """Shares have no simple error: what noise could have made alone is left out of them instead."""
+    shares = sorted(release.feature_importances().items(), key=lambda item: -item[1])
+    shown = [(name, share) for name, share in shares if share > 0][:_MAX_BARS]
+    if not shown:
+        return section("Attributes", "<p>No split of these trees stands out from the noise.</p>")
+    names, values = zip(*shown, strict=True)
+    numbers = [share_text(value) for value in values]
+    picture = bars_svg(names, values, [0.0] * len(values), "What the splits tell about the class", numbers=numbers)
+    rest = len(shares) - len(shown)
+    more = f" {many(rest, 'attribute')} not drawn." if rest else ""
+    note = (
+        "Share of each attribute in the decrease of the Gini impurity, computed from released counts; nodes with no more rows "
+        f"than twice their noise are left out.{more}"
+    )
+    return section("Attributes", f'<figure class="scroll">{picture}</figure><p class="soft">{note}</p>')
+
+
 def _trees(release: Release, trees: int) -> str:
     forest, count = release.forest, len(release.forest.trees)
     shown = min(trees, count)
     if shown < 1:
         return ""
-    noise_rule = _noise_rule(release)
+    removed = release.removed
     pictures = "".join(
-        f'<figure class="scroll wide">{tree_svg(forest, t, 3, max_boxes=_REPORT_BOXES, noise_rule=noise_rule)}</figure>'
-        + _as_text(tree_text(forest, t, 3, max_nodes=_REPORT_BOXES, noise_rule=noise_rule))
+        f'<figure class="scroll wide">{tree_svg(forest, t, 3, max_boxes=_REPORT_BOXES, removed=removed)}</figure>'
+        + _as_text(tree_text(forest, t, 3, max_nodes=_REPORT_BOXES, removed=removed))
         for t in range(shown)
     )
     first = "All trees" if shown == count else f"The first {shown} of {count:,} trees"
     first = "The only tree" if count == 1 else first
-    pruned = " Nodes that signal-to-noise pruning removes are not drawn." if noise_rule is not None else ""
+    pruned = " Nodes that pruning removes, and that predictions do not use, are not drawn." if removed is not None else ""
     return section("Trees", f'<p class="soft">{first}, down to three questions.{pruned}</p>{pictures}')
 
 
@@ -299,11 +314,7 @@ def _rules(release: Release, rules: int) -> str:
         return ""
     classes = release.schema.target.classes
     each = max(1, -(-rules // len(classes)))
-    found = [
-        rule
-        for label in classes[:rules]
-        for rule in rules_of(release.forest, label=label, top=each, noise_rule=_noise_rule(release))
-    ]
+    found = [rule for label in classes[:rules] for rule in release.rules(label=label, top=each)]
     items = "".join(f"<li>{escape(rule.text())} <small>tree {rule.tree + 1}</small></li>" for rule in found)
     note = (
         "For each class the most informative paths: those that are surest after taking off twice their noise. The best of many "

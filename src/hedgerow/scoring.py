@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 from collections.abc import Callable
@@ -15,8 +16,8 @@ from numpy.typing import NDArray
 from hedgerow.accounting.loss import exact_epsilon, noise_variance
 from hedgerow.accounting.meter import Budget
 from hedgerow.certificate import Certificate, private_certificate
-from hedgerow.encoding import columns_of
-from hedgerow.errors import PlanError, TableError
+from hedgerow.encoding import columns_of, one_column
+from hedgerow.errors import BudgetError, PlanError, TableError
 from hedgerow.private.coins import SYSTEM
 from hedgerow.private.mechanisms import counting_event
 from hedgerow.private.table import PrivateTable
@@ -102,6 +103,7 @@ def private_score(
         columns = columns_of(X, codebook.schema.names)
         if y is None:
             y = columns_of(X, [codebook.schema.target.name])[0]
+        y = one_column(y, codebook.schema.target.name)
         if len(columns[0]) != len(y):
             raise TableError("private_score: X and y do not have the same number of rows.")
         engine = MemoryRows(X, y, codebook, n_jobs)
@@ -116,7 +118,8 @@ def private_score(
         SYSTEM.secret,
         no_guarantee=None if release.certificate.guarantee != "none" else "the scored forest has no guarantee of its own",
     )
-    reservation.settle()
+    with contextlib.suppress(BudgetError, OSError):  # it is paid for: what is not given back may not lose it
+        reservation.settle()
     return PrivateScore(counts[:-1], int(counts[-1].sum()), tuple(codebook.schema.target.classes), scale, certificate)
 
 

@@ -104,7 +104,8 @@ class BudgetFile(Budget):
                 os.close(folder)
         except OSError as error:
             raise BudgetError(
-                f"budget file {self.name!r} cannot be written ({error.strerror}): it stays as it was."
+                f"budget file {self.name!r} cannot be written ({error.strerror}): see `hedgerow budget show {self.name}` for what "
+                "it holds."
             ) from error
 
     def __reduce__(self) -> Any:

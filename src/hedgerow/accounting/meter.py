@@ -172,6 +172,6 @@ class Reservation:
     def settle(self) -> None:
         """The request has ended well: keep what its events cost, give the rest back."""
         with self._lock:
-            if not self._settled:
+            if not self._settled and os.getpid() == self._process:  # a forked copy does not know what the original charged
                 self._settled = True
                 self._budget._settle(self._entry.key, self.charged)

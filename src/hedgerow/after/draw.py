@@ -11,10 +11,8 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.after.confidence import unreliable
-from hedgerow.after.rules import confidences
+from hedgerow.after.rules import Removed, confidences
 from hedgerow.after.svg import (
     BOLD,
     OTHER,
@@ -31,7 +29,7 @@ from hedgerow.after.svg import bars_svg as bars_svg
 from hedgerow.after.svg import confusion_svg as confusion_svg
 from hedgerow.after.text import count_with_error, plain, share_with_error, values_in_words
 from hedgerow.errors import PlanError
-from hedgerow.forest import CountedForest
+from hedgerow.forest import NODES, CountedForest
 
 MAX_BOXES = 40
 MAX_LINES = 200
@@ -58,7 +56,7 @@ class Shown:
 class _View:
     """One tree of a forest with the numbers of its nodes."""
 
-    def __init__(self, forest: CountedForest, tree: int, noise_rule: str | None) -> None:
+    def __init__(self, forest: CountedForest, tree: int, removed: Removed) -> None:
         if isinstance(tree, bool) or not hasattr(tree, "__index__") or not 0 <= int(tree) < len(forest.trees):
             raise PlanError(f"tree: got {tree!r}; expected a whole number from 0 to {len(forest.trees) - 1}.")
         self.forest, self.number = forest, int(tree)
@@ -67,10 +65,7 @@ class _View:
         self.support = self.counts.sum(axis=1)
         self.sd = forest.node_noise_sd(self.number)
         self.classes = [plain(value) for value in self.codebook.schema.target.classes]
-        self.removed: NDArray[np.bool_] = np.zeros(self.tree.n_nodes, dtype=bool)
-        if noise_rule is not None:
-            with np.errstate(over="ignore"):  # without noise the ratio is infinite
-                self.removed = unreliable(forest, self.number, noise_rule)
+        self.removed = np.zeros(self.tree.n_nodes, dtype=bool) if removed is None else removed[self.number]
 
     def name(self, node: int) -> str:
         return plain(self.codebook.schema.names[self.tree.attribute[node]])
@@ -152,10 +147,13 @@ def _depth(max_depth: int) -> int:
 
 
 def tree_text(
-    forest: CountedForest, tree: int, max_depth: int = 3, *, max_nodes: int = MAX_LINES, noise_rule: str | None = None
+    forest: CountedForest, tree: int, max_depth: int = 3, *, max_nodes: int = MAX_LINES, removed: Removed = None
 ) -> str:
-    """The tree as indented lines. `tree` is numbered from 0; the heading counts from 1."""
-    view = _View(forest, tree, noise_rule)
+    """The tree as indented lines, without the nodes that are `removed` (for each tree, see `after/rules.py`).
+
+    `tree` is numbered from 0; the heading counts from 1.
+    """
+    view = _View(forest, tree, removed)
     root = view.outline(_depth(max_depth), max_nodes)
     lines = [f"Tree {view.number + 1} of {len(forest.trees)}: {_about_counts(view)}", _line(view, root)]
     _add_lines(view, root, "", lines)
@@ -163,9 +161,15 @@ def tree_text(
 
 
 def _about_counts(view: _View) -> str:
-    leaves = len(view.tree.leaves)
+    kept = np.flatnonzero(~view.removed)
+    number = len(kept) - len(np.unique(view.tree.parent[kept[1:]]))  # kept[0] is the root
+    leaves = f"{number:,} {'leaf' if number == 1 else 'leaves'}"
+    if view.removed.any():
+        leaves = f"{number:,} of {len(view.tree.leaves):,} leaves after pruning"
+    height = int(view.tree.depth[kept].max())
     noise = "± is the standard deviation of the noise" if view.forest.noise else "exact counts, no noise"
-    return f"{leaves:,} {'leaf' if leaves == 1 else 'leaves'}, height {view.tree.height}; {noise}"
+    apart = ", every node was counted by itself" if view.forest.measured == NODES and view.forest.noise else ""
+    return f"{leaves}, height {height}; {noise}{apart}"
 
 
 def _line(view: _View, shown: Shown) -> str:
@@ -192,14 +196,14 @@ _MARGIN, _GAP_BETWEEN = 20.0, 10.0
 
 
 def tree_svg(
-    forest: CountedForest, tree: int, max_depth: int = 3, *, max_boxes: int = MAX_BOXES, noise_rule: str | None = None
+    forest: CountedForest, tree: int, max_depth: int = 3, *, max_boxes: int = MAX_BOXES, removed: Removed = None
 ) -> str:
     """The tree from left to right as a standalone SVG. `tree` is numbered from 0; the heading counts from 1.
 
     Boxes that ask show the attribute; the others show the majority class, the support, and a bar for each class with a
     whisker of ± 1 standard deviation of its noise, each box to its own scale.
     """
-    view = _View(forest, tree, noise_rule)
+    view = _View(forest, tree, removed)
     picture = _Picture(view, view.outline(_depth(max_depth), max_boxes))
     return picture.svg()
 

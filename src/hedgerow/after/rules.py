@@ -13,14 +13,13 @@ of many noisy rules looks a little better than it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.after.confidence import unreliable
 from hedgerow.after.text import count_with_error, plain, share_with_error, values_in_words
 from hedgerow.encoding import Codebook
 from hedgerow.errors import PlanError
@@ -28,7 +27,8 @@ from hedgerow.forest import CountedForest
 from hedgerow.schema import Value, text_of
 from hedgerow.tree import Tree
 
-NOISE_RULES = ("paper", "tight")
+Removed = Sequence[NDArray[np.bool_]] | None  # for each tree, which nodes pruning takes away; None: it takes none
+SORTS = ("default", "confidence", "support")
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,25 @@ class Rule:
 
     __str__ = text
 
+    def row(self) -> dict[str, Any]:
+        """The rule as a row of a table. Trees are numbered from 1 there, as people count them."""
+        return {
+            "conditions": " and ".join(map(str, self.conditions)),
+            "class": self.label,
+            "confidence": self.confidence,
+            "confidence_error": self.confidence_error,
+            "support": self.support,
+            "support_error": self.support_error,
+            "tree": self.tree + 1,
+            "node": self.node,
+            "n_conditions": len(self.conditions),
+        }
+
+
+COLUMNS = (
+    "conditions", "class", "confidence", "confidence_error", "support", "support_error", "tree", "node", "n_conditions",
+)  # fmt: skip
+
 
 def rules(
     forest: CountedForest,
@@ -83,27 +102,28 @@ def rules(
     min_confidence: float | None = None,
     label: Value | None = None,
     top: int | None = None,
-    noise_rule: str | None = None,
+    sort: str = "default",
+    removed: Removed = None,
 ) -> list[Rule]:
     """The rules of a forest, most informative first.
 
     Order: the lower confidence bound p − 2·error, not below 0, which counts as 0 for a rule whose support is not above
-    its noise (support > 2·support_error); then support; then tree and node.
+    its noise (support > 2·support_error); then support; then tree and node. `sort="confidence"` or `sort="support"` goes by
+    that noisy number alone, ties by the other.
 
     sub_rules:      paths to inner nodes too
     min_support, min_confidence, label:  keep only rules with at least that support or confidence, or that class
     top:            at most so many rules; words are made for these alone
-    noise_rule:     "paper" or "tight" leaves out the nodes that signal-to-noise pruning removes
-                    (`after/confidence.py`); a node of which no child is left counts as a leaf
+    removed:        for each tree the nodes that pruning takes away, with all below them (`Release.removed`); a node of
+                    which no child is left counts as a leaf
 
     A path that contradicts itself (age below 40, then age 60 or more) can hold no row and is left out.
     """
-    if noise_rule is not None and noise_rule not in NOISE_RULES:
-        known = ", ".join(map(repr, NOISE_RULES))
-        raise PlanError(f"noise_rule: got {noise_rule!r}; expected one of {known}, or nothing.")
+    if sort not in SORTS:
+        raise PlanError(f"sort: got {sort!r}; expected one of {', '.join(map(repr, SORTS))}.")
     if top is not None and (isinstance(top, bool) or not hasattr(top, "__index__") or int(top) < 0):
         raise PlanError(f"top: got {top!r}; expected a whole number of at least 0, or nothing.")
-    found = _Numbers.of(forest, sub_rules, noise_rule)
+    found = _Numbers.of(forest, sub_rules, removed)
     keep = np.ones(len(found.node), dtype=bool)
     if min_support is not None:
         keep &= found.support >= min_support
@@ -111,7 +131,7 @@ def rules(
         keep &= found.confidence >= min_confidence
     if label is not None:
         keep &= found.label == _class_code(forest.codebook, label)
-    order = found.order(np.flatnonzero(keep))
+    order = found.order(np.flatnonzero(keep), sort)
     result: list[Rule] = []
     for rule in _in_words(forest, found, order):
         if top is not None and len(result) >= top:
@@ -133,21 +153,26 @@ class _Numbers:
     support_error: NDArray[np.float64]
 
     @classmethod
-    def of(cls, forest: CountedForest, sub_rules: bool, noise_rule: str | None) -> _Numbers:
-        parts = [_numbers_of_tree(forest, t, sub_rules, noise_rule) for t in range(len(forest.trees))]
+    def of(cls, forest: CountedForest, sub_rules: bool, removed: Removed) -> _Numbers:
+        parts = [
+            _numbers_of_tree(forest, t, _rule_nodes(tree, sub_rules, None if removed is None else removed[t]))
+            for t, tree in enumerate(forest.trees)
+        ]
         return cls(**{name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
 
-    def order(self, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+    def order(self, chosen: NDArray[np.int64], sort: str) -> NDArray[np.int64]:
         lower = np.maximum(self.confidence - 2 * self.confidence_error, 0)
         worth = np.where(self.support > 2 * self.support_error, lower, 0)
-        keys = (self.node[chosen], self.tree[chosen], -self.support[chosen], -worth[chosen])
+        first, second = {
+            "default": (worth, self.support),
+            "confidence": (self.confidence, self.support),
+            "support": (self.support, self.confidence),
+        }[sort]
+        keys = (self.node[chosen], self.tree[chosen], -second[chosen], -first[chosen])
         return np.asarray(chosen[np.lexsort(keys)])
 
 
-def _numbers_of_tree(
-    forest: CountedForest, tree: int, sub_rules: bool, noise_rule: str | None
-) -> dict[str, NDArray[Any]]:
-    nodes = _rule_nodes(forest, tree, sub_rules, noise_rule)
+def _numbers_of_tree(forest: CountedForest, tree: int, nodes: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
     confidence, error, label = confidences(forest, tree, nodes)
     counts = forest.node_counts[tree][nodes]
     return {
@@ -178,16 +203,13 @@ def confidences(
     return p, np.where(unknown, 0.5, np.minimum(error, 0.5)), label
 
 
-def _rule_nodes(forest: CountedForest, tree: int, sub_rules: bool, noise_rule: str | None) -> NDArray[np.int64]:
-    structure = forest.trees[tree]
-    if noise_rule is None:
-        return np.arange(structure.n_nodes) if sub_rules else structure.leaves.astype(np.int64)
-    with np.errstate(over="ignore"):  # without noise the ratio is infinite, which is what it should be
-        kept = np.flatnonzero(~unreliable(forest, tree, noise_rule))
+def _rule_nodes(tree: Tree, sub_rules: bool, removed: NDArray[np.bool_] | None) -> NDArray[np.int64]:
+    """The nodes where a path may end: of what pruning leaves, those with no child left, or all of them."""
+    kept = np.arange(tree.n_nodes) if removed is None else np.flatnonzero(~removed)
     if sub_rules:
         return kept
-    asks_on = np.zeros(structure.n_nodes, dtype=bool)
-    asks_on[structure.parent[kept[1:]]] = True  # kept[0] is the root
+    asks_on = np.zeros(tree.n_nodes, dtype=bool)
+    asks_on[tree.parent[kept[kept > 0]]] = True
     return kept[~asks_on[kept]]
 
 

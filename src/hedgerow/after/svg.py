@@ -105,10 +105,15 @@ def bars_svg(
     errors: Sequence[float] | NDArray[Any],
     title: str,
     colours: Sequence[str] = PALETTE[:1],
+    numbers: Sequence[str] | None = None,
 ) -> str:
-    """Horizontal bars with whiskers of ± 1 error, and the numbers beside them. Noise may make a value negative."""
+    """Horizontal bars with whiskers of ± 1 error, and the numbers beside them. Noise may make a value negative.
+
+    `numbers` are the values in words, where they are not counts.
+    """
     names = [plain(name) for name in labels]
-    numbers = [count_with_error(float(value), float(error)) for value, error in zip(values, errors, strict=True)]
+    if numbers is None:
+        numbers = [count_with_error(float(value), float(error)) for value, error in zip(values, errors, strict=True)]
     size, row, width = 13.0, 30.0, 480.0
     left = 16 + min(max((text_width(name, size) for name in names), default=0), 130)
     right = width - 30 - max((text_width(number, size) for number in numbers), default=0)
@@ -127,7 +132,7 @@ def bars_svg(
     bottom = top + row * len(names)
     parts.append(f'<line class="hw-axis" x1="{place(0):.1f}" x2="{place(0):.1f}" y1="{top:.0f}" y2="{bottom:.0f}"/>')
     listed = "; ".join(f"{name} {number}" for name, number in zip(names, numbers, strict=True))
-    return document(width, bottom + 14, title, f"Bars with error whiskers: {listed}.", parts)
+    return document(width, bottom + 14, title, f"Bars: {listed}.", parts)
 
 
 class scale_for:

@@ -46,6 +46,11 @@ def count_with_error(value: float, error: float) -> str:
     return f"{count_text(value)} ± {error_text(error)}" if error > 0 else count_text(value)
 
 
+def share_text(share: float) -> str:
+    """"61 %"; what is there but would round to nothing is "below 1 %"."""
+    return "below 1 %" if 0 < share < 0.005 else f"{share * 100:.0f} %"
+
+
 def share_with_error(share: float, error: float) -> str:
     """"81 % ± 3 %", with one more digit where the error is below one per cent."""
     if error <= 0:

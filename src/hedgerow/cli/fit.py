@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,20 +12,25 @@ import typer
 
 from hedgerow.cli.console import complain, guarantee, progress_bar, say, table, warn
 from hedgerow.cli.options import (
+    NOT_PROVEN,
     Algorithm,
     AlgorithmName,
     Bins,
     BudgetPath,
+    Criterion,
     Depth,
     Epsilon,
     ForestOptions,
     Jobs,
     MaxLeaves,
+    MinRows,
     NoiseRuleName,
     SchemaFile,
     Seed,
+    Sensitivity,
     Thresholds,
     Trees,
+    Vote,
     threads,
 )
 from hedgerow.cli.outputs import check_output
@@ -51,10 +58,15 @@ def fit(
     bins: Bins = 5,
     thresholds: Thresholds = False,
     noise_rule: NoiseRuleName = None,
+    min_rows: MinRows = None,
+    vote: Vote = None,
+    criterion: Criterion = None,
+    sensitivity: Sensitivity = None,
     max_leaves: MaxLeaves = None,
     seed: Seed = None,
     jobs: Jobs = None,
     sampler: Annotated[str, typer.Option("--sampler", help="hedgerow or opendp: both draw exact noise.")] = "hedgerow",
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before --sensitivity local.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
 ) -> None:
     """Train a forest on private rows and save what may be published.
@@ -66,11 +78,27 @@ def fit(
     Example:
 
         hedgerow fit data.csv --schema schema.toml --epsilon 1 --budget budget.json -o forest.json
+
+        hedgerow fit data.csv --schema schema.toml --algorithm dpdf --trees 3 --epsilon 1 --budget budget.json -o forest.json
     """
     check_output(output, [data, schema, budget], force)
     from hedgerow.schema import Schema
 
-    options = ForestOptions(algorithm, epsilon, trees, depth, bins, thresholds, noise_rule, max_leaves, seed)
+    options = ForestOptions(
+        algorithm,
+        epsilon,
+        bins,
+        n_estimators=trees,
+        max_depth=depth,
+        numeric_splits="thresholds" if thresholds else None,
+        noise_rule=noise_rule,
+        min_rows=min_rows,
+        vote=vote,
+        criterion=criterion,
+        sensitivity=sensitivity,
+        max_leaves=max_leaves,
+        random_state=seed,
+    )
     declared = Schema.load(schema)
     if declared.unreviewed and not accept_draft:
         from hedgerow.errors import SchemaError
@@ -82,25 +110,39 @@ def fit(
     how: dict[str, Any] = {"accept_draft": accept_draft}
     if not options.private:
         if budget is not None:
-            raise PlanError("--budget: plain-rdt keeps no ε, so no budget can pay for it. Leave it out.")
+            raise PlanError(f"--budget: {algorithm} keeps no ε, so no budget can pay for it. Leave it out.")
         estimator = options.estimator(declared, n_jobs=threads(jobs))
         with progress_bar("counting") as progress:
             estimator.fit(data, progress=progress, **how)
-        warn("plain-rdt releases exact counts: this forest has no privacy at all and is as private as the table.")
+        warn(f"{algorithm} releases exact counts: this forest has no privacy at all and is as private as the table.")
         estimator.release_.save(output)
         summarise(estimator.release_, output)
         return
 
     from hedgerow.cli.purse import open_purse, paid_look, say_what_is_left
 
+    estimator = options.estimator(declared, n_jobs=threads(jobs), sampler=sampler)
+    if not options.proven:
+        _ask_first(yes)
     purse = open_purse(budget, epsilon)
-    estimator = options.estimator(declared, n_jobs=threads(jobs), sampler=sampler, budget=purse)
+    estimator.set_params(budget=purse)
     with paid_look(purse, unfinished="No forest was saved."):
         with progress_bar("counting") as progress:
             estimator.fit(data, progress=progress, **how)
         saved = _save_paid(estimator.release_, output)
     summarise(estimator.release_, saved)
     say_what_is_left(purse)
+
+
+def _ask_first(yes: bool) -> None:
+    """No ε can be claimed: that is done only by somebody who knows it."""
+    warn(f"{NOT_PROVEN}.")
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise PlanError("--sensitivity local: add --yes to train a forest that claims no ε, or leave it out.")
+    if not typer.confirm("Train a forest that claims no ε?"):
+        raise PlanError("--sensitivity local was not confirmed. Nothing was charged, no row was read.")
 
 
 def _save_paid(release: Release, output: Path) -> Path:
@@ -118,14 +160,18 @@ def _save_paid(release: Release, output: Path) -> Path:
 
 
 def summarise(release: Release, saved: Path) -> None:
-    say(f"saved {saved}: {release.algorithm}, {len(release.forest.trees)} trees")
+    trees = len(release.forest.trees)
+    say(f"saved {saved}: {release.algorithm}, {trees} {'tree' if trees == 1 else 'trees'}")
     guarantee(release.certificate.sentence(), release.certificate.guarantee != "none")
     show_events(release.certificate)
 
 
 def show_events(certificate: Certificate) -> None:
-    """Every charged look at the rows."""
+    """Every charged look at the rows, like ones together."""
     if certificate.events:
-        heads = ["asked", "mechanism", "ε", "queries", "sensitivity", "noise scale"]
-        rows = [(e.verb, e.mechanism, e.epsilon, e.queries, e.sensitivity, e.scale) for e in certificate.events]
-        table("charged", heads, rows, numbers=(2, 3, 4, 5))
+        heads = ["asked", "mechanism", "times", "ε each", "queries", "sensitivity", "noise scale"]
+        rows = [
+            (e.verb, e.mechanism, times, e.epsilon, e.queries, e.sensitivity, e.scale)
+            for e, times in Counter(certificate.events).items()
+        ]
+        table("charged", heads, rows, numbers=(2, 3, 4, 5, 6))

@@ -11,13 +11,19 @@ import typer
 from hedgerow.cli.console import guarantee, pairs, say
 from hedgerow.cli.fit import show_events
 from hedgerow.cli.outputs import check_output
-from hedgerow.cli.rule_formats import WRITERS
+from hedgerow.cli.rule_formats import SUFFIXES, WRITERS
 from hedgerow.errors import PlanError
 
 if TYPE_CHECKING:
     from hedgerow.release import Release
 
+IMPORTANCES = 8  # named in the summary
+
 ForestFile = Annotated[Path, typer.Argument(help="A saved forest.", show_default=False)]
+Force = Annotated[bool, typer.Option("--force", help="Replace an existing output file.")]
+Unpruned = Annotated[
+    bool, typer.Option("--unpruned", help="Also the nodes that pruning removes and predictions do not use.")
+]
 
 
 class RuleFormat(StrEnum):
@@ -25,6 +31,12 @@ class RuleFormat(StrEnum):
     markdown = "markdown"
     csv = "csv"
     json = "json"
+
+
+class RuleOrder(StrEnum):
+    default = "default"
+    confidence = "confidence"
+    support = "support"
 
 
 def rules(
@@ -36,39 +48,56 @@ def rules(
     ] = 0,
     label: Annotated[str | None, typer.Option("--class", help="Only rules for this class.", show_default=False)] = None,
     sub_rules: Annotated[bool, typer.Option("--sub-rules", help="Also rules that stop above a leaf.")] = False,
-    format: Annotated[RuleFormat, typer.Option("--format", help="How to print them.")] = RuleFormat.text,
+    unpruned: Unpruned = False,
+    sort: Annotated[
+        RuleOrder, typer.Option("--sort", help="default: surest after taking off twice the noise.")
+    ] = RuleOrder.default,
+    format: Annotated[
+        RuleFormat | None,
+        typer.Option("--format", help="How to write them.  [default: by the name of the file, or text]", show_default=False),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="A file: .txt, .md, .csv or .json.  [default: standard output]", show_default=False),
+    ] = None,
+    force: Force = False,
 ) -> None:
     """List what the forest has learnt as rules, the best first.
 
     A rule is a path of a tree: its conditions, the class that they point to, the share of that class (confidence) and
     the number of rows (support). Both come from noisy counts and are shown with the error that the noise gives them.
-    The order is by what is left of the confidence after two such errors, then by support.
+    The order is by what is left of the confidence after two such errors, then by support, or as --sort says. A forest
+    that prunes itself has the rules of its pruned trees.
 
     Example:
 
         hedgerow rules forest.json --top 10 --class yes --min-support 100
+
+        hedgerow rules forest.json --sub-rules --sort support --top 1000 -o rules.csv
     """
-    from hedgerow.after import rules as after_rules
+    if output is not None:
+        check_output(output, [forest], force)
     from hedgerow.release import Release
 
     release = Release.load(forest)
-    found = after_rules.rules(
-        release.forest,
+    found = release.rules(
         sub_rules=sub_rules,
         min_support=min_support,
         min_confidence=min_confidence,
         label=label,
         top=top,
-        noise_rule=_noise_rule(release),
+        sort=str(sort),
+        pruned=not unpruned,
     )
-    WRITERS[format.value](found, release.schema.target.name)
-
-
-def _noise_rule(release: Release) -> str | None:
-    """The rule by which the forest itself leaves out unreliable nodes, if it does."""
-    from hedgerow.after.vote import MOST_CONFIDENT
-
-    return release.noise_rule if release.vote == MOST_CONFIDENT else None
+    kind = str(format) if format is not None else SUFFIXES.get(output.suffix.lower() if output is not None else "", "text")
+    written = WRITERS[kind](found, release.schema.target.name)
+    if output is not None:
+        output.write_text(written, encoding="utf-8")
+        say(f"wrote {output}: {len(found):,} {'rule' if len(found) == 1 else 'rules'}")
+    elif kind in ("text", "markdown"):
+        say(written.rstrip("\n"))
+    else:
+        print(written, end="")  # for another program: not a character is changed
 
 
 def show(
@@ -85,12 +114,15 @@ def show(
         Path | None,
         typer.Option("--report", help="Write a whole report with pictures to this .html file.", show_default=False),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
+    unpruned: Unpruned = False,
+    force: Force = False,
     certificate: Annotated[
         bool, typer.Option("--certificate", help="Show the guarantee in full, and no tree.")
     ] = False,
 ) -> None:
     """Show what a forest is, what it claims, and how one of its trees looks.
+
+    Trees of a forest that prunes itself are shown pruned, as predictions use them; --unpruned shows all that was counted.
 
     Example:
 
@@ -125,20 +157,20 @@ def show(
             say()
         from hedgerow.after.draw import tree_text
 
-        say(tree_text(release.forest, number, depth, noise_rule=_noise_rule(release)))
+        say(tree_text(release.forest, number, depth, removed=None if unpruned else release.removed))
         return
-    output.write_text(_picture(release, number, depth, output.suffix.lower()), encoding="utf-8")
+    output.write_text(_picture(release, number, depth, not unpruned, output.suffix.lower()), encoding="utf-8")
     say(f"wrote {output}: tree {number + 1}, {depth} levels")
 
 
-def _picture(release: Release, tree: int, depth: int, suffix: str) -> str:
+def _picture(release: Release, tree: int, depth: int, pruned: bool, suffix: str) -> str:
     if suffix == ".svg":
         from hedgerow.after.draw import tree_svg
 
-        return tree_svg(release.forest, tree, depth, noise_rule=_noise_rule(release))
+        return tree_svg(release.forest, tree, depth, removed=release.removed if pruned else None)
     from hedgerow.report import show_page
 
-    return show_page(release, tree, depth)
+    return show_page(release, tree, depth, pruned=pruned)
 
 
 def summary(release: Release) -> None:
@@ -151,12 +183,23 @@ def summary(release: Release) -> None:
         ("trees", f"{len(forest.trees)}, height {max(tree.height for tree in forest.trees)}, {counts:,} counts"),
         ("noise on a count", f"standard deviation {forest.leaf_noise_sd:.3g}" if forest.noise else "none: exact"),
     ]
+    lines.append(("importances", _importances(release)))
     lines += [(f"set: {name}", str(value)) for name, value in release.parameters.items()]
     lines += [(f"chosen: {name}", str(value)) for name, value in release.chosen.items()]
     lines += [(f"released: noisy {name}", f"{value:,}") for name, value in release.released.items()]
     lines += [("content hash", release.content_hash)]
     pairs("forest", lines)
     guarantee(release.certificate.sentence(), release.certificate.guarantee != "none")
+
+
+def _importances(release: Release) -> str:
+    """The attributes that tell most about the class, as far as the noise lets that be known."""
+    from hedgerow.after.text import plain, share_text
+
+    shares = sorted(release.feature_importances().items(), key=lambda item: -item[1])
+    named = [f"{plain(name)} {share_text(share)}" for name, share in shares if share > 0]
+    more = f" and {len(named) - IMPORTANCES:,} more" if len(named) > IMPORTANCES else ""
+    return ", ".join(named[:IMPORTANCES]) + more or "no split stands out from the noise"
 
 
 def show_certificate(release: Release) -> None:

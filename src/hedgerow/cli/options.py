@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,14 +15,47 @@ if TYPE_CHECKING:
 
 
 class Algorithm(StrEnum):
-    rdt = "rdt"
     snr = "snr"
+    rdt = "rdt"
+    dpdf = "dpdf"
+    diffpid3 = "diffpid3"
+    private_id3 = "private-id3"
     plain_rdt = "plain-rdt"
+    id3 = "id3"
+
+
+ESTIMATORS = {  # where each is: imported only when it is needed
+    Algorithm.snr: ("snr", "SNRForestClassifier"),
+    Algorithm.rdt: ("private_rdt", "PrivateRDTClassifier"),
+    Algorithm.dpdf: ("dpdf", "DPDFClassifier"),
+    Algorithm.diffpid3: ("diffpid3", "DiffPID3Classifier"),
+    Algorithm.private_id3: ("id3", "PrivateID3Classifier"),
+    Algorithm.plain_rdt: ("plain_rdt", "RandomDecisionTreesClassifier"),
+    Algorithm.id3: ("id3", "ID3Classifier"),
+}
 
 
 class NoiseRule(StrEnum):
     paper = "paper"
     tight = "tight"
+
+
+class VoteName(StrEnum):
+    confidence = "confidence"
+    majority = "majority"
+    sum = "sum"
+
+
+class CriterionName(StrEnum):
+    gini = "gini"
+    max = "max"
+    information_gain = "information_gain"
+    gini_half = "gini_half"
+
+
+class SensitivityName(StrEnum):
+    global_ = "global"
+    local = "local"
 
 
 SchemaFile = Annotated[Path, typer.Option("--schema", help="The reviewed schema (TOML).", show_default=False)]
@@ -32,7 +64,8 @@ AlgorithmName = Annotated[
     typer.Option(
         "--algorithm",
         help="snr: a private forest that tunes itself from signal-to-noise ratios. rdt: private random decision trees. "
-        "plain-rdt: exact counts, NO privacy.",
+        "dpdf: a few private trees that choose their questions, made to be read. diffpid3, private-id3: one such tree, the "
+        "older ways. plain-rdt, id3: exact counts, NO privacy.",
     ),
 ]
 Epsilon = Annotated[
@@ -41,10 +74,40 @@ Epsilon = Annotated[
 BudgetPath = Annotated[
     Path | None, typer.Option("--budget", help="The budget file that pays (see `hedgerow budget`).", show_default=False)
 ]
-Trees = Annotated[int | None, typer.Option("--trees", help="rdt: number of trees.  [default: 10]", show_default=False)]
+Trees = Annotated[
+    int | None,
+    typer.Option("--trees", help="rdt, dpdf: number of trees.  [default: 10; dpdf 1]", show_default=False),
+]
 Depth = Annotated[
     int | None,
-    typer.Option("--depth", help="rdt: height of the trees.  [default: the paper's rule]", show_default=False),
+    typer.Option(
+        "--depth",
+        help="All but snr. rdt: height of the trees [default: the paper's rule]; dpdf, diffpid3: levels, the root included "
+        "[default: 5]; id3: attributes asked on a path [default: all].",
+        show_default=False,
+    ),
+]
+MinRows = Annotated[
+    int | None,
+    typer.Option(
+        "--min-rows", help="dpdf: split a node only if it has so many rows (noisy).  [default: 100]", show_default=False
+    ),
+]
+Vote = Annotated[
+    VoteName | None,
+    typer.Option("--vote", help="dpdf: how several trees decide.  [default: confidence]", show_default=False),
+]
+Criterion = Annotated[
+    CriterionName | None,
+    typer.Option("--criterion", help="diffpid3: the score of a split.  [default: gini]", show_default=False),
+]
+Sensitivity = Annotated[
+    SensitivityName | None,
+    typer.Option(
+        "--sensitivity",
+        help="dpdf: local is the published choice of splits, NOT PROVEN: no ε is claimed.  [default: global]",
+        show_default=False,
+    ),
 ]
 Bins = Annotated[int, typer.Option("--bins", help="Equal-width cells of a numeric attribute without declared edges.")]
 Thresholds = Annotated[
@@ -65,52 +128,57 @@ Seed = Annotated[
 Jobs = Annotated[int | None, typer.Option("--jobs", help="Threads.  [default: all processors]", show_default=False)]
 
 
-@dataclass(frozen=True)
-class ForestOptions:
-    """What `plan` and `fit` have in common."""
+NOT_PROVEN = (
+    "--sensitivity local chooses splits as the paper does, with a sensitivity that it computes from the rows. That the stated ε "
+    "holds then is not proven: the budget is charged, but the forest claims no guarantee"
+)
 
-    algorithm: Algorithm
-    epsilon: str | None
-    trees: int | None
-    depth: int | None
-    bins: int
-    thresholds: bool
-    noise_rule: NoiseRule | None
-    max_leaves: int | None
-    seed: int | None
+
+class ForestOptions:
+    """What `plan` and `fit` have in common. `settings` have the estimators' names; None is an option that was not given."""
+
+    def __init__(self, algorithm: Algorithm, epsilon: str | None, bins: int, **settings: Any) -> None:
+        self.algorithm = algorithm
+        self.bins = bins
+        self.settings = {name: value for name, value in settings.items() if value is not None}
+        if epsilon is not None:
+            self.settings["epsilon"] = epsilon
 
     @property
     def private(self) -> bool:
-        return self.algorithm is not Algorithm.plain_rdt
+        return self.algorithm not in (Algorithm.plain_rdt, Algorithm.id3)
+
+    @property
+    def greedy(self) -> bool:
+        """Whether the trees follow from what the rows answer: no public randomness, and a plan without a number of rows."""
+        return self.algorithm not in (Algorithm.snr, Algorithm.rdt, Algorithm.plain_rdt)
+
+    @property
+    def proven(self) -> bool:
+        return self.settings.get("sensitivity") != SensitivityName.local
 
     def estimator(self, schema: Schema, **more: Any) -> Any:
         """The scikit-learn estimator; an option that its algorithm does not have is refused, not ignored."""
-        from hedgerow.estimators.plain_rdt import RandomDecisionTreesClassifier
-        from hedgerow.estimators.private_rdt import PrivateRDTClassifier
-        from hedgerow.estimators.snr import SNRForestClassifier
+        from importlib import import_module
 
-        common: dict[str, Any] = {"schema": schema, "bins": self.bins, "random_state": self.seed, **more}
-        if self.seed is not None and self.seed < 0:
-            raise PlanError(f"--seed: got {self.seed}; expected a whole number of at least 0.")
-        if self.max_leaves is not None:
-            common["max_leaves"] = self.max_leaves
-        if self.algorithm is Algorithm.snr:
-            self._refuse({"--trees": self.trees, "--depth": self.depth, "--thresholds": self.thresholds or None})
-            return SNRForestClassifier(epsilon=self.epsilon, noise_rule=self.noise_rule or "paper", **common)
-        self._refuse({"--noise-rule": self.noise_rule})
-        common["numeric_splits"] = "thresholds" if self.thresholds else "bins"
-        common["max_depth"] = self.depth
-        if self.trees is not None:
-            common["n_estimators"] = self.trees
-        if self.private:
-            return PrivateRDTClassifier(epsilon=self.epsilon, **common)
-        self._refuse({"--epsilon": self.epsilon})
-        return RandomDecisionTreesClassifier(**common)
+        module, name = ESTIMATORS[self.algorithm]
+        estimator = getattr(import_module(f"hedgerow.estimators.{module}"), name)()
+        known = estimator.get_params().keys() - ({"random_state"} if self.greedy else set())
+        strange = [option_of(name) for name in self.settings if name not in known]
+        if strange:
+            raise PlanError(f"{', '.join(strange)}: --algorithm {self.algorithm} has no such setting. Leave it out.")
+        if self.settings.get("random_state", 0) < 0:
+            raise PlanError(f"--seed: got {self.settings['random_state']}; expected a whole number of at least 0.")
+        settings = {name: str(value) if isinstance(value, StrEnum) else value for name, value in self.settings.items()}
+        return estimator.set_params(schema=schema, bins=self.bins, **settings, **more)
 
-    def _refuse(self, options: dict[str, Any]) -> None:
-        given = [name for name, value in options.items() if value is not None]
-        if given:
-            raise PlanError(f"{', '.join(given)}: --algorithm {self.algorithm} has no such setting. Leave it out.")
+
+def option_of(setting: str) -> str:
+    """What the command line calls a setting of an estimator."""
+    words = {
+        "n_estimators": "trees", "max_depth": "depth", "numeric_splits": "thresholds", "random_state": "seed",
+    }  # fmt: skip
+    return "--" + words.get(setting, setting.replace("_", "-"))
 
 
 def threads(jobs: int | None) -> int:

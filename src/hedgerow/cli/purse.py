@@ -113,6 +113,11 @@ def _interrupts_noted() -> Iterator[list[int]]:
 
 
 def say_what_is_left(purse: Purse) -> None:
+    ended = next((entry for entry in purse.entries if purse.charge is not None and entry.key == purse.charge.key), None)
+    if ended is not None and ended.cost < ended.reserved:
+        unused, reserved = text_of_fraction(ended.reserved - ended.cost), text_of_fraction(ended.reserved)
+        back = ": it is given back to the budget" if isinstance(purse, BudgetFile) else ""
+        say(f"ended early: of the reserved ε = {reserved}, {unused} was not used{back}")
     if isinstance(purse, BudgetFile):
         left, total = purse.remaining, purse.epsilon
         say(f"budget {purse.name}: ε = {text_of_fraction(left)} of {text_of_fraction(total)} left")

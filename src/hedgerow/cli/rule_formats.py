@@ -3,37 +3,33 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
-import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
-
-from hedgerow.cli.console import say
 
 if TYPE_CHECKING:
     from hedgerow.after.rules import Rule
 
-RuleWriter = Callable[[Sequence["Rule"], str], None]  # the rules, and the name of the target
-_COLUMNS = ["conditions", "class", "confidence", "confidence_error", "support", "support_error", "tree", "node"]
+RuleWriter = Callable[[Sequence["Rule"], str], str]  # the rules, and the name of the target
 
 
-def _text(rules: Sequence[Rule], target: str) -> None:
+def _text(rules: Sequence[Rule], target: str) -> str:
     if not rules:
-        say("no such rules: a smaller --min-support or --min-confidence, or --sub-rules, may find some")
+        return "no such rules: a smaller --min-support or --min-confidence, or --sub-rules, may find some\n"
     width = len(str(len(rules)))
-    for number, rule in enumerate(rules, start=1):
-        say(f"{number:>{width}}. {rule.text()}")
+    return "".join(f"{number:>{width}}. {rule.text()}\n" for number, rule in enumerate(rules, start=1))
 
 
-def _markdown(rules: Sequence[Rule], target: str) -> None:
+def _markdown(rules: Sequence[Rule], target: str) -> str:
     from hedgerow.after.text import count_with_error, plain, share_with_error
 
-    say(f"| rule | {_cell(plain(target))} | confidence | rows |")
-    say("| --- | --- | ---: | ---: |")
+    lines = [f"| rule | {_cell(plain(target))} | confidence | rows |", "| --- | --- | ---: | ---: |"]
     for rule in rules:
         sure = share_with_error(rule.confidence, rule.confidence_error)
         support = count_with_error(rule.support, rule.support_error)
-        say(f"| {_cell(rule.condition_text)} | {_cell(plain(rule.label))} | {sure} | {support} |")
+        lines.append(f"| {_cell(rule.condition_text)} | {_cell(plain(rule.label))} | {sure} | {support} |")
+    return "\n".join(lines) + "\n"
 
 
 def _cell(text: str) -> str:
@@ -43,27 +39,27 @@ def _cell(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _csv(rules: Sequence[Rule], target: str) -> None:
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(_COLUMNS)
-    for rule in rules:
-        conditions = " and ".join(map(str, rule.conditions))
-        numbers = [rule.confidence, rule.confidence_error, rule.support, rule.support_error, rule.tree + 1, rule.node]
-        writer.writerow([conditions, rule.label, *numbers])
+def _csv(rules: Sequence[Rule], target: str) -> str:
+    from hedgerow.after.rules import COLUMNS
+
+    file = io.StringIO()
+    writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rule.row() for rule in rules)
+    return file.getvalue()
 
 
-def _json(rules: Sequence[Rule], target: str) -> None:
+def _json(rules: Sequence[Rule], target: str) -> str:
     items: list[dict[str, Any]] = [
         {
+            **rule.row(),
             "conditions": [{"attribute": each.attribute, "is": each.words} for each in rule.conditions],
-            "class": rule.label,
-            **{name: getattr(rule, name) for name in _COLUMNS[2:]},
-            "tree": rule.tree + 1,  # people count trees from 1
             "text": rule.text(),
         }
         for rule in rules
     ]
-    print(json.dumps({"target": target, "rules": items}, indent=1, ensure_ascii=False))
+    return json.dumps({"target": target, "rules": items}, indent=1, ensure_ascii=False) + "\n"
 
 
 WRITERS: dict[str, RuleWriter] = {"text": _text, "markdown": _markdown, "csv": _csv, "json": _json}
+SUFFIXES = {".md": "markdown", ".markdown": "markdown", ".csv": "csv", ".json": "json"}  # of other names: text

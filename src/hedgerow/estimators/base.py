@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_array, check_X_y
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -22,8 +23,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from hedgerow.accounting.loss import exact_epsilon, noise_variance
 from hedgerow.accounting.meter import Budget, Reservation
 from hedgerow.after.coverage import not_counted
-from hedgerow.certificate import private_certificate
-from hedgerow.encoding import Codebook, columns_of, objects, rows_as_array
+from hedgerow.certificate import no_certificate, private_certificate
+from hedgerow.encoding import Codebook, columns_of, one_column, rows_as_array
 from hedgerow.errors import (
     BudgetError,
     HedgerowWarning,
@@ -65,22 +66,25 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         A data frame or mapping that holds the target column needs no y. `accept_draft=True` takes a schema with unreviewed
         entries, which is refused otherwise; the release then claims no differential privacy.
         """
+        engine = self._engine_for(X, y, progress, accept_draft)
+        self.release_ = self._train(engine)
+        self.classes_ = class_array(engine.codebook.schema)
+        return self
+
+    def _engine_for(self, X: Any, y: Any, progress: Progress | None, accept_draft: bool) -> Engine:
+        """Where the rows are, with everything checked that can be checked without reading them."""
         if isinstance(X, (str, os.PathLike)):
             if y is not None:
                 raise TableError("fit: with a file, y must be None: the labels are its target column.")
             codebook = self._codebook(_reviewed(self._declared_schema("fit(file)"), accept_draft))
-            engine: Engine = FileRows(X, codebook, self._threads(), progress)
+            engine = FileRows(X, codebook, self._threads(), progress)
             self.n_features_in_ = len(codebook.schema.names)
             self.feature_names_in_ = np.array(codebook.schema.names, dtype=object)
-        else:
-            X, y = self._checked(X, y)
-            schema = self._schema_for(X, y, accept_draft)
-            _check_label_kind(y, schema)
-            codebook = self._codebook(schema)
-            engine = MemoryRows(X, y, codebook, self._threads(), progress)
-        self.release_ = self._train(engine)
-        self.classes_ = class_array(codebook.schema)
-        return self
+            return engine
+        X, y = self._checked(X, y)
+        schema = self._schema_for(X, y, accept_draft)
+        _check_label_kind(y, schema)
+        return MemoryRows(X, y, self._codebook(schema), self._threads(), progress)
 
     @abstractmethod
     def _train(self, engine: Engine) -> Release: ...
@@ -160,7 +164,7 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
             X = rows_as_array(X, len(self._declared_schema("fit").names))
         columns_of(X, self._declared_schema("fit").names if not inferred else column_names(X))
         self._check_columns(X, reset=True)
-        y = y if hasattr(y, "__array__") or hasattr(y, "to_numpy") else objects(y)
+        y = one_column(y, "y")
         if len(y) != (len(next(iter(X.values()))) if isinstance(X, Mapping) else len(X)):
             raise TableError("fit: X and y do not have the same number of rows.")
         return X, y
@@ -205,12 +209,38 @@ class PrivateForestClassifier(ForestClassifier):
         rows = schema.rows if rows is None else whole("rows", rows)
         return self._plan(self._codebook(schema), exact_epsilon(self.epsilon), rows, public)
 
-    def _train(self, engine: Engine) -> Release:
+    def tune(
+        self, X: Any, y: Any = None, *, grid: Mapping[str, Sequence[Any]], share: Any = 0.3, accept_draft: bool = False
+    ) -> Any:
+        """Choose settings privately, then fit with the best: `share` of ε pays for the search, the rest for the forest.
+
+        Every combination in the grid is trained with an equal part of four fifths of that share; the last fifth pays for one
+        private choice of the one that gets the most rows right. Every look is charged and stands in the certificate.
+        """
+        part = exact_epsilon(share, "share")
+        if not part < 1:
+            raise PlanError(f"share: got {share!r}; expected a number between 0 and 1.")
+        tried = [clone(self).set_params(**setting) for setting in ParameterGrid(dict(grid))]
+        if len(tried) < 2:
+            raise PlanError("grid: got fewer than two combinations; expected a choice, such as {'max_depth': [3, 5]}.")
+        engine = self._engine_for(X, y, None, accept_draft)
+        self.release_ = self._train(engine, tried, part)
+        self.classes_ = class_array(engine.codebook.schema)
+        return self
+
+    def _train(self, engine: Engine, tried: Sequence[Any] = (), share: Fraction = Fraction(0)) -> Release:
         codebook, schema = engine.codebook, engine.codebook.schema
         epsilon = exact_epsilon(self.epsilon)
         sampler_named(self.sampler, self._coins)
-        # With a private n the smallest table stands in: what is too large for it is too large for any.
-        plan = self._plan(codebook, epsilon, schema.rows or 1, schema.rows is not None)
+
+        def plan_of(estimator: Any, amount: Fraction) -> Plan:
+            # With a private n the smallest table stands in: what is too large for it is too large for any.
+            plan: Plan = estimator._plan(codebook, amount, schema.rows or 1, schema.rows is not None)
+            return plan
+
+        trial = epsilon * share * Fraction(4, 5) / max(1, len(tried))
+        plans = [(estimator, plan_of(estimator, trial)) for estimator in tried]
+        finals = [plan_of(estimator, epsilon * (1 - share)) for estimator in tried or [self]]
         _ = codebook.coders  # whatever could fail about the schema fails here
         budget = self.budget if self.budget is not None else Budget(epsilon)
         if not isinstance(budget, Budget):
@@ -222,36 +252,48 @@ class PrivateForestClassifier(ForestClassifier):
                 UnreviewedSchemaWarning,
                 stacklevel=4,
             )
-        reservation = budget.reserve(epsilon, f"fit {self._algorithm}")  # charge, then look
+        what = f"{'tune and ' if tried else ''}fit {self._algorithm}"
+        reservation = budget.reserve(epsilon, what)  # charge, then look
         table = PrivateTable(engine, reservation, self._coins, self.sampler)
-        grown = self._grow(table, plan)
-        certificate = private_certificate(
+        best = 0
+        if tried:
+            forests = [self._release_of(estimator._grow(table, plan), plan, codebook) for estimator, plan in plans]
+            best = table.best([forest.predict_codes for forest in forests], epsilon * share / 5)
+            self.set_params(**{name: tried[best].get_params()[name] for name in tried[best].get_params() if name != "budget"})
+        grown = self._grow(table, finals[best])
+        release = self._release_of(grown, finals[best], codebook)
+        if tried:
+            release.chosen["tuned"] = f"the best of {len(tried)} settings, by private choice"
+        release.certificate = private_certificate(
             reservation.events, schema.rows, schema.unreviewed, table.sampler, self._coins.secret
         )
-        release = Release(
+        self._after(release, reservation)
+        return release
+
+    def _release_of(self, grown: Grown, plan: Plan, codebook: Codebook) -> Release:
+        """The forest as a release that claims nothing yet."""
+        return Release(
             grown.forest,
-            certificate,
+            no_certificate("not certified"),
             algorithm=self._algorithm,
             vote=self._vote,
             parameters={**asdict(plan.settings), "bins": codebook.bins},
             chosen=grown.chosen,
             released=grown.released,
         )
-        self._after(release, reservation)
-        return release
 
     def _after(self, release: Release, reservation: Reservation) -> None:
         """The forest is paid for: it is kept before anything is said, since a warning may be made an error."""
         problems: list[tuple[str, type[Warning]]] = []
+        self.release_, self.classes_ = release, class_array(release.schema)
         try:
             reservation.settle()
-        except BudgetError as error:
+        except (BudgetError, OSError) as error:
             problems.append((f"what was not used could not be given back to the budget: {error}", HedgerowWarning))
         sd = max((noise_variance(event.scale) ** 0.5 for event in reservation.events if event.verb == "rows"), default=0.0)
         lost = not_counted(release.forest, release.released.get("rows", release.schema.rows), sd)
         if lost is not None:
             problems.append((lost, SchemaMismatchWarning))
-        self.release_ = release
         for text, category in problems:
             warnings.warn(text, category, stacklevel=5)
 

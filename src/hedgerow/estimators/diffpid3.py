@@ -27,7 +27,8 @@ class DiffPID3Classifier(GreedyForestClassifier):
     epsilon : int, float, str, Decimal or Fraction
         The exact privacy loss of one `fit`, at most: a tree that ends early leaves the rest in the budget.
     max_depth : number of levels δ, the root included.
-    criterion : "gini" (count-scaled), "max", "information_gain", or "gini_half" (the Gini index with sensitivity 1/2, the baseline of DPDF).
+    criterion : "gini" (count-scaled), "max", "information_gain", or "gini_half" (the Gini index with sensitivity 1/2, the
+        baseline of DPDF's paper).
     most_rows : the public N in the sensitivity of information gain; any table may be larger, only less sharply scored.
     bins : equal-width cells for numeric attributes without declared edges; a threshold between two of them is chosen privately.
     budget : a shared Budget or BudgetFile; without one the fit has a budget of its own.

@@ -4,11 +4,12 @@
     ε = β / (2δ)   budget of one query: on every level a noisy count of each node, and a choice (inner nodes) or class counts
                    (leaves). The leaves of all levels are disjoint, so their class counts are asked together, once.
 
-A node with noisy count N is a leaf if N / (t·|C|) < √2/ε, if no split is left, or at depth δ. Scores: "gini" (count-scaled, Δ = 2),
-"max" (Δ = 1), "information_gain" (Δ = log2(N + 1) + 1/ln 2 with a public N), and "gini_half", the Gini index with Δ = 1/2
-as DPDF's authors ran it. The choice is the exponential mechanism; the first three scores are monotone, so that exp(ε·u / Δ) costs ε
-where the paper takes exp(ε·u / 2Δ). A numeric attribute is split at a threshold: all thresholds of all numeric attributes stand beside
-the categorical attributes in the one charged choice, where the paper pays for a choice of its own for each numeric attribute.
+A node with noisy count N is a leaf if N / (t·|C|) < √2/ε, if no split is left, or at depth δ. Criteria: "gini" (count-scaled,
+Δ = 2), "max" (Δ = 1), "information_gain" (Δ = log2(N + 1) + 1/ln 2 with a public N), and "gini_half", the Gini index with
+Δ = 1/2 as DPDF's authors ran it. The choice is the exponential mechanism; the first three scores are monotone, so that
+exp(ε·u / Δ) costs ε where the paper takes exp(ε·u / 2Δ). A numeric attribute is split at a threshold: all thresholds of all
+numeric attributes stand beside the categorical attributes in the one charged choice, where the paper pays for a choice of its own
+for each numeric attribute.
 """
 
 from __future__ import annotations

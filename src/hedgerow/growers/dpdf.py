@@ -7,8 +7,8 @@ and live in `after/prune.py` and `after/vote.py`.
     ε = β / (τ(2δ − 1))   budget of one query (Eq. 10): Q1 on δ levels and Q2 on δ − 1
     Q1  noisy class counts of every node (Eq. 7)            Q2  a private choice of its attribute (Eq. 8)
 
-Two things differ from the pseudo-code, which would not keep its ε. A node is split only if d < δ: line 16 tests d ≤ δ and would ask
-one Q1 and one Q2 too many. And Q2 scores with the count-scaled Gini index, of global sensitivity 2: the paper's local
+Two things differ from the pseudo-code, which would not keep its ε. A node is split only if d < δ: line 16 tests d ≤ δ and would
+ask one Q1 and one Q2 too many. And Q2 scores with the count-scaled Gini index, of global sensitivity 2: the paper's local
 sensitivity, computed from a noisy size, is not a proof. `sensitivity="local"` runs the paper's version, and its release says so.
 """
 

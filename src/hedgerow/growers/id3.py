@@ -1,8 +1,8 @@
 """ID3, plain and with noisy tables.
 
-Jagannathan, Pillaipakkamnatt & Wright 2012, Algorithm 1 (ID3) and section 4 (Private ID3: every look at the training set replaced by
-a noisy one, which the paper shows to be a poor way). A node at level l asks one attribute-by-class table for each of the
-k − l attributes that are left, so that k(k + 1)/2 tables are asked at most on a path: 36, 136 and 253 for 8, 16 and 22 attributes
+Jagannathan, Pillaipakkamnatt & Wright 2012, Algorithm 1 (ID3) and section 4 (Private ID3: every look at the training set
+replaced by a noisy one, which the paper shows to be a poor way). A node at level l asks one attribute-by-class table for each
+of the k − l attributes that are left, so that k(k + 1)/2 tables are asked at most on a path: 36, 136 and 253 for 8, 16 and 22 attributes
 (their Table 1). ε = ε′/q for each. A node's size and class counts are read from its parent's table: they cost nothing more.
 """
 

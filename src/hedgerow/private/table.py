@@ -31,7 +31,9 @@ Nodes = Sequence[int] | NDArray[Any]
 def _listed(score: Score) -> Score:
     """A score is data access: only the members of the closed list have a proven sensitivity."""
     name, _, most_rows = score.name.partition(", N = ")
-    known = information_gain(int(most_rows)) if name == "information gain" else {s.name: s for s in (GINI, MAX, NORMAL_GINI)}.get(name)
+    known = {each.name: each for each in (GINI, MAX, NORMAL_GINI)}.get(score.name)
+    if name == "information gain" and most_rows.isdecimal():
+        known = information_gain(int(most_rows))
     if known is None or (score.unit, score.sensitivity, score.monotone) != (known.unit, known.sensitivity, known.monotone):
         raise PlanError(f"choose: the score {score.name!r} is not in the list of proven scores.")
     return known

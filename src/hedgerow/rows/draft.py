@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.encoding import Coder, columns_of, objects
+from hedgerow.encoding import Coder, columns_of, objects, one_column
 from hedgerow.errors import TableError
 from hedgerow.rows.files import TableFile
 from hedgerow.schema import Attribute, Categorical, Numeric, Schema, Target, Value, is_missing, text_of
@@ -91,7 +91,7 @@ class _Any(Coder):
 
 
 def _as_array(column: Any) -> NDArray[Any]:
-    return _Any().whole_column(column)
+    return _Any().whole_column(one_column(column, "table"))
 
 
 def _values(column: NDArray[Any]) -> list[Any]:

@@ -46,10 +46,13 @@ class TableFile:
         self.path = Path(path)
         if not self.path.is_file():
             raise TableError(f"table {str(path)!r}: no such file. Give the path of a CSV or Parquet file.")
+        self.path = self.path.resolve()
+        if set(str(self.path)) & set("*?["):
+            raise TableError(f"table {str(path)!r}: a path with *, ? or [ could mean other files, too. Rename the file or folder.")
         endings = [ending for ending in self.path.suffixes if ending not in (".gz", ".zst")]
         ending = endings[-1].lower() if endings else ""
         if ending in (".parquet", ".pq"):
-            self._source = f"read_parquet({_quote(str(self.path))})"
+            self._source = f"read_parquet({_quote(str(self.path))}, hive_partitioning = false)"
             columns = self._parquet_columns()
             self._internal = {name: name for name in columns}
         elif ending in CSV_ENDINGS:
@@ -58,7 +61,7 @@ class TableFile:
             types = ", ".join(f"'column{i}': 'VARCHAR'" for i in range(len(columns)))
             self._source = (
                 f"read_csv({_quote(str(self.path))}, auto_detect = false, header = true, delim = {_quote(delimiter)}, "
-                f"quote = '\"', escape = '\"', strict_mode = false, null_padding = true, parallel = false, "
+                f"quote = '\"', escape = '\"', strict_mode = false, null_padding = true, parallel = false, hive_partitioning = false, "
                 f"columns = {{{types}}})"
             )
             self._internal = {name: f"column{i}" for i, name in enumerate(columns)}
@@ -141,7 +144,12 @@ class TableFile:
     def _csv_header(self, needed: list[str]) -> tuple[list[str], str]:
         """The names in the first line, cut by the delimiter that shows most of the needed columns."""
         line = self._first_line()
-        cuts = [(next(csv.reader([line], delimiter=d), []), d) for d in DELIMITERS]
+        try:
+            cuts = [(next(csv.reader([line], delimiter=d), []), d) for d in DELIMITERS]
+        except csv.Error:
+            cuts = []
+        if not cuts:
+            raise TableError(f"table {str(self.path)!r}: its first line is not a header.")
         header, delimiter = max(cuts, key=lambda cut: (len(set(cut[0]) & set(needed)), len(cut[0])))
         unique = [name if header.index(name) == i and name else f"column {i + 1}" for i, name in enumerate(header)]
         return unique, delimiter

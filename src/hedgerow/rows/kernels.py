@@ -104,7 +104,12 @@ def slots(tree: Tree, nodes: NDArray[np.int64]) -> NDArray[np.int32]:
 
 
 def split_counts(
-    tree: Tree, nodes: NDArray[np.int64], codes: NDArray[Any], classes: NDArray[np.uint16], first_cell: NDArray[np.int64], n_classes: int
+    tree: Tree,
+    nodes: NDArray[np.int64],
+    codes: NDArray[Any],
+    classes: NDArray[np.uint16],
+    first_cell: NDArray[np.int64],
+    n_classes: int,
 ) -> NDArray[np.int64]:
     """For each node the counts (cell, class) of all attributes, their cells side by side: (nodes, cells, classes)."""
     counts = np.zeros((len(nodes), int(first_cell[-1]) * n_classes), dtype=np.int64)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.encoding import Codebook
+from hedgerow.errors import TableError
 from hedgerow.parallel import in_threads, row_blocks
 from hedgerow.rows import kernels
 from hedgerow.rows.engine import Predictor
@@ -34,7 +35,10 @@ class MemoryRows:
     def _load(self) -> tuple[NDArray[Any], NDArray[np.uint16]]:
         assert self._source is not None
         table, labels = self._source
-        return self.codebook.encode(table, self.n_jobs), self.codebook.encode_classes(labels)
+        codes, classes = self.codebook.encode(table, self.n_jobs), self.codebook.encode_classes(labels)
+        if classes.shape != (len(codes),):
+            raise TableError("table and labels do not have the same number of rows.")
+        return codes, classes
 
     def _open(self) -> tuple[NDArray[Any], NDArray[np.uint16]]:
         if self._encoded is None:
@@ -94,5 +98,8 @@ class MemoryRows:
         k = self.codebook.n_classes
         table = np.zeros((k + 1, k), dtype=np.int64)  # the code of an undeclared class is k: the last row
         for block in row_blocks(len(codes)):
-            np.add.at(table, (classes[block], predict(codes[block])), 1)
+            predicted = predict(codes[block])
+            if predicted.shape != classes[block].shape:  # a broadcast would count a row many times
+                raise TableError("a prediction is one class for each row.")
+            np.add.at(table, (classes[block], predicted), 1)
         return table

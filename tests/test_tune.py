@@ -1,0 +1,59 @@
+"""Budgeted tuning: every look is charged, and the choice is the better setting where that is clear."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from strategies import small_schema, small_table
+
+from hedgerow import Budget, DPDFClassifier, PrivateRDTClassifier, Release, SNRForestClassifier
+from hedgerow.errors import PlanError
+
+COLUMNS, LABELS = small_table(4000)
+
+
+def test_the_better_setting_is_chosen_and_every_look_is_paid() -> None:
+    """One level asks nothing; three ask what matters. At ε = 50 the gap is thousands of rows: no run should choose wrongly."""
+    budget = Budget(50)
+    model = DPDFClassifier(small_schema(), 50, budget=budget)
+    model.tune(COLUMNS, LABELS, grid={"max_depth": [1, 3], "n_estimators": [1, 2]})
+    assert model.max_depth == 3
+    release = model.release_
+    events = release.certificate.events
+    assert [event.verb for event in events].count("best") == 1
+    assert Fraction(release.certificate.epsilon or 0) == sum(Fraction(event.epsilon) for event in events) <= 50
+    search = events[: [event.verb for event in events].index("best") + 1]
+    assert sum(Fraction(event.epsilon) for event in search) <= 15
+    assert budget.spent == sum(Fraction(event.epsilon) for event in events)
+    assert "4 settings" in str(release.chosen["tuned"])
+    assert (model.predict(COLUMNS) == LABELS).mean() > 0.8
+    assert np.array_equal(Release.from_json(release.to_json()).predict(COLUMNS), model.predict(COLUMNS))
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "grid"),
+    [(PrivateRDTClassifier, {"max_depth": [1, 3]}), (SNRForestClassifier, {"noise_rule": ["paper", "tight"]})],
+)
+def test_other_forests_tune_too(algorithm: Any, grid: dict[str, list[Any]]) -> None:
+    release = algorithm(small_schema(rows=4000), 5).tune(COLUMNS, LABELS, grid=grid, share="1/2").release_
+    assert release.certificate.epsilon == "5"
+
+
+@pytest.mark.parametrize(
+    ("grid", "share", "says"),
+    [
+        ({"max_depth": [3]}, 0.3, "fewer than two"),
+        ({"max_depth": [3, 5]}, 1, "between 0 and 1"),
+        ({"max_depth": [3, 5]}, 0, "share"),
+        ({"max_depth": [3, 0]}, 0.3, "max_depth"),
+        ({"n_estimators": [1, 99]}, 0.3, "root attribute"),
+    ],
+)
+def test_bad_searches_are_refused_before_anything_is_spent(grid: dict[str, list[int]], share: Any, says: str) -> None:
+    budget = Budget(1)
+    with pytest.raises(PlanError, match=says):
+        DPDFClassifier(small_schema(), 1, budget=budget).tune(COLUMNS, LABELS, grid=grid, share=share)
+    assert budget.spent == 0
