@@ -18,7 +18,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import hedgerow
-from benchmarks import accuracy, fit_predict, memory, sampler
+from benchmarks import accuracy, fit_predict, greedy, memory, sampler
 from benchmarks.busy import QUIET
 from benchmarks.measure import Line, at_least, not_run, table
 from benchmarks.peers import compare
@@ -75,6 +75,7 @@ def main() -> None:
             f"rounds in which other programs used at most {QUIET} CPUs (where there was none, no verdict). "
             "Ratio: the peer's time over ours, at the same number of threads; for twice the rows, ours over ours."
         ),
+        "Greedy trees": "As above, for DPDF and a random forest with as many trees and levels.",
         "Memory": (
             "The peak of resident memory during fit over what was resident just before (packages, input table), each "
             "in a process of its own. Ratio: that peak over the size of the encoded table and the model."
@@ -88,9 +89,10 @@ def main() -> None:
     steps: dict[str, Callable[[], list[Line]]] = {
         "Noise": sampler_lines,
         "Fit and predict": lambda: fit_predict.run(given.quick),
+        "Greedy trees": lambda: greedy.run(given.quick),
         "Memory": lambda: memory.run(given.quick),
         "diffprivlib": lambda: compare.run(given.quick, given.diffprivlib_python),
-        "Accuracy": lambda: accuracy.run(given.quick, repeats),
+        "Accuracy": lambda: [*accuracy.run(given.quick, repeats), greedy.strict_against_local(repeats)],
     }
     sections = {}
     for name, step in steps.items():

@@ -17,7 +17,15 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
 from benchmarks.measure import Line, not_run, table
-from hedgerow import PrivateRDTClassifier, RandomDecisionTreesClassifier, SNRForestClassifier
+from hedgerow import (
+    DiffPID3Classifier,
+    DPDFClassifier,
+    ID3Classifier,
+    PrivateID3Classifier,
+    PrivateRDTClassifier,
+    RandomDecisionTreesClassifier,
+    SNRForestClassifier,
+)
 from hedgerow.datasets import load
 from hedgerow.errors import HedgerowError
 
@@ -44,11 +52,39 @@ def plain_rdt(prune: bool) -> Callable[[Any, int], Any]:
     return lambda schema, seed: RandomDecisionTreesClassifier(prune=prune, schema=schema, random_state=seed)
 
 
+def dpdf(epsilon: str) -> Callable[[Any, int], Any]:
+    return lambda schema, seed: DPDFClassifier(schema, epsilon)
+
+
+def diffpid3(epsilon: str, criterion: str) -> Callable[[Any, int], Any]:
+    return lambda schema, seed: DiffPID3Classifier(schema, epsilon, criterion=criterion)
+
+
+def private_id3(epsilon: str) -> Callable[[Any, int], Any]:
+    return lambda schema, seed: PrivateID3Classifier(schema, epsilon)
+
+
+def plain_id3(schema: Any, seed: int) -> Any:
+    return ID3Classifier(schema=schema)
+
+
 CASES = (
     Case("Private-RDT, Nursery, ε = 0.5", "nursery", private_rdt("0.5"), 0.85),
     Case("Private-RDT, Mushroom, ε = 0.1", "mushroom", private_rdt("0.1"), 0.90),
     Case("SNR forest, Mushroom, ε = 0.5", "mushroom", snr_forest("0.5"), 0.92),
     Case("SNR forest, Nursery, ε = 0.1", "nursery", snr_forest("0.1"), 0.66),
+    Case("DPDF, Nursery, ε = 0.5", "nursery", dpdf("0.5"), 0.86),
+    Case("DPDF, Nursery, ε = 0.1", "nursery", dpdf("0.1"), 0.66),
+    Case("DPDF, Mushroom, ε = 0.5", "mushroom", dpdf("0.5"), 0.97),
+    Case("DPDF, Votes, ε = 1", "votes", dpdf("1"), 0.88),
+    *(
+        Case(f"DiffPID3, {criterion}, Nursery, ε = 0.5", "nursery", diffpid3("0.5", criterion))
+        for criterion in ("gini_half", "gini", "max", "information_gain")
+    ),
+    *(Case(f"Private ID3, {name.title()}, ε = 0.5", name, private_id3("0.5")) for name in ("nursery", "votes", "mushroom")),
+    Case("ID3 without privacy, Nursery", "nursery", plain_id3, 0.97),
+    Case("ID3 without privacy, Mushroom", "mushroom", plain_id3, 1.0),
+    Case("ID3 without privacy, Votes", "votes", plain_id3, 0.93),
     *(
         Case(f"RDT without privacy, {name.title()}, {'pruned' if prune else 'not pruned'}", name, plain_rdt(prune))
         for name in ("nursery", "mushroom")

@@ -10,10 +10,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from hedgerow.after.confidence import unreliable
 from hedgerow.after.draw import bars_svg, confusion_svg, tree_svg, tree_text
+from hedgerow.after.prune import pruned_nodes
 from hedgerow.encoding import Codebook
 from hedgerow.errors import PlanError
-from hedgerow.forest import CountedForest
+from hedgerow.forest import NODES, CountedForest
 from hedgerow.schema import Categorical, Numeric, Schema, Target
 from hedgerow.tree import TreeBuilder
 
@@ -114,6 +116,11 @@ def test_bars_have_whiskers_of_the_given_errors():
     assert "100 ± 10" in texts(root)
 
 
+def test_bars_of_shares_have_their_own_numbers():
+    shown = texts(parse(bars_svg(["a", "b"], [0.9, 0.1], [0.0, 0.0], "Shares", numbers=["90 %", "10 %"])))
+    assert shown == ["Shares", "a", "90 %", "b", "10 %"]
+
+
 def test_wide_trees_stay_readable():
     forest = wide_forest()
     svg = tree_svg(forest, 0)
@@ -138,13 +145,40 @@ def test_hidden_branches_are_counted_with_their_noise():
 
 def test_branches_that_pruning_removes_are_said_not_drawn():
     forest = stump([[500, 20], [1, 2], [300, 10]], (Fraction(10),), values=("red", "blue", "green"))
-    picture = "\n".join(texts(parse(tree_svg(forest, 0, noise_rule="paper"))))
-    for shown in (picture, tree_text(forest, 0, noise_rule="paper")):
+    removed = [unreliable(forest, 0, "paper")]
+    picture = "\n".join(texts(parse(tree_svg(forest, 0, removed=removed))))
+    for shown in (picture, tree_text(forest, 0, removed=removed)):
+        assert "2 of 3 leaves after pruning, height 1" in shown
         assert "+1 lost in noise" in shown
         assert "blue" not in shown
         assert "green" in shown
     everything = stump([[1, 0], [0, 1]], (Fraction(10),))
-    assert "colour?" not in tree_text(everything, 0, noise_rule="paper")  # a node with no child left is a leaf
+    alone = tree_text(everything, 0, removed=[unreliable(everything, 0, "paper")])
+    assert "1 of 2 leaves after pruning, height 0" in alone
+    assert "colour?" not in alone  # a node with no child left is a leaf
+
+
+def test_nodes_that_were_counted_by_themselves_need_not_add_up():
+    """DPDF: the second question does not help, so pruning (Eq. 27) takes both its children, and the node is a leaf."""
+    book = Codebook(Schema([Categorical("colour", ("red", "blue")), Categorical("size", ("s", "l"))], Target("y", ("no", "yes"))))
+    builder = TreeBuilder(book.sizes)
+    red, _ = builder.split(0, 0)
+    builder.split(red, 1)
+    counts = np.array([[500, 490], [480, 20], [10, 495], [230, 15], [240, 12]])
+    forest = CountedForest(book, (builder.build(),), (counts,), (Fraction(3),), NODES)
+    removed = [pruned_nodes(forest, 0)]
+    assert removed[0].tolist() == [False, False, False, True, True]
+    whole, pruned = tree_text(forest, 0), tree_text(forest, 0, removed=removed)
+    assert "every node was counted by itself" in whole
+    assert "├─ red: size?  (500 ± 6 rows)" in whole  # its own count, not the 497 of its children
+    assert pruned.split("\n")[1:] == [
+        "colour?  (990 ± 6 rows)",
+        "├─ red: no, 96.0 % ± 0.8 % sure  [no 480 ± 4.2, yes 20 ± 4.2]",
+        "└─ blue: yes, 98.0 % ± 0.8 % sure  [no 10 ± 4.2, yes 495 ± 4.2]",
+    ]
+    assert {"red", "500 ± 6"} <= set(texts(parse(tree_svg(forest, 0, removed=removed))))
+    assert "size?" not in texts(parse(tree_svg(forest, 0, removed=removed)))
+    assert "size?" in texts(parse(tree_svg(forest, 0)))
 
 
 def test_hostile_names_stay_text():

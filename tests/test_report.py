@@ -14,6 +14,7 @@ from hedgerow import (
     Budget,
     BudgetFile,
     Categorical,
+    DPDFClassifier,
     Numeric,
     PrivateRDTClassifier,
     RandomDecisionTreesClassifier,
@@ -22,7 +23,9 @@ from hedgerow import (
     SNRForestClassifier,
     Target,
 )
+from hedgerow.after.text import count_with_error
 from hedgerow.datasets import patients
+from hedgerow.forest import CountedForest
 from hedgerow.report import html_report, show_page
 from hedgerow.scoring import private_score
 
@@ -106,6 +109,36 @@ def test_everything_is_on_the_page(scored):
     assert "Tree 1 of" in text
     assert "What this means, and what it does not" in text
     assert "sure, about" in text
+
+
+def test_a_greedy_forest_shows_pruned_trees_attributes_and_its_charges_once(data):
+    release = DPDFClassifier(data.schema, 4, n_estimators=2, max_depth=3, min_rows=20).fit(data.X, data.y).release_
+    text = check(html_report(release)).text
+    assert "What the splits tell about the class" in text
+    best = max(release.feature_importances().items(), key=lambda item: item[1])
+    assert f"{best[0]}{best[1] * 100:.0f} %" in text  # the name, then the number beside its bar
+    assert "Nodes that pruning removes, and that predictions do not use, are not drawn." in text
+    assert len(release.certificate.events) > 5
+    # one line on the page for each kind of charge; like ones are counted
+    assert len(re.findall(r"discrete Laplace\d", text)) == len(
+        {event for event in release.certificate.events if event.verb == "class_counts"}
+    )
+    error = release.forest.leaf_noise_sd / np.sqrt(2)  # the root of each tree was counted by itself
+    for total in release.forest.class_totals:
+        assert f"{count_with_error(total, error)}" in text
+    whole = check(show_page(release, 0, 4, pruned=False)).text
+    leaves = len(release.forest.trees[0].leaves)
+    assert f"{leaves:,} lea" in whole
+    if release.removed[0].any():
+        assert f"of {leaves:,} leaves after pruning" in check(show_page(release, 0, 4)).text
+
+
+def test_trees_that_tell_nothing_have_no_important_attributes(data):
+    release = PrivateRDTClassifier(data.schema, "1/1000", max_depth=1, random_state=0).fit(data.X, data.y).release_
+    release.forest = CountedForest(
+        release.codebook, release.forest.trees, tuple(counts * 0 - 1 for counts in release.forest.counts), release.forest.noise
+    )
+    assert "No split of these trees stands out from the noise" in check(html_report(release)).text
 
 
 def test_the_factor_is_never_rounded_down(data):

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
+import sys
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from hedgerow import Release
 from hedgerow.after.confidence import unreliable
-from hedgerow.after.rules import rules
-from hedgerow.after.text import plain, share_with_error, values_in_words
+from hedgerow.after.prune import gini, pruned_nodes
+from hedgerow.after.rules import COLUMNS, rules
+from hedgerow.after.text import plain, share_text, share_with_error, values_in_words
+from hedgerow.after.vote import MAJORITY, MOST_CONFIDENT, PRUNED_SUM, SUMMED_COUNTS, WEIGHTED
+from hedgerow.certificate import no_certificate
 from hedgerow.encoding import Codebook
 from hedgerow.errors import PlanError
-from hedgerow.forest import CountedForest
+from hedgerow.forest import NODES, CountedForest
 from hedgerow.schema import Categorical, Numeric, Schema, Target
 from hedgerow.tree import Tree, TreeBuilder
 
@@ -47,6 +52,22 @@ def random_forest(seed: int = 0, trees: int = 3, splits: int = 8, noise: tuple[F
     structures = tuple(random_tree(rng, splits) for _ in range(trees))
     counts = tuple(rng.integers(-20, 200, (len(tree.leaves), 3)) for tree in structures)
     return CountedForest(BOOK, structures, counts, noise)
+
+
+def dpdf_like_forest(seed: int = 0, trees: int = 2, splits: int = 10) -> CountedForest:
+    """Every node counted by itself: exact rows handed down, then noise on each count of each node."""
+    rng = np.random.default_rng(seed)
+    structures, counts = [], []
+    for _ in range(trees):
+        tree = random_tree(rng, splits)
+        exact = tree.add_up(rng.multinomial(120, rng.dirichlet(np.ones(3)), len(tree.leaves)))
+        structures.append(tree)
+        counts.append(exact + np.round(rng.laplace(0, 9, exact.shape)).astype(np.int64))
+    return CountedForest(BOOK, tuple(structures), tuple(counts), (Fraction(9),), NODES)
+
+
+def release_of(forest: CountedForest, vote: str, **parameters) -> Release:
+    return Release(forest, no_certificate("a test"), algorithm="test", vote=vote, parameters=parameters)
 
 
 def small_forest(counts: list[list[int]], noise: tuple[Fraction, ...] = ()) -> CountedForest:
@@ -189,17 +210,28 @@ def test_order():
     assert len({key(rule)[0] for rule in found}) > 5
 
 
+@pytest.mark.parametrize(("sort", "other"), [("confidence", "support"), ("support", "confidence")])
+def test_other_orders(sort, other):
+    forest = random_forest(3, noise=(Fraction(15),))
+    found = rules(forest, sort=sort)
+    assert found == sorted(found, key=lambda r: (-getattr(r, sort), -getattr(r, other), r.tree, r.node))
+    assert found[:3] == rules(forest, sort=sort, top=3)
+    assert found != rules(forest)
+
+
 @pytest.mark.parametrize("noise_rule", ["paper", "tight"])
 def test_pruned_nodes_are_not_listed_and_what_is_left_ends_in_rules(noise_rule):
     forest = random_forest(4, splits=12, noise=(Fraction(60),))
     expected = set()
+    release = release_of(forest, MOST_CONFIDENT, noise_rule=noise_rule)
     for t, tree in enumerate(forest.trees):
         removed = unreliable(forest, t, noise_rule)
+        assert (release.removed[t] == removed).all()
         for node in np.flatnonzero(~removed):
             children = tree.children(node) if tree.attribute[node] >= 0 else np.array([-1])
             if all(child < 0 or removed[child] for child in children):
                 expected.add((t, int(node)))
-    found = {(rule.tree, rule.node) for rule in rules(forest, noise_rule=noise_rule)}
+    found = {(rule.tree, rule.node) for rule in release.rules()}
     assert found <= expected
     impossible = expected - found
     assert all((t, node) not in {(r.tree, r.node) for r in rules(forest, sub_rules=True)} for t, node in impossible)
@@ -208,10 +240,99 @@ def test_pruned_nodes_are_not_listed_and_what_is_left_ends_in_rules(noise_rule):
 
 def test_pruning_a_forest_without_noise_removes_only_what_is_empty():
     forest = small_forest([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]])
-    assert sorted(rule.node for rule in rules(forest, noise_rule="tight")) == [1, 3, 4]
+    assert sorted(rule.node for rule in release_of(forest, MOST_CONFIDENT).rules()) == [1, 3, 4]
 
 
-@pytest.mark.parametrize("wrong", [{"noise_rule": "loose"}, {"label": "measles"}, {"top": -1}, {"top": 1.5}])
+# ---------------------------------------------------------------- trees whose nodes were counted one by one (DPDF)
+
+
+def nodes_left_by_eq_27(forest: CountedForest, t: int) -> set[int]:
+    """Algorithm 1, PruneTree, once more and slowly: a recursion from the leaves up."""
+    tree, counts = forest.trees[t], forest.node_counts[t]
+
+    def impurity(node):
+        positive = [max(int(c), 0) for c in counts[node]]
+        return 1 - sum((c / sum(positive)) ** 2 for c in positive) if sum(positive) else 1
+
+    def left(node):
+        if tree.attribute[node] < 0:
+            return {node}
+        children = {int(child) for child in tree.children(node) if child >= 0}
+        below = {child: left(child) for child in children}
+        if all(below[child] == {child} for child in children):  # all of them leaves by now
+            sizes = {child: max(int(counts[child].sum()), 0) for child in children}
+            mean = math.inf
+            if sum(sizes.values()):
+                mean = sum(size * impurity(child) for child, size in sizes.items()) / sum(sizes.values())
+            if impurity(node) <= mean:
+                return {node}
+        return {node}.union(*below.values())
+
+    return left(0)
+
+
+@pytest.mark.parametrize("vote", [WEIGHTED, MAJORITY, PRUNED_SUM])
+@pytest.mark.parametrize("seed", range(8))
+def test_a_forest_that_prunes_itself_has_the_rules_of_its_pruned_trees(vote, seed):
+    forest = dpdf_like_forest(seed)
+    release = release_of(forest, vote)
+    possible = {(rule.tree, rule.node): rule for rule in rules(forest, sub_rules=True)}
+    left, leaves = set(), set()
+    for t, tree in enumerate(forest.trees):
+        nodes = nodes_left_by_eq_27(forest, t)
+        assert nodes == set(np.flatnonzero(~pruned_nodes(forest, t)).tolist())
+        inner = {int(tree.parent[node]) for node in nodes if node}
+        left |= {(t, node) for node in nodes}
+        leaves |= {(t, node) for node in nodes - inner}
+    assert {(rule.tree, rule.node) for rule in release.rules()} == leaves & possible.keys()
+    assert {(rule.tree, rule.node) for rule in release.rules(sub_rules=True)} == left & possible.keys()
+    assert release.rules(pruned=False) == rules(forest)
+    for rule in release.rules(sub_rules=True):
+        assert rule == possible[rule.tree, rule.node]  # the numbers of a node do not depend on what is pruned below it
+        counts = forest.counts[rule.tree][rule.node]  # its own count, with the noise of one draw
+        assert rule.support == counts.sum()
+        assert rule.support_error == pytest.approx(forest.leaf_noise_sd * math.sqrt(3))
+        positive = np.maximum(counts, 0)
+        assert rule.confidence == pytest.approx(positive.max() / positive.sum() if positive.sum() else 1 / 3)
+
+
+def test_some_of_those_trees_are_really_pruned():
+    pruned = [pruned_nodes(dpdf_like_forest(seed), t) for seed in range(8) for t in range(2)]
+    assert any(removed.any() for removed in pruned)
+    assert any(not removed[1:].all() for removed in pruned)
+    assert gini(np.array([0, 0])) == -1
+
+
+def test_whole_trees_vote_with_all_their_nodes():
+    release = release_of(random_forest(), SUMMED_COUNTS)
+    assert release.removed is None
+    assert release.rules() == rules(release.forest)
+
+
+# ---------------------------------------------------------------- as a table
+
+
+def test_rules_as_a_data_frame():
+    release = release_of(dpdf_like_forest(), WEIGHTED)
+    found, frame = release.rules(sub_rules=True, top=7), release.rules(sub_rules=True, top=7, as_frame=True)
+    assert tuple(frame.columns) == COLUMNS
+    assert list(frame["conditions"]) == [" and ".join(map(str, rule.conditions)) for rule in found]
+    assert list(frame["class"]) == [rule.label for rule in found]
+    for name in ("confidence", "confidence_error", "support", "support_error", "node"):
+        assert list(frame[name]) == [getattr(rule, name) for rule in found]
+    assert list(frame["tree"]) == [rule.tree + 1 for rule in found]
+    assert list(frame["n_conditions"]) == [len(rule.conditions) for rule in found]
+    empty = release.rules(min_support=10**9, as_frame=True)
+    assert (len(empty), tuple(empty.columns)) == (0, COLUMNS)
+
+
+def test_without_pandas_the_error_says_what_to_do(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=r"needs pandas.*leave as_frame out"):
+        release_of(random_forest(), SUMMED_COUNTS).rules(as_frame=True)
+
+
+@pytest.mark.parametrize("wrong", [{"sort": "age"}, {"label": "measles"}, {"top": -1}, {"top": 1.5}])
 def test_what_cannot_be_asked_is_refused(wrong):
     with pytest.raises(PlanError, match=f"{next(iter(wrong))}: got .*; expected"):
         rules(random_forest(), **wrong)
@@ -234,10 +355,11 @@ def test_a_forest_with_a_hundred_thousand_leaves():
     counts = np.random.default_rng(0).integers(0, 50, (100_000, 2))
     forest = CountedForest(book, (builder.build(),), (counts,), (Fraction(1),))
     assert len(rules(forest, top=20)) == 20
-    assert len(rules(forest, top=20, noise_rule="paper")) == 20
+    assert len(release_of(forest, MOST_CONFIDENT).rules(top=20)) == 20
 
 
 def test_nothing_that_could_steer_a_terminal_is_printed():
     assert plain("a\x1b[31mb\u202ec\nd") == "a\ufffd[31mb\ufffdc d"
     assert plain("می\u200cخواهم") == "می\u200cخواهم"
     assert share_with_error(0.5, 0.004) == "50.0 % ± 0.4 %"
+    assert [share_text(share) for share in (0, 0.001, 0.006, 1)] == ["0 %", "below 1 %", "1 %", "100 %"]

@@ -284,7 +284,7 @@ def _importances(release: Release) -> str:
     numbers = [share_text(value) for value in values]
     picture = bars_svg(names, values, [0.0] * len(values), "What the splits tell about the class", numbers=numbers)
     rest = len(shares) - len(shown)
-    more = f" {many(rest, 'attribute')} not drawn." if rest else ""
+    more = f" Not drawn: {many(rest, 'attribute')} with less." if rest else ""
     note = (
         "Share of each attribute in the decrease of the Gini impurity, computed from released counts; nodes with no more rows "
         f"than twice their noise are left out.{more}"

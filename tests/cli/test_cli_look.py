@@ -42,13 +42,37 @@ def test_rules_are_chosen_by_class_support_and_confidence(fitted: SimpleNamespac
     assert "'no', 'yes'" in unknown.stderr
 
 
+def test_rules_are_sorted_and_written_to_files(fitted: SimpleNamespace, run: Callable[..., Any]) -> None:
+    def listed(*more: object) -> list[dict[str, Any]]:
+        rules: list[dict[str, Any]] = json.loads(run("rules", fitted.forest, "--format", "json", *more).stdout)["rules"]
+        return rules
+
+    for name in ("confidence", "support"):
+        numbers = [rule[name] for rule in listed("--sort", name)]
+        assert numbers == sorted(numbers, reverse=True)
+    assert listed("--sort", "support") != listed()
+    for suffix, start in {"csv": "conditions,class,", "json": "{", "md": "| rule |", "txt": "1. If "}.items():
+        path = fitted.folder / f"rules.{suffix}"
+        result = run("rules", fitted.forest, "--top", 4, "-o", path)
+        assert (result.exit_code, result.stdout) == (0, f"wrote {path}: 4 rules\n")
+        assert path.read_text(encoding="utf-8").startswith(start)
+        before = path.read_bytes()
+        assert run("rules", fitted.forest, "-o", path).exit_code == 2  # it exists
+        assert path.read_bytes() == before
+        assert run("rules", fitted.forest, "-o", path, "--force").exit_code == 0
+    path = fitted.folder / "odd.txt"
+    run("rules", fitted.forest, "--top", 2, "--format", "csv", "-o", path)
+    assert path.read_text(encoding="utf-8") == run("rules", fitted.forest, "--top", 2, "--format", "csv").stdout
+    assert run("rules", fitted.forest, "-o", fitted.forest, "--force").exit_code == 2  # never over its own input
+
+
 # ---------------------------------------------------------------- show
 
 
 def test_show_starts_with_a_summary(fitted: SimpleNamespace, run: Callable[..., Any]) -> None:
     result = run("show", fitted.forest)
     assert result.exit_code == 0, result.output
-    for words in ("Private-RDT", "chosen: height", "ε = 1 differential privacy", "Tree 1 of 3"):
+    for words in ("Private-RDT", "chosen: height", "importances", "ε = 1 differential privacy", "Tree 1 of 3"):
         assert words in result.stdout
     only_tree = run("show", fitted.forest, "--tree", 3, "--depth", 1).stdout
     assert "Tree 3 of 3" in only_tree

@@ -9,7 +9,7 @@ or twice what was charged must be rejected.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -73,13 +73,19 @@ VERBS: dict[str, tuple[Callable[[PrivateTable], Any], Callable[[], Any], int]] =
 }
 
 
+def purses(engine: MemoryRows, epsilon: Fraction, times: int) -> Iterator[PrivateTable]:
+    """A table that can pay, as often as asked; a new reservation now and then, since each adds up all that it was charged."""
+    for i in range(times):
+        if i % 50 == 0:
+            table = PrivateTable(engine, Budget(50 * epsilon).reserve(50 * epsilon, "test"))
+        yield table
+
+
 def noise_of(verb: str) -> tuple[np.ndarray, np.ndarray]:
     """(runs, cells) of noisy − exact, and the exact cells."""
     ask, truth, _ = VERBS[verb]
     exact = np.concatenate([counts.ravel() for counts in truth()])
-    reservation = Budget(RUNS).reserve(RUNS, "test")
-    table = PrivateTable(ENGINE, reservation)
-    answers = [np.concatenate([np.asarray(part).ravel() for part in ask(table)]) for _ in range(RUNS)]
+    answers = [np.concatenate([np.asarray(part).ravel() for part in ask(table)]) for table in purses(ENGINE, Fraction(1), RUNS)]
     return np.array(answers) - exact, exact
 
 
@@ -163,9 +169,9 @@ MANY = MemoryRows(*small_table(40), CODEBOOK)
 SCORES: dict[str, tuple[Score, Fraction]] = {
     "gini": (GINI, Fraction(1)),
     "max": (MAX, Fraction(1, 4)),
-    "gini index": (NORMAL_GINI, Fraction(12)),
-    "information gain": (information_gain(100), Fraction(3)),
-    "information gain of fewer rows": (information_gain(4), Fraction(3, 2)),
+    "gini index": (NORMAL_GINI, Fraction(8)),
+    "information gain": (information_gain(100), Fraction(2)),
+    "information gain of fewer rows": (information_gain(4), Fraction(9, 10)),
 }
 MECHANISMS = ("permute-and-flip", "exponential mechanism")
 
@@ -199,15 +205,11 @@ def p_of_law(drawn: list[tuple[int, ...]], laws: list[np.ndarray]) -> float:
     return float(stats.chisquare(counted[used], expected[used] * counted.sum() / expected[used].sum()).pvalue)
 
 
-def purse(epsilon: Fraction) -> PrivateTable:
-    return PrivateTable(MANY, Budget(epsilon * DRAWS).reserve(epsilon * DRAWS, "test"))
-
-
 def p_of_choose(name: str, mechanism: str) -> float:
     score, epsilon = SCORES[name]
-    table = purse(epsilon)
     drawn = [
-        tuple(table.choose(FLAG_TREE, CHILDREN, CANDIDATES, ALLOWED, score, epsilon, mechanism).tolist()) for _ in range(DRAWS)
+        tuple(table.choose(FLAG_TREE, CHILDREN, CANDIDATES, ALLOWED, score, epsilon, mechanism).tolist())
+        for table in purses(MANY, epsilon, DRAWS)
     ]
     rate = float(epsilon / score.sensitivity / (1 if score.monotone else 2))
     exact = scores_of(score, MANY.split_counts(FLAG_TREE, np.array(CHILDREN)), CANDIDATES)
@@ -230,8 +232,7 @@ PREDICTORS = [
 
 def p_of_best() -> float:
     epsilon = Fraction(1, 8)
-    table = purse(epsilon)
-    drawn = [(table.best(PREDICTORS, epsilon),) for _ in range(DRAWS)]
+    drawn = [(table.best(PREDICTORS, epsilon),) for table in purses(MANY, epsilon, DRAWS)]
     right = np.array([np.trace(MANY.confusion(predictor)) for predictor in PREDICTORS])
     return p_of_law(drawn, [law_of_choice(right, float(epsilon), "permute-and-flip")])
 
@@ -242,10 +243,9 @@ LOCAL_SIZES = np.array([25, 3])
 def p_of_local_choice(factor: float = 1.0) -> float:
     """Fletcher & Islam 2015, Algorithm 1 lines 17 and 31: exp(ε·G / 2Δ(G_D)), Δ(G_D) from the size that is given."""
     epsilon = Fraction(1)
-    table = purse(epsilon)
     drawn = [
         tuple(table.choose_locally(FLAG_TREE, CHILDREN, CANDIDATES, ALLOWED, LOCAL_SIZES, epsilon).tolist())
-        for _ in range(DRAWS)
+        for table in purses(MANY, epsilon, DRAWS)
     ]
     exact = scores_of(NORMAL_GINI, MANY.split_counts(FLAG_TREE, np.array(CHILDREN)), CANDIDATES) / NORMAL_GINI.unit
     laws = []

@@ -134,12 +134,16 @@ def fit(
     say_what_is_left(purse)
 
 
+def on_a_terminal() -> bool:
+    return sys.stdin.isatty()
+
+
 def _ask_first(yes: bool) -> None:
     """No ε can be claimed: that is done only by somebody who knows it."""
     warn(f"{NOT_PROVEN}.")
     if yes:
         return
-    if not sys.stdin.isatty():
+    if not on_a_terminal():
         raise PlanError("--sensitivity local: add --yes to train a forest that claims no ε, or leave it out.")
     if not typer.confirm("Train a forest that claims no ε?"):
         raise PlanError("--sensitivity local was not confirmed. Nothing was charged, no row was read.")

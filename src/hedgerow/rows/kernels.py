@@ -61,22 +61,32 @@ def leaf_counts(
 
 @numba.njit(nogil=True, cache=True)
 def _count_splits(
-    codes: Any, classes: Any, ask: Any, onward: Any, height: int, slot: Any, first_cell: Any, n_classes: int, counts: Any
+    codes: Any,
+    classes: Any,
+    ask: Any,
+    onward: Any,
+    height: int,
+    slot: Any,
+    first_cell: Any,
+    n_classes: int,
+    width: int,
+    counts: Any,
 ) -> None:
-    """counts[slot of the row's node, (cell of each attribute)·classes + class] += 1, for all attributes in one pass."""
+    """counts[slot of the row's node · width + (cell of each attribute)·classes + class] += 1, for all attributes in one pass.
+
+    Each attribute has one cell more than values, for the code that has no branch: cheaper than asking every time.
+    """
     node = np.empty(TOGETHER, dtype=np.int32)
-    n_attributes = first_cell.size - 1
+    n_attributes = first_cell.size
     for start in range(0, codes.shape[0], TOGETHER):
         rows = min(TOGETHER, codes.shape[0] - start)
         descend(codes, start, rows, ask, onward, height, node)
         for i in range(rows):
             place, label = slot[node[i]], at(classes[start + i])
             if place >= 0 and label < at(n_classes):
-                row = counts[place]
+                base, row = at(place) * at(width) + label, at(start + i)
                 for j in range(at(n_attributes)):
-                    cell = at(first_cell[j]) + at(codes[at(start + i), j])
-                    if cell < at(first_cell[j + at(1)]):  # a code without a branch is in no cell
-                        row[cell * at(n_classes) + label] += 1
+                    counts[base + first_cell[j] + at(codes[row, j]) * at(n_classes)] += 1
 
 
 @numba.njit(nogil=True, cache=True)
@@ -108,13 +118,17 @@ def split_counts(
     nodes: NDArray[np.int64],
     codes: NDArray[Any],
     classes: NDArray[np.uint16],
-    first_cell: NDArray[np.int64],
     n_classes: int,
 ) -> NDArray[np.int64]:
     """For each node the counts (cell, class) of all attributes, their cells side by side: (nodes, cells, classes)."""
-    counts = np.zeros((len(nodes), int(first_cell[-1]) * n_classes), dtype=np.int64)
-    _count_splits(codes, classes, tree.ask, tree.onward, tree.height, slots(tree, nodes), first_cell, n_classes, counts)
-    return counts.reshape(len(nodes), -1, n_classes)
+    with_stop = np.asarray(tree.sizes) + 1
+    first = np.cumsum(with_stop) - with_stop
+    width = int(with_stop.sum()) * n_classes
+    counts = np.zeros(len(nodes) * width, dtype=np.int64)
+    first_cell = (first * n_classes).astype(np.uint64)
+    _count_splits(codes, classes, tree.ask, tree.onward, tree.height, slots(tree, nodes), first_cell, n_classes, width, counts)
+    stop = first + with_stop - 1
+    return np.delete(counts.reshape(len(nodes), -1, n_classes), stop, axis=1)
 
 
 def class_counts(

@@ -13,7 +13,6 @@ from hedgerow.errors import TableError
 from hedgerow.parallel import in_threads, row_blocks
 from hedgerow.rows import kernels
 from hedgerow.rows.engine import Predictor
-from hedgerow.splits import offsets
 from hedgerow.tree import Tree
 
 Progress = Callable[[float], None]  # called with the share of the work that is done, from 0 to 1
@@ -81,8 +80,8 @@ class MemoryRows:
 
     def _split_counts(self, tree: Tree, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
         codes, classes = self._open()
-        first, k = offsets(self.codebook.sizes), self.codebook.n_classes
-        return self._added_up(lambda rows: kernels.split_counts(tree, nodes, codes[rows], classes[rows], first, k))
+        k = self.codebook.n_classes
+        return self._added_up(lambda rows: kernels.split_counts(tree, nodes, codes[rows], classes[rows], k))
 
     def _added_up(self, count: Callable[[slice], NDArray[np.int64]]) -> NDArray[np.int64]:
         """Counts over all rows, a part of them on each thread."""
