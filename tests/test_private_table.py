@@ -261,14 +261,39 @@ def test_choices_need_candidates_of_this_schema(verb: str) -> None:
         (CANDIDATES, ALL[:-1]),
         (finer, np.ones((len(NODES), len(finer)), dtype=bool)),
     ]:
+        by = MAX if verb == "choose" else SIZES
         with pytest.raises(PlanError, match="expected candidates"):
-            if verb == "choose":
-                table.choose(TREE, NODES, candidates, allowed, MAX, Fraction(1))
-            else:
-                table.choose_locally(TREE, NODES, candidates, allowed, SIZES, Fraction(1))
+            getattr(table, verb)(TREE, NODES, candidates, allowed, by, Fraction(1))
     for asked in (~ALL, ALL[:-1], ALL[:, :-1]):
         with pytest.raises(PlanError, match="which attributes"):
             table.tables(TREE, NODES, asked, Fraction(1))
+    assert reservation.charged == 0
+
+
+@pytest.mark.xfail(strict=True, reason="tables takes any numbers for `asked`: negative ones make the charge too small")
+def test_what_is_asked_cannot_make_the_charge_smaller() -> None:
+    """Three tables at a node, of which 3 − 1 − 1 = 1 would be charged."""
+    table, reservation, _ = private(50)
+    asked = np.tile([3, -1, -1, 0], (len(NODES), 1))
+    with pytest.raises(PlanError):
+        table.tables(TREE, NODES, asked, Fraction(1))
+    assert reservation.charged == 0
+
+
+@pytest.mark.xfail(strict=True, reason="choose checks that `allowed` is boolean only after the charge")
+def test_allowed_must_be_boolean_before_the_charge() -> None:
+    table, reservation, _ = private(50)
+    with pytest.raises((PlanError, TypeError)):
+        table.choose(TREE, NODES, CANDIDATES, ALL.astype(np.int64), MAX, Fraction(1))
+    assert reservation.charged == 0
+
+
+@pytest.mark.xfail(strict=True, reason="choose takes any name for its mechanism and records it")
+@pytest.mark.parametrize("mechanism", ["permute and flip", "discrete Laplace", ""])
+def test_a_mechanism_that_does_not_exist_is_refused(mechanism: str) -> None:
+    table, reservation, _ = private(50)
+    with pytest.raises(PlanError, match="mechanism"):
+        table.choose(TREE, NODES, CANDIDATES, ALL, MAX, Fraction(1), mechanism)
     assert reservation.charged == 0
 
 

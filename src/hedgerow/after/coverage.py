@@ -19,7 +19,7 @@ def not_counted(forest: CountedForest, rows: int | None, rows_sd: float = 0.0) -
     rows: the number of rows, declared or noisy; without one, the best-filled tree stands in.
     """
     totals = [int(counts[0].sum()) for counts in forest.node_counts]
-    errors = [forest.leaf_noise_sd * math.sqrt(counts.size) for counts in forest.counts]
+    errors = [float(forest.node_noise_sd(t)[0]) * math.sqrt(forest.codebook.n_classes) for t in range(len(forest.trees))]
     fullest = max(range(len(totals)), key=totals.__getitem__)
     whole, whole_sd = (rows, rows_sd) if rows is not None else (totals[fullest], errors[fullest])
     if whole <= 0:

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from hedgerow.forest import CountedForest
 
+ROUNDING = 1e-12  # what floats may take from a tie
+
 
 def gini(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """G of Eq. 4 for one set of class counts: the negative impurity, 0 where all rows are of one class; negative counts as 0."""
@@ -34,7 +36,7 @@ def pruned_nodes(forest: CountedForest, tree: int) -> NDArray[np.bool_]:
                 continue
             sizes = np.maximum(counts[children].sum(axis=1), 0)  # lines 41 and 42
             mean = (sizes * gini(counts[children])).sum() / sizes.sum() if sizes.sum() > 0 else -np.inf
-            if gini(counts[parent]) >= mean:
+            if gini(counts[parent]) >= mean - ROUNDING:
                 removed[children] = True
                 asks[parent] = False
     for level in structure.levels[1:]:

@@ -129,8 +129,8 @@ Jobs = Annotated[int | None, typer.Option("--jobs", help="Threads.  [default: al
 
 
 NOT_PROVEN = (
-    "--sensitivity local chooses splits as the paper does, with a sensitivity that it computes from the rows. That the stated ε "
-    "holds then is not proven: the budget is charged, but the forest claims no guarantee"
+    "--sensitivity local chooses splits as the paper does, with a local sensitivity that follows from noisy counts. That the "
+    "stated ε holds then is not proven: the budget is charged, but the forest claims no guarantee"
 )
 
 

@@ -51,10 +51,11 @@ def query_epsilon(settings: Settings, beta: Fraction) -> Fraction:
 
 def plan(codebook: Codebook, settings: Settings, beta: Fraction) -> Plan:
     """What is charged if no branch ends early; what is not used stays in the budget."""
-    if settings.n_estimators > len(codebook.sizes):
+    possible_roots = sum(size > 1 for size in codebook.sizes)
+    if settings.n_estimators > max(1, possible_roots):
         raise PlanError(
-            f"n_estimators: got {settings.n_estimators}; expected at most {len(codebook.sizes)}, since every tree has a root "
-            "attribute of its own."
+            f"n_estimators: got {settings.n_estimators}; expected at most {possible_roots}, since every tree has a root "
+            "attribute of its own with more than one value."
         )
     epsilon = query_epsilon(settings, beta)
     q1, q2 = counting_event("class_counts", epsilon), choice_event("choose", epsilon, GINI, "permute-and-flip")
@@ -92,7 +93,7 @@ def build_tree(
     builder = TreeBuilder(table.codebook.sizes)
     tree, level = builder.build(), [0]
     A = {0: [a for a, size in enumerate(table.codebook.sizes) if size > 1]}  # attributes left at each node
-    A[0] = [a for a in A[0] if a not in roots] if len(roots) < len(A[0]) else A[0]  # line 29: the root may not repeat
+    A[0] = [a for a in A[0] if a not in roots]  # line 29: the root may not repeat
     N = [np.zeros((0, table.codebook.n_classes), dtype=np.int64)]
     for d in range(1, settings.max_depth + 1):
         f = table.class_counts(tree, level, epsilon)  # line 14, Q1

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.encoding import Codebook
-from hedgerow.forest import CountedForest, Grown
+from hedgerow.forest import NODES, CountedForest, Grown
 from hedgerow.plan import Plan
 from hedgerow.private.mechanisms import counting_event
 from hedgerow.private.table import PrivateTable
@@ -60,7 +60,7 @@ def grow(table: PrivateTable, plan: Plan, rng: np.random.Generator) -> Grown:
         return table.tables(tree, nodes, left, charges[level].epsilon)
 
     tree, counts = _id3(table.codebook, levels(table.codebook, plan.settings), ask)
-    forest = CountedForest(table.codebook, (tree,), (counts,), (charges[0].scale,))
+    forest = CountedForest(table.codebook, (tree,), (counts[tree.leaves],), (charges[0].scale,))
     return Grown(forest, {}, {"nodes": tree.n_nodes, "height": tree.height})
 
 
@@ -73,17 +73,15 @@ class UnprotectedTable(Protocol):
 def grow_plain(table: UnprotectedTable, codebook: Codebook, settings: Settings) -> CountedForest:
     """Algorithm 1. An empty child is not made: a row that would go there is answered by its parent's majority."""
     tree, counts = _id3(codebook, levels(codebook, settings), lambda tree, nodes, left, level: table.split_counts(tree, nodes))
-    empty = tree.add_up(counts).sum(axis=1) == 0
+    empty = counts.sum(axis=1) == 0  # an empty node asks nothing, so that nothing below it is lost
     empty[0] = False
-    pruned = tree.without(empty)
-    kept = counts[~empty[tree.leaves]]
-    return CountedForest(codebook, (pruned,), (kept if len(kept) else counts[:1],))
+    return CountedForest(codebook, (tree.without(empty),), (counts[~empty],), (), NODES)
 
 
 def _id3(
     codebook: Codebook, n_levels: int, ask: Callable[[Tree, list[int], NDArray[np.bool_], int], Tables]
 ) -> tuple[Tree, NDArray[np.int64]]:
-    """Algorithm 1, a level at a time; returns the tree and the class counts of its leaves, as they were answered."""
+    """Algorithm 1, a level at a time; returns the tree and the class counts of its nodes, each as its parent's table has it."""
     first, C = offsets(codebook.sizes), codebook.n_classes
     builder = TreeBuilder(codebook.sizes)
     tree, level = builder.build(), [0]
@@ -109,7 +107,7 @@ def _id3(
         level = sorted(sorted(level, key=lambda node: -int(counts[node].sum()))[:most])
         if not level:
             break
-    return tree, np.array([counts[int(leaf)] for leaf in tree.leaves], dtype=np.int64)
+    return tree, np.array([counts[node] for node in range(tree.n_nodes)], dtype=np.int64)
 
 
 def _goes_on(counts: NDArray[np.int64]) -> bool:

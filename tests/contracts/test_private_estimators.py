@@ -1,0 +1,198 @@
+"""One battery for every private estimator, found by looking: whoever takes an ε inherits these checks."""
+
+from __future__ import annotations
+
+import inspect
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from strategies import small_schema, small_table
+
+import hedgerow
+from hedgerow import Budget, BudgetFile
+from hedgerow.accounting.loss import exact_epsilon
+from hedgerow.errors import BudgetError
+from hedgerow.estimators import all_estimators
+from hedgerow.private.coins import SeededCoins
+from hedgerow.private.table import PrivateTable
+from hedgerow.release import Release
+from hedgerow.schema import Schema, Target
+
+PRIVATE = [estimator for estimator in all_estimators().values() if "epsilon" in estimator().get_params()]
+private = pytest.mark.parametrize("algorithm", PRIVATE)
+mismatch = pytest.mark.filterwarnings("ignore::hedgerow.errors.SchemaMismatchWarning")
+VERBS = {name for name, thing in vars(PrivateTable).items() if inspect.isfunction(thing) and not name.startswith("_")}
+
+
+def odd_tables() -> dict[str, tuple[dict[str, np.ndarray], np.ndarray]]:
+    columns, labels = small_table(200)
+    return {
+        "usual": (columns, labels),
+        "empty": ({name: column[:0] for name, column in columns.items()}, labels[:0]),
+        "one row": ({name: column[:1] for name, column in columns.items()}, labels[:1]),
+        "one class": (columns, np.repeat("yes", 200)),
+        "one value": ({name: np.repeat(column[:1], 200) for name, column in columns.items()}, labels),
+        "undeclared values": ({name: np.repeat("no such value", 200) for name in columns}, labels),
+        "undeclared class": (columns, np.repeat("no such class", 200)),
+    }
+
+
+def test_some_are_found() -> None:
+    assert len(PRIVATE) >= 5
+    assert {estimator.__name__ for estimator in PRIVATE} <= set(hedgerow.__all__)
+
+
+@mismatch
+@private
+@pytest.mark.parametrize("kind", list(odd_tables()))
+def test_any_table_can_be_learnt_from(algorithm: Any, kind: str) -> None:
+    X, y = odd_tables()[kind]
+    test, _ = small_table(30, seed=1)
+    for epsilon in ("0.01", 1, 100):
+        model = algorithm(small_schema(), epsilon).fit(X, y)
+        assert set(model.predict(test)) <= {"no", "yes"}
+        assert np.allclose(model.predict_proba(test).sum(axis=1), 1)
+        assert model.classes_.tolist() == ["no", "yes"]
+
+
+@mismatch
+@private
+@pytest.mark.parametrize("kind", list(odd_tables()))
+@pytest.mark.parametrize("epsilon", ["0.03", Fraction(1, 3), 2.5, 60])
+def test_the_certificate_states_what_was_charged_and_no_more_was(algorithm: Any, kind: str, epsilon: Any) -> None:
+    budget = Budget(100)
+    model = algorithm(small_schema(), epsilon, budget=budget)
+    certificate = model.fit(*odd_tables()[kind]).release_.certificate
+    charged = sum((Fraction(event.epsilon) for event in certificate.events), Fraction(0))
+    assert certificate.guarantee == "epsilon-DP"
+    assert Fraction(certificate.epsilon) == charged == budget.spent
+    assert 0 < charged <= exact_epsilon(epsilon)
+    assert {event.verb for event in certificate.events} <= VERBS
+    for event in certificate.events:
+        plain = event.queries * Fraction(event.sensitivity) / Fraction(event.epsilon)
+        counts = event.mechanism == "discrete Laplace"
+        assert Fraction(event.scale) in ((plain,) if counts else (plain, 2 * plain))
+    # What was charged is a beginning of what was planned, or all of it: no event is dearer than its plan.
+    planned = model.plan(rows=200).events
+    assert sum(event.epsilon for event in planned) == exact_epsilon(epsilon)
+    assert len(certificate.events) <= len(planned)
+    assert {(event.verb, Fraction(event.epsilon)) for event in certificate.events} <= {(e.verb, e.epsilon) for e in planned}
+
+
+@mismatch
+@private
+def test_a_release_comes_back_as_it_was(algorithm: Any, tmp_path: Path) -> None:
+    test, _ = small_table(200, seed=1)
+    for kind, table in odd_tables().items():
+        release = algorithm(small_schema(), 20).fit(*table).release_
+        path = tmp_path / f"{kind}.json"
+        release.save(path)
+        again = Release.load(path)
+        assert again.content_hash == release.content_hash
+        assert again.certificate == release.certificate
+        assert again.forest.trees == release.forest.trees
+        assert again.forest.measured == release.forest.measured
+        assert again.forest.noise == release.forest.noise
+        assert np.array_equal(again.predict_proba(test), release.predict_proba(test))
+
+
+@private
+def test_a_shared_budget_is_never_overspent(algorithm: Any, tmp_path: Path) -> None:
+    for budget in (Budget("1.5"), BudgetFile.create(tmp_path / "budget.json", "1.5")):
+        model = algorithm(small_schema(), 1, budget=budget)
+        model.fit(*small_table(100))
+        while budget.remaining >= 1:  # a tree that ended early left enough for another one
+            clone(model).fit(*small_table(100))
+        spent, entries = budget.spent, len(budget.entries)
+        with pytest.raises(BudgetError, match=r"Nothing was spent"):
+            model.fit(*small_table(100))
+        assert budget.spent == spent <= Fraction(3, 2)
+        assert len(budget.entries) == entries
+
+
+@private
+def test_random_state_never_makes_noise_repeat(algorithm: Any) -> None:
+    """At least four counts with noise of scale 10 and more: two runs agree less than once in 10^6 times."""
+    hashes = {
+        algorithm(small_schema(rows=500), "0.5", random_state=0).fit(*small_table(500)).release_.content_hash for _ in range(3)
+    }
+    assert len(hashes) == 3
+
+
+@private
+def test_test_coins_repeat_and_are_confessed(algorithm: Any) -> None:
+    releases = []
+    for n_jobs in (1, 2):
+        model = algorithm(small_schema(rows=500), 5, random_state=0, n_jobs=n_jobs)
+        model._coins = SeededCoins(3)
+        releases.append(model.fit(*small_table(500)).release_)
+    assert releases[0].content_hash == releases[1].content_hash
+    assert releases[0].certificate.guarantee == "none"
+    assert "test coins" in releases[0].certificate.sentence()
+
+
+@mismatch
+@private
+def test_opendp_can_draw_the_noise(algorithm: Any) -> None:
+    pytest.importorskip("opendp")
+    columns, labels = small_table(2000)
+    model = algorithm(small_schema(), 200, sampler="opendp", random_state=0).fit(columns, labels)
+    assert model.release_.certificate.sampler.startswith("opendp")
+    assert model.release_.certificate.guarantee == "epsilon-DP"
+    assert model.score(columns, labels) > 0.75
+
+
+@private
+@pytest.mark.parametrize("classes", [[1, 2], ["no", "yes"], [False, True], [-1, 1], ["b", "a"], [2, 1]])
+def test_any_labels_are_learnt(algorithm: Any, classes: list[Any]) -> None:
+    """Labels other than 0..k−1 must not be mixed up: accuracy is checked, not membership."""
+    schema = Schema(small_schema().attributes, Target("class", classes))
+    columns, labels = small_table(3000)
+    y = np.array(classes)[(labels == "yes").astype(int)]
+    model = algorithm(schema, 500, random_state=0).fit(pd.DataFrame(columns), y)
+    predicted = model.predict(pd.DataFrame(columns))
+    assert predicted.dtype == np.array(classes).dtype
+    assert (predicted == y).mean() > 0.8
+
+
+@private
+def test_many_classes_and_one_class(algorithm: Any) -> None:
+    columns, labels = small_table(3000)
+    three = np.where(columns["flag"] == 1, "flag", labels)
+    schema = Schema(small_schema().attributes, Target("class", ["no", "yes", "flag", "never"]))
+    model = algorithm(schema, 500, random_state=0).fit(columns, three)
+    assert (model.predict(columns) == three).mean() > 0.6
+    alone = Schema(small_schema().attributes, Target("class", ["only"]))
+    assert set(algorithm(alone, 1).fit(columns, np.repeat("only", 3000)).predict(columns)) == {"only"}
+
+
+@private
+def test_clone_and_parameters(algorithm: Any) -> None:
+    model = algorithm(small_schema(), Fraction(1, 3), random_state=5)
+    copy = clone(model)
+    assert copy.get_params().keys() == model.get_params().keys()
+    assert copy.epsilon == Fraction(1, 3)
+    assert repr(copy)
+    assert not hasattr(copy, "release_")
+
+
+@private
+def test_the_plan_can_be_read_before_any_row_is_seen(algorithm: Any) -> None:
+    plan = algorithm(small_schema(), "0.7").plan(rows=1000)
+    assert "0.7" in str(plan)
+    assert "charge" in str(plan)
+    assert {event.verb for event in plan.events} <= VERBS
+
+
+@private
+def test_the_release_explains_itself(algorithm: Any) -> None:
+    release = algorithm(small_schema(), 20).fit(*small_table(2000)).release_
+    assert release.certificate.neighbours == "add or remove one row"
+    assert "ε" in release.certificate.sentence()
+    assert release.algorithm in repr(release)
+    assert "epsilon" not in release.parameters  # it is the certificate that states ε
