@@ -103,7 +103,7 @@ class PrivateTable:
         asked[i, a]: whether attribute a is asked at node i. ε is for all of them: each gets ε / (most asked at one node).
         """
         places = self._disjoint(tree, nodes)
-        if asked.shape != (len(places), len(self.codebook.sizes)) or not asked.any():
+        if asked.dtype != np.bool_ or asked.shape != (len(places), len(self.codebook.sizes)) or not asked.any():
             raise PlanError("tables: expected for each node which attributes are asked, and at least one.")
         event = counting_event("tables", epsilon, queries=int(asked.sum(axis=1).max()))
         self._meter.charge(event)
@@ -125,6 +125,8 @@ class PrivateTable:
         """For each node one of the splits that it is allowed, by private choice (Q2); no node may lie above another."""
         places = self._disjoint(tree, nodes)
         score = _listed(score)
+        if mechanism not in (PERMUTE_AND_FLIP, EXPONENTIAL):
+            raise PlanError(f"choose: got the mechanism {mechanism!r}; expected {PERMUTE_AND_FLIP!r} or {EXPONENTIAL!r}.")
         event = choice_event("choose", epsilon, score, mechanism)
         self._check_allowed(candidates, allowed, len(places))
         self._meter.charge(event)
@@ -171,7 +173,8 @@ class PrivateTable:
         return places
 
     def _check_allowed(self, candidates: Candidates, allowed: NDArray[np.bool_], nodes: int) -> None:
-        if candidates.codebook != self.codebook or allowed.shape != (nodes, len(candidates)) or not allowed.any(axis=1).all():
+        shaped = allowed.dtype == np.bool_ and allowed.shape == (nodes, len(candidates))
+        if candidates.codebook != self.codebook or not shaped or not allowed.any(axis=1).all():
             raise PlanError("choose: expected candidates of this schema, and for each node at least one that is allowed.")
 
     def __repr__(self) -> str:
