@@ -142,6 +142,21 @@ def by_hand(nodes: Any) -> np.ndarray:
     return counts
 
 
+def test_rows_of_an_undeclared_class_count_as_rows_and_in_no_class() -> None:
+    columns, labels = small_table(300)
+    labels = np.where(np.arange(300) % 3 == 0, "no such class", labels)
+    table = PrivateTable(MemoryRows(columns, labels, CODEBOOK), Budget(4000).reserve(4000, "test"))
+    sizes, counts = table.sizes(TREE, NODES, Fraction(1000)), table.class_counts(TREE, NODES, Fraction(1000))
+    assert np.array_equal(sizes, by_hand(NODES).sum(axis=1))
+    codes, declared = CODEBOOK.encode(columns), labels != "no such class"
+    for i, node in enumerate(NODES):
+        ((attribute, values),) = TREE.path(int(node))
+        here = np.isin(codes[:, attribute], values)
+        assert sizes[i] == here.sum()
+        assert counts[i].tolist() == [(here & (labels == c)).sum() for c in ("no", "yes")]
+        assert counts[i].sum() == (here & declared).sum() < sizes[i]
+
+
 def test_tables_are_attribute_by_class_counts_of_what_was_asked() -> None:
     table, reservation, _ = private(300, epsilon=3000)
     asked = np.zeros((len(NODES), 4), dtype=bool)
