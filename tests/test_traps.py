@@ -114,7 +114,7 @@ def test_8_a_fitted_model_holds_nothing_but_its_release(algorithm: Any) -> None:
     }  # fmt: skip
     paid = {event.verb for event in model.release_.certificate.events}
     assert set(model.release_.released) == {"rows"} & paid  # the noisy n̂, where it was paid for
-    assert set(model.release_.parameters) <= set(model.get_params()) - {"schema", "epsilon", "budget", "random_state"}
+    assert set(model.release_.parameters) <= set(model.get_params()) - {"schema", "budget", "random_state"}
 
 
 def test_9_noise_comes_from_the_coins_alone() -> None:

@@ -87,7 +87,8 @@ def test_settings_arrive(place: SimpleNamespace, run: Callable[..., Any]) -> Non
     fit(run, place, "dpdf", *OWN_OPTIONS["dpdf"])
     release = Release.load(place.forest)
     wanted = {"n_estimators": 2, "max_depth": 3, "min_rows": 50, "sensitivity": "global", "bins": 5}
-    assert release.parameters == wanted
+    assert {name: release.parameters[name] for name in wanted} == wanted
+    assert set(release.parameters) == {*wanted, "epsilon"}
     assert release.vote == "majority"
     assert all(tree.height <= 2 for tree in release.forest.trees)
     fit(run, place, "diffpid3", "--criterion", "information_gain", "--force")
