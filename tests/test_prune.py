@@ -156,7 +156,8 @@ def votes_for(forest: CountedForest, row: np.ndarray, weigh: str) -> tuple[np.nd
         if weigh == PRUNED_SUM:
             votes += positive
         else:
-            votes[shares.argmax()] += shares.max() if weigh == WEIGHTED else 1
+            says = positive.sum() > 0  # a node with no positive count says nothing
+            votes[shares.argmax()] += says * (shares.max() if weigh == WEIGHTED else 1)
     return votes, summed
 
 

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from hedgerow.estimators.diffpid3 import DiffPID3Classifier as DiffPID3Classifier
     from hedgerow.estimators.dpdf import DPDFClassifier as DPDFClassifier
     from hedgerow.estimators.id3 import ID3Classifier as ID3Classifier
-    from hedgerow.estimators.id3 import PrivateID3Classifier as PrivateID3Classifier
     from hedgerow.estimators.plain_rdt import RandomDecisionTreesClassifier as RandomDecisionTreesClassifier
+    from hedgerow.estimators.private_id3 import PrivateID3Classifier as PrivateID3Classifier
     from hedgerow.estimators.private_rdt import PrivateRDTClassifier as PrivateRDTClassifier
     from hedgerow.estimators.snr import SNRForestClassifier as SNRForestClassifier
     from hedgerow.release import Release as Release
@@ -31,7 +31,7 @@ _HOME = {
     "DiffPID3Classifier": "hedgerow.estimators.diffpid3",
     "ID3Classifier": "hedgerow.estimators.id3",
     "Numeric": "hedgerow.schema",
-    "PrivateID3Classifier": "hedgerow.estimators.id3",
+    "PrivateID3Classifier": "hedgerow.estimators.private_id3",
     "PrivateRDTClassifier": "hedgerow.estimators.private_rdt",
     "RandomDecisionTreesClassifier": "hedgerow.estimators.plain_rdt",
     "Release": "hedgerow.release",

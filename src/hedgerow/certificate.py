@@ -42,10 +42,10 @@ class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The guarantee of a release.
 
     guarantee:   "epsilon-DP", or "none" with the reason why
-    epsilon:     the exact loss, as text ("0.3", "1/3"); None where no ε is claimed
+    epsilon:     the exact loss, as text ("0.3", "1/3"): what the request might have charged at most; None where no ε is claimed
     neighbours:  the relation under which it holds
     unit:        what one neighbour differs in
-    events:      every charged look at the rows; their ε add up to `epsilon`
+    events:      every charged look at the rows; their ε add up to `epsilon`, or to less where a run ended early
     assumptions: what the owner states and nobody checked
     """
 
@@ -75,10 +75,14 @@ def private_certificate(
     unreviewed: tuple[str, ...],
     sampler: str,
     secret: bool,
+    requested: Fraction,
     no_guarantee: str | None = None,
 ) -> Certificate:
-    """The certificate of a private training run: ε is the exact sum of what was charged, or not claimed at all."""
-    total = sum((event.epsilon for event in events), Fraction(0))
+    """The certificate of a private run: ε is what was asked for, the bound for every way the run could have gone.
+
+    A run that ended early charged less; its events say what, and the rest went back to the budget.
+    """
+    assert sum((event.epsilon for event in events), Fraction(0)) <= requested
     problems = [] if no_guarantee is None else [no_guarantee]
     if unreviewed:
         problems.append(f"{UNREVIEWED} and not reviewed: {', '.join(unreviewed)}")
@@ -94,7 +98,7 @@ def private_certificate(
     assumptions.append("each person has at most one row in the table")
     return Certificate(
         guarantee="none" if problems else "epsilon-DP",
-        epsilon=None if problems else text_of_fraction(total),
+        epsilon=None if problems else text_of_fraction(requested),
         reason="; ".join(problems) if problems else "every look at the rows was noised and charged before it was made",
         neighbours=NEIGHBOURS,
         unit="one row",

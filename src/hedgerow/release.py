@@ -386,8 +386,8 @@ def _check_certificate(document: Document, schema: Schema, noise: tuple[Fraction
         if certificate.epsilon is not None:
             raise ValueError("it states an ε but claims no guarantee")
         return
-    if certificate.epsilon is None or _scale(certificate.epsilon) != certificate.spent:
-        raise ValueError("the claimed ε is not what its events add up to")
+    if certificate.epsilon is None or _scale(certificate.epsilon) < certificate.spent or not certificate.events:
+        raise ValueError("the claimed ε is less than its events add up to")
     known = {DISCRETE_LAPLACE, EXPONENTIAL, PERMUTE_AND_FLIP}
     if any(event.mechanism not in known or event.queries < 1 for event in certificate.events):
         raise ValueError("it claims ε with an event that has no proof")

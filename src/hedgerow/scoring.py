@@ -116,6 +116,7 @@ def private_score(
         codebook.schema.unreviewed,
         table.sampler,
         SYSTEM.secret,
+        amount,
         no_guarantee=None if release.certificate.guarantee != "none" else "the scored forest has no guarantee of its own",
     )
     with contextlib.suppress(BudgetError, OSError):  # it is paid for: what is not given back may not lose it

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.encoding import Codebook
+from hedgerow.errors import PlanError
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,15 @@ class Candidates:
 
     codebook: Codebook
     splits: tuple[Split, ...]
+
+    def __post_init__(self) -> None:
+        sizes = self.codebook.sizes
+        for split in self.splits:
+            children = set(split.groups)
+            if not 0 <= split.attribute < len(sizes) or len(split.groups) != sizes[split.attribute]:
+                raise PlanError("candidates: a split is of no attribute of this schema, or does not say where each value goes.")
+            if children != set(range(len(children))):
+                raise PlanError("candidates: the children of a split must be numbered from 0 without gaps.")
 
     def __len__(self) -> int:
         return len(self.splits)

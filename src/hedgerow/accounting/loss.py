@@ -72,6 +72,8 @@ def text_of_fraction(value: Fraction) -> str:
 
 def noise_scale(sensitivity: Fraction | int, epsilon: Fraction) -> Fraction:
     """Scale Δ/ε of the discrete Laplace noise that pays for L1 sensitivity Δ with ε; refuses what cannot be drawn."""
+    if epsilon <= 0:
+        raise PlanError(f"epsilon: got {text_of_fraction(epsilon)}; expected a number above 0.")
     scale = Fraction(sensitivity) / epsilon
     if scale > MAX_SCALE:
         raise PlanError(

@@ -129,7 +129,8 @@ class Reservation:
     def __init__(self, budget: Budget, entry: Entry) -> None:
         self._budget = budget
         self._entry = entry
-        self._events: tuple[Event, ...] = ()
+        self._events: list[Event] = []
+        self._charged = Fraction(0)
         self._settled = False
         self._process = os.getpid()
         self._lock = threading.Lock()
@@ -148,11 +149,11 @@ class Reservation:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        return self._events
+        return tuple(self._events)
 
     @property
     def charged(self) -> Fraction:
-        return sum((event.epsilon for event in self._events), Fraction(0))
+        return self._charged
 
     def charge(self, event: Event) -> None:
         """Take the event's ε from the reservation, or refuse: the look must come after this call returns."""
@@ -167,7 +168,8 @@ class Reservation:
                     f"reservation {text_of_fraction(left)}, short by {text_of_fraction(short)}"
                     + ("; the reservation is settled already." if self._settled else ".")
                 )
-            self._events = (*self._events, event)
+            self._charged += event.epsilon
+            self._events.append(event)
 
     def settle(self) -> None:
         """The request has ended well: keep what its events cost, give the rest back."""

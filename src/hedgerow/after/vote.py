@@ -84,7 +84,8 @@ class PrunedVote:
             if self.weigh == PRUNED_SUM:
                 votes += np.maximum(self.forest.node_counts[t][node], 0)
             else:
-                votes[every, here.argmax(axis=1)] += here.max(axis=1) if self.weigh == WEIGHTED else 1
+                says = self.forest.node_counts[t][node].max(axis=1) > 0  # a node with no positive count says nothing
+                votes[every, here.argmax(axis=1)] += says * (here.max(axis=1) if self.weigh == WEIGHTED else 1)
         if len(self.forest.trees) == 1:
             return shares
         total = votes.sum(axis=1, keepdims=True)

@@ -29,7 +29,7 @@ ESTIMATORS = {  # where each is: imported only when it is needed
     Algorithm.rdt: ("private_rdt", "PrivateRDTClassifier"),
     Algorithm.dpdf: ("dpdf", "DPDFClassifier"),
     Algorithm.diffpid3: ("diffpid3", "DiffPID3Classifier"),
-    Algorithm.private_id3: ("id3", "PrivateID3Classifier"),
+    Algorithm.private_id3: ("private_id3", "PrivateID3Classifier"),
     Algorithm.plain_rdt: ("plain_rdt", "RandomDecisionTreesClassifier"),
     Algorithm.id3: ("id3", "ID3Classifier"),
 }

@@ -20,7 +20,7 @@ from sklearn.utils import check_array, check_X_y
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hedgerow.accounting.loss import exact_epsilon, noise_variance, text_of_fraction
+from hedgerow.accounting.loss import exact_epsilon, noise_variance
 from hedgerow.accounting.meter import Budget, Reservation
 from hedgerow.after.coverage import not_counted
 from hedgerow.certificate import no_certificate, private_certificate
@@ -262,11 +262,10 @@ class PrivateForestClassifier(ForestClassifier):
             self.set_params(**{name: tried[best].get_params()[name] for name in tried[best].get_params() if name != "budget"})
         grown = self._grow(table, finals[best])
         release = self._release_of(grown, finals[best], codebook)
-        release.parameters["epsilon"] = text_of_fraction(epsilon)  # what was asked for; the certificate says what was charged
         if tried:
             release.chosen["tuned"] = f"the best of {len(tried)} settings, by private choice"
         release.certificate = private_certificate(
-            reservation.events, schema.rows, schema.unreviewed, table.sampler, self._coins.secret
+            reservation.events, schema.rows, schema.unreviewed, table.sampler, self._coins.secret, epsilon
         )
         self._after(release, reservation)
         return release

@@ -29,7 +29,8 @@ class DiffPID3Classifier(GreedyForestClassifier):
     max_depth : number of levels δ, the root included.
     criterion : "gini" (count-scaled), "max", "information_gain", or "gini_half" (the Gini index with sensitivity 1/2, the
         baseline of DPDF's paper).
-    most_rows : the public N in the sensitivity of information gain; any table may be larger, only less sharply scored.
+    most_rows : the public N in the sensitivity of information gain. Privacy holds for any table, but choose it above the table's
+        size: counts far above it are scored alike.
     bins : equal-width cells for numeric attributes without declared edges; a threshold between two of them is chosen privately.
     budget : a shared Budget or BudgetFile; without one the fit has a budget of its own.
     sampler : "hedgerow" or "opendp", both exact; private choices are always our own.

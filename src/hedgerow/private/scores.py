@@ -101,7 +101,7 @@ MOST_ROWS = 1 << 34  # above this the floats in `_n_log_n` could be off by more 
 def information_gain(most_rows: int) -> Score:
     """Δ = log2(N + 1) + 1/ln 2 for N = `most_rows`, a public number: never the true or a noisy size.
 
-    The proof holds for tables of any size; where a table has more rows than N, the score is only less sharp.
+    The proof holds for tables of any size; but counts far above N are scored alike, so N should be above the table's size.
     """
     if not 1 <= most_rows <= MOST_ROWS:
         raise ValueError(f"most_rows: got {most_rows}; expected 1 to {MOST_ROWS}")

@@ -20,7 +20,7 @@ from hedgerow.errors import PlanError
 from hedgerow.private.choices import exponential_mechanism
 from hedgerow.private.coins import SYSTEM, Coins
 from hedgerow.private.mechanisms import add_noise, choice_event, choose_columns, counting_event, sampler_named
-from hedgerow.private.scores import GINI, MAX, NORMAL_GINI, Score, information_gain, scores_of
+from hedgerow.private.scores import GINI, MAX, MOST_ROWS, NORMAL_GINI, Score, information_gain, scores_of
 from hedgerow.rows.engine import Engine, Predictor
 from hedgerow.splits import Candidates
 from hedgerow.tree import Tree
@@ -30,9 +30,11 @@ Nodes = Sequence[int] | NDArray[Any]
 
 def _listed(score: Score) -> Score:
     """A score is data access: only the members of the closed list have a proven sensitivity."""
+    if not isinstance(score, Score):
+        raise PlanError(f"choose: got {type(score).__name__}; expected a score of the closed list.")
     name, _, most_rows = score.name.partition(", N = ")
     known = {each.name: each for each in (GINI, MAX, NORMAL_GINI)}.get(score.name)
-    if name == "information gain" and most_rows.isdecimal():
+    if name == "information gain" and most_rows.isdecimal() and 1 <= int(most_rows) <= MOST_ROWS:
         known = information_gain(int(most_rows))
     if known is None or (score.unit, score.sensitivity, score.monotone) != (known.unit, known.sensitivity, known.monotone):
         raise PlanError(f"choose: the score {score.name!r} is not in the list of proven scores.")
@@ -146,6 +148,8 @@ class PrivateTable:
         places = self._disjoint(tree, nodes)
         event = replace(choice_event("choose", epsilon, NORMAL_GINI, EXPONENTIAL), mechanism=LOCAL_SENSITIVITY)
         self._check_allowed(candidates, allowed, len(places))
+        if len(sizes) != len(places):
+            raise PlanError("choose_locally: expected one noisy size for each node.")
         self._meter.charge(event)
         exact = scores_of(NORMAL_GINI, self._engine.split_counts(tree, places), candidates)  # [V8]
         n = [max(1, int(size)) for size in sizes]
