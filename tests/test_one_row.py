@@ -270,3 +270,34 @@ def test_a_path_means_one_file(tmp_path: Any) -> None:
     with pytest.raises(TableError, match="other files"):
         TableFile(tmp_path / "p[1].csv", ["a"])
     assert TableFile(tmp_path / "p1.csv", ["a"]).columns == ["a", "y"]
+
+
+def test_lines_that_are_no_rows_are_left_out_one_by_one(tmp_path: Any) -> None:
+    codebook = Codebook(Schema([Categorical("a", ["x", "né"], other="other"), Numeric("b", 0, 10)], Target("y", ["é", "n"])))
+    good = "a,b,y\nx,1,é\nné,9,n\n".encode()
+    path = tmp_path / "rows.csv"
+    for bad in (b"", b"caf\xe9,1,n\n", b"x,\xff,n\n", b"x,1,\xe9\n", b"x,1,n,more,cells\n"):
+        path.write_bytes(good + bad + "x,9,é\n".encode())
+        codes, classes = TableFile(path, ["a", "b", "y"], leave_out_unreadable=True).read(codebook, ["a", "b", "y"])
+        assert codes[[0, 1, -1]].tolist() == [[0, 0], [1, 4], [0, 4]]
+        assert classes[[0, 1, -1]].tolist() == [0, 1, 0]
+        assert len(codes) <= 4
+    path.write_bytes(good + b"caf\xe9,1,n\n")
+    with pytest.raises(TableError):  # a prediction is wanted for every row
+        TableFile(path, ["a", "b"]).codes(codebook)
+
+
+def test_text_that_is_no_utf8_is_a_value_like_any_other() -> None:
+    codebook = Codebook(Schema([Categorical("a", ["x", "né"], other="other")], Target("y", ["é", "n"])))
+    broken = pd.array(["x", "né", "caf\udce9"], dtype="string[python]")
+    assert codebook.encode({"a": broken}).ravel().tolist() == [0, 1, 2]
+    assert codebook.encode_classes(broken).tolist() == [2, 2, 2]
+
+
+def test_huge_counts_do_not_overflow_the_scores() -> None:
+    from hedgerow.private.scores import GINI, MAX, NORMAL_GINI
+
+    for score in (GINI, MAX, NORMAL_GINI):
+        for large in (3_037_000_499, 2**31, 2**40):
+            before, after = (score.of(np.array([[[large + more, 5, 0], [7, large, 1]]])) for more in (0, 1))
+            assert abs(int(after[0]) - int(before[0])) <= score.sensitivity

@@ -238,11 +238,9 @@ def test_errors_about_shapes_carry_no_values(algorithm: Any, table: str) -> None
 
 
 @mismatch
-def test_a_bad_byte_in_a_row_is_no_error_before_the_charge(tmp_path: Path) -> None:
+def test_a_bad_byte_in_a_row_is_no_error(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_bytes(b"colour,flag,age,shape,class\nSECRET PERSON \xff\xfe,1,2,flat,yes\n" + b"red,1,50,flat,yes\n" * 50)
     budget = Budget(1)
-    with pytest.raises(TableError) as raised:
-        PrivateRDTClassifier(small_schema(), 1, budget=budget).fit(path)
-    assert "SECRET" not in chain_of(raised.value)
+    PrivateRDTClassifier(small_schema(), 1, budget=budget).fit(path)
     assert budget.spent == 1

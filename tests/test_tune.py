@@ -57,3 +57,21 @@ def test_bad_searches_are_refused_before_anything_is_spent(grid: dict[str, list[
     with pytest.raises(PlanError, match=says):
         DPDFClassifier(small_schema(), 1, budget=budget).tune(COLUMNS, LABELS, grid=grid, share=share)
     assert budget.spent == 0
+
+
+def test_only_settings_of_the_algorithm_can_be_tuned() -> None:
+    budget = Budget(1)
+    for name in ("epsilon", "bins", "schema", "colour"):
+        with pytest.raises(PlanError, match=name):
+            DPDFClassifier(small_schema(), 1, budget=budget).tune(COLUMNS, LABELS, grid={name: [1, 2]})
+    assert budget.spent == 0
+
+
+def test_votes_are_tried_as_they_would_be_used_and_releases_load() -> None:
+    model = DPDFClassifier(small_schema(), 5).tune(COLUMNS, LABELS, grid={"vote": ["majority", "sum"]})
+    assert model.release_.vote == {"majority": "majority", "sum": "summed counts of pruned trees"}[model.vote]
+    for _ in range(6):  # trials and the forest may share a noise scale: 10 trees for a tenth of what 100 get
+        found = PrivateRDTClassifier(small_schema(rows=4000), 5).tune(COLUMNS, LABELS, grid={"n_estimators": [10, 100]}, share="0.2")
+        assert Release.from_json(found.release_.to_json()).to_json() == found.release_.to_json()
+        assert len(found.release_.forest.trees) == found.n_estimators
+        assert "_best" not in vars(found)

@@ -240,7 +240,8 @@ class Coder:
         series, native = column, column.to_native()
         dtype, categorical = series.dtype, isinstance(series.dtype, (nw.Categorical, nw.Enum))
         if type(native).__module__.startswith("pandas"):
-            if native.dtype == np.dtype(object):  # a library would guess their type from the first values
+            # A library would guess the type of objects from the first values; Python text may hold what is not UTF-8.
+            if native.dtype == np.dtype(object) or getattr(native.dtype, "storage", "") == "python":
                 return np.asarray(native, dtype=object)
             if categorical:  # and that of the categories from whether one is null: code −1, the last of `values`
                 values = objects([*native.cat.categories.tolist(), None])
@@ -432,7 +433,7 @@ class NumericCoder(Coder):
         self.missing = cells  # the branch for missing values, or the code without a branch: the same number
 
     def with_missing(self, values: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
-        numbers = values.astype(np.float64)
+        numbers = _floats(values).copy()
         numbers[missing] = np.nan
         return numbers
 

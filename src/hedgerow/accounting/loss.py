@@ -15,7 +15,7 @@ from typing import Any
 from hedgerow.errors import PlanError
 
 MAX_SCALE = 2**50  # noise wider than this could not be added to counts without losing exactness in 64 bits
-_MAX_DIGITS = 1_000
+_MAX_DIGITS = 100
 
 
 def exact_epsilon(value: Any, what: str = "epsilon") -> Fraction:
@@ -23,6 +23,8 @@ def exact_epsilon(value: Any, what: str = "epsilon") -> Fraction:
     epsilon = _fraction(value, what)
     if epsilon <= 0:
         raise PlanError(f"{what}: got {value!r}; expected a number above 0 (for example 1, 0.5 or \"1/3\").")
+    if len(str(epsilon)) > _MAX_DIGITS:
+        raise PlanError(f"{what}: got a number of more than {_MAX_DIGITS} digits; expected a shorter one.")
     return epsilon
 
 

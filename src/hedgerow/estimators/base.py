@@ -220,11 +220,18 @@ class PrivateForestClassifier(ForestClassifier):
         part = exact_epsilon(share, "share")
         if not part < 1:
             raise PlanError(f"share: got {share!r}; expected a number between 0 and 1.")
-        tried = [clone(self).set_params(**setting) for setting in ParameterGrid(dict(grid))]
+        fixed = {"schema", "epsilon", "bins", "budget", "sampler", "random_state", "n_jobs"} & set(grid)
+        unknown = set(grid) - set(self.get_params())
+        if fixed or unknown:
+            raise PlanError(f"grid: {', '.join(sorted(fixed | unknown))} cannot be tuned; expected settings of the algorithm.")
+        settings = list(ParameterGrid({name: list(values) for name, values in grid.items()}))
+        tried = [clone(self).set_params(**setting) for setting in settings]
         if len(tried) < 2:
             raise PlanError("grid: got fewer than two combinations; expected a choice, such as {'max_depth': [3, 5]}.")
         engine = self._engine_for(X, y, None, accept_draft)
         self.release_ = self._train(engine, tried, part)
+        self.set_params(**settings[self._best])
+        del self._best
         self.classes_ = class_array(engine.codebook.schema)
         return self
 
@@ -257,11 +264,11 @@ class PrivateForestClassifier(ForestClassifier):
         table = PrivateTable(engine, reservation, self._coins, self.sampler)
         best = 0
         if tried:
-            forests = [self._release_of(estimator._grow(table, plan), plan, codebook) for estimator, plan in plans]
+            forests = [estimator._release_of(estimator._grow(table, plan), plan, codebook) for estimator, plan in plans]
             best = table.best([forest.predict_codes for forest in forests], epsilon * share / 5)
-            self.set_params(**{name: tried[best].get_params()[name] for name in tried[best].get_params() if name != "budget"})
-        grown = self._grow(table, finals[best])
-        release = self._release_of(grown, finals[best], codebook)
+            self._best = best
+        final = tried[best] if tried else self
+        release = final._release_of(final._grow(table, finals[best]), finals[best], codebook)
         if tried:
             release.chosen["tuned"] = f"the best of {len(tried)} settings, by private choice"
         release.certificate = private_certificate(

@@ -47,12 +47,18 @@ class Score:
 
 def _gini(counts: Counts) -> Scores:
     """−Σ_v (n_v − Σ_c n_vc² / n_v), each child's term rounded down to the grid; an empty child counts 0.  [C1]"""
+    counts = _bounded(counts)
     n_v = counts.sum(axis=2)
     squares = (counts * counts).sum(axis=2)
     divisor = np.maximum(n_v, 1)
     whole, rest = np.divmod(squares, divisor)  # in two steps, so that no product leaves 64 bits
     terms = GRID * (whole - n_v) + rest * GRID // divisor
     return np.asarray(terms.sum(axis=1))
+
+
+def _bounded(counts: Counts) -> Counts:
+    """Counts no larger than sums of squares can hold. A row changes the bounded table by one step or not at all."""
+    return np.minimum(counts, math.isqrt(2**62 // counts.shape[2]))
 
 
 def _max(counts: Counts) -> Scores:
@@ -62,6 +68,7 @@ def _max(counts: Counts) -> Scores:
 
 def _normal_gini(counts: Counts) -> Scores:
     """The Gini index divided by the node's rows, between −1 and 0, rounded down to a finer grid.  [C4]"""
+    counts = _bounded(counts)
     n = np.maximum(counts.sum(axis=(1, 2)), 1)
     n_v = counts.sum(axis=2)
     squares = (counts * counts).sum(axis=2)

@@ -32,7 +32,7 @@ class FileRows(MemoryRows):
         self, path: str | os.PathLike[str], codebook: Codebook, n_jobs: int = 1, progress: Progress | None = None
     ) -> None:
         super().__init__(None, None, codebook, n_jobs, progress)
-        self.file = TableFile(path, [*codebook.schema.names, codebook.schema.target.name])
+        self.file = TableFile(path, [*codebook.schema.names, codebook.schema.target.name], leave_out_unreadable=True)
 
     def _load(self) -> tuple[NDArray[Any], NDArray[np.uint16]]:
         schema = self.codebook.schema
@@ -40,9 +40,13 @@ class FileRows(MemoryRows):
 
 
 class TableFile:
-    """A CSV (plain, .gz or .zst) or Parquet file that has at least the `needed` columns."""
+    """A CSV (plain, .gz or .zst) or Parquet file that has at least the `needed` columns.
 
-    def __init__(self, path: str | os.PathLike[str], needed: list[str]) -> None:
+    leave_out_unreadable: a line of a CSV that is no row (bytes that are no text, too many cells) is left out, each by itself, instead
+    of an error that would tell of it. Where every row needs an answer, an error is better.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], needed: list[str], leave_out_unreadable: bool = False) -> None:
         self.path = Path(path)
         if not self.path.is_file():
             raise TableError(f"table {str(path)!r}: no such file. Give the path of a CSV or Parquet file.")
@@ -62,6 +66,7 @@ class TableFile:
             self._source = (
                 f"read_csv({_quote(str(self.path))}, auto_detect = false, header = true, delim = {_quote(delimiter)}, "
                 f"quote = '\"', escape = '\"', strict_mode = false, null_padding = true, parallel = false, hive_partitioning = false, "
+                f"ignore_errors = {str(leave_out_unreadable).lower()}, "
                 f"columns = {{{types}}})"
             )
             self._internal = {name: f"column{i}" for i, name in enumerate(columns)}
