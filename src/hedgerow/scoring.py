@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hedgerow.accounting.loss import exact_epsilon, noise_variance
 from hedgerow.accounting.meter import Budget
 from hedgerow.certificate import Certificate, private_certificate
-from hedgerow.encoding import columns_of, one_column
+from hedgerow.columns import columns_of, one_column
 from hedgerow.errors import BudgetError, PlanError, TableError
 from hedgerow.private.coins import SYSTEM
 from hedgerow.private.mechanisms import counting_event

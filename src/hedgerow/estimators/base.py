@@ -24,7 +24,8 @@ from hedgerow.accounting.loss import exact_epsilon, noise_variance
 from hedgerow.accounting.meter import Budget, Reservation
 from hedgerow.after.coverage import not_counted
 from hedgerow.certificate import no_certificate, private_certificate
-from hedgerow.encoding import Codebook, columns_of, one_column, rows_as_array
+from hedgerow.columns import columns_of, one_column, rows_as_array
+from hedgerow.encoding import Codebook
 from hedgerow.errors import (
     BudgetError,
     HedgerowWarning,

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.encoding import Coder, columns_of, objects, one_column
+from hedgerow.coders import Coder
+from hedgerow.columns import columns_of, objects, one_column
 from hedgerow.errors import TableError
 from hedgerow.rows.files import TableFile
 from hedgerow.schema import Attribute, Categorical, Numeric, Schema, Target, Value, is_missing, text_of

@@ -16,7 +16,8 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.encoding import CategoricalCoder, Codebook
+from hedgerow.coders import CategoricalCoder
+from hedgerow.encoding import Codebook
 from hedgerow.errors import TableError
 from hedgerow.rows.memory import MemoryRows, Progress
 

@@ -1,0 +1,105 @@
+"""Tables as columns: every kind that users have, by the declared names, refused by type or shape and never by a value."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import TableError
+
+
+def columns_of(table: Any, names: Sequence[str]) -> list[Any]:
+    """The declared columns of a data frame (by name), of a mapping (by name) or of a 2-D array (by position)."""
+    if isinstance(table, (str, os.PathLike)):
+        raise TableError("table: got the path of a file; expected rows. Read it first, or use `hedgerow predict`.")
+    if isinstance(table, Mapping):
+        _require(names, [name for name in names if name not in table])
+        columns = [one_column(table[name], name) for name in names]
+        if len({len(column) for column in columns}) > 1:
+            raise TableError("table: its columns do not all have the same number of rows.")
+        return columns
+    if not isinstance(table, np.ndarray) and hasattr(table, "columns"):
+        import narwhals as nw
+
+        frame = nw.from_native(table, eager_only=True)
+        place = {str(name): i for i, name in enumerate(frame.columns)}  # pandas may name columns by numbers
+        _require(names, [name for name in names if name not in place])
+        return [one_column(frame[:, place[name]], name) for name in names]
+    array = rows_as_array(table, len(names))
+    if array.ndim != 2 or array.shape[1] != len(names):
+        raise TableError(
+            f"table: got an array of shape (rows{''.join(f', {n}' for n in array.shape[1:])}); expected 2 dimensions, with "
+            f"one column for each declared attribute ({len(names)}: {', '.join(names)})."
+        )
+    return [array[:, j] for j in range(len(names))]
+
+
+def one_column(column: Any, name: str) -> Any:
+    """A column with one value for each row, of a type that is read value by value; refused by its type, never by a value."""
+    import narwhals as nw
+
+    if isinstance(column, (list, tuple)):
+        return objects(column)
+    if type(column).__module__.startswith("pandas") and not hasattr(column, "to_frame"):  # an extension array
+        import pandas
+
+        column = pandas.Series(column)
+    if type(column).__module__.startswith("pyarrow") and not hasattr(column, "chunks"):
+        import pyarrow
+
+        column = pyarrow.chunked_array([column])
+    series = nw.from_native(column, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        refused = (nw.Date, nw.Datetime, nw.Duration, nw.Time, nw.List, nw.Array, nw.Struct, nw.Binary, nw.Int128, nw.UInt128)
+        if isinstance(series.dtype, refused):
+            raise TableError(f"column {name!r}: got the type {series.dtype}; expected text, numbers or booleans. Convert it first.")
+        return series
+    if not hasattr(column, "__array__") or getattr(column, "ndim", 1) != 1 or isinstance(column, np.matrix):
+        raise TableError(f"column {name!r}: expected one value for each row (one dimension); flatten it first.")
+    return column if isinstance(column, np.ndarray) else np.asarray(column)
+
+
+def rows_as_array(table: Any, width: int) -> NDArray[Any]:
+    """An array as it is; other sequences of rows as objects, each cell by itself.
+
+    NumPy would find one type for all rows of a list, so that a single row could change how all others are read. A row that
+    is not of the right width has missing cells only.
+    """
+    if isinstance(table, np.ndarray) and not isinstance(table, np.matrix):
+        return table
+    if hasattr(table, "__array__"):
+        return np.asarray(table)
+    if not isinstance(table, Sequence):
+        raise TableError(
+            f"table: got {type(table).__name__}; expected a data frame, a mapping of columns or a dense array of rows."
+        )
+    array = np.empty((len(table), width), dtype=object)
+    for i, row in enumerate(table):
+        try:
+            cells = list(row) if isinstance(row, (Sequence, np.ndarray)) and not isinstance(row, str) else []
+            if len(cells) == width:
+                for j, cell in enumerate(cells):
+                    array[i, j] = cell
+        except Exception:  # whatever a row does when it is looked at, it is a row with missing cells
+            array[i, :] = None
+    return array
+
+
+def _require(names: Sequence[str], absent: list[str]) -> None:
+    if absent:
+        raise TableError(
+            f"table: the declared column(s) {', '.join(absent)} are missing; the schema declares {', '.join(names)}. "
+            "Rename the column in the table or in the schema."
+        )
+
+
+def objects(values: Sequence[Any]) -> NDArray[Any]:
+    """A one-dimensional array of objects, whatever they are."""
+    array = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):
+        array[i] = value
+    return array
