@@ -301,3 +301,11 @@ def test_huge_counts_do_not_overflow_the_scores() -> None:
         for large in (3_037_000_499, 2**31, 2**40):
             before, after = (score.of(np.array([[[large + more, 5, 0], [7, large, 1]]])) for more in (0, 1))
             assert abs(int(after[0]) - int(before[0])) <= score.sensitivity
+
+
+def test_the_name_of_a_folder_is_not_a_column(tmp_path: Any) -> None:
+    folder = tmp_path / "a=né"
+    folder.mkdir()
+    pd.DataFrame({"a": ["x", "x"]}).to_parquet(folder / "rows.parquet")
+    codebook = Codebook(Schema([Categorical("a", ["x", "né"])], Target("y", [0, 1])))
+    assert TableFile(folder / "rows.parquet", ["a"]).codes(codebook).ravel().tolist() == [0, 0]

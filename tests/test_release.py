@@ -120,6 +120,10 @@ def fewer_queries(document: Any) -> None:
     document["noise"] = [event["scale"]]
 
 
+def unpaid_rows(document: Any) -> None:
+    document["certificate"]["events"] = document["certificate"]["events"][1:]
+
+
 def nested(depth: int) -> Any:
     return [nested(depth - 1)] if depth else [0]
 
@@ -146,6 +150,12 @@ BAD = {
     "event with too little noise": (changed(put("certificate", "events", 1, "scale", value="0.001")), "follow from its ε"),
     "other noise than charged": (changed(put("noise", value=["1/1000"])), "not what its events say"),
     "fewer queries than trees": (changed(fewer_queries), "not what its events say"),
+    "replayable coins": (changed(put("certificate", "sampler", value="hedgerow, seeded test coins: no privacy")), "anyone can replay"),
+    "other neighbours": (changed(put("certificate", "neighbours", value="nothing")), "other neighbours"),
+    "other unit": (changed(put("certificate", "unit", value="one cell")), "other neighbours"),
+    "unknown mechanism": (changed(put("certificate", "events", 1, "mechanism", value="none")), "follow from its ε|no proof"),
+    "rows that nobody paid for": (changed(unpaid_rows), "not paid for"),
+    "too many trees": (changed(lambda d: d.update(trees=[{"attribute": [-1], "branch": [], "counts": [1, 2]}] * 10_001)), "more than"),
     "unreviewed schema": (changed(put("schema", "target", "unreviewed", value=True)), "not reviewed"),
     "epsilon without a claim": (changed(put("certificate", "guarantee", value="none")), "claims no guarantee"),
     "unknown guarantee": (changed(put("certificate", "guarantee", value="perfect")), "guarantee"),

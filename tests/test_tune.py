@@ -10,7 +10,7 @@ import pytest
 from strategies import small_schema, small_table
 
 from hedgerow import Budget, DPDFClassifier, PrivateRDTClassifier, Release, SNRForestClassifier
-from hedgerow.errors import PlanError
+from hedgerow.errors import PlanError, SchemaMismatchWarning
 
 COLUMNS, LABELS = small_table(4000)
 
@@ -74,4 +74,11 @@ def test_votes_are_tried_as_they_would_be_used_and_releases_load() -> None:
         found = PrivateRDTClassifier(small_schema(rows=4000), 5).tune(COLUMNS, LABELS, grid={"n_estimators": [10, 100]}, share="0.2")
         assert Release.from_json(found.release_.to_json()).to_json() == found.release_.to_json()
         assert len(found.release_.forest.trees) == found.n_estimators
-        assert "_best" not in vars(found)
+
+
+def test_a_tuned_forest_is_kept_whole_when_a_warning_is_made_an_error() -> None:
+    model = DPDFClassifier(small_schema(rows=4000), 50)
+    with pytest.raises(SchemaMismatchWarning):  # half the labels are not declared, and the test set-up makes warnings errors
+        model.tune(COLUMNS, np.where(LABELS == "yes", "ja", "no"), grid={"max_depth": [1, 3]})
+    assert model.release_.parameters["max_depth"] == model.max_depth
+    assert len(model.predict(COLUMNS)) == len(LABELS)

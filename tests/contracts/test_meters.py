@@ -276,3 +276,20 @@ def test_the_file_keeps_its_mode_and_leaves_nothing_behind(tmp_path: Path) -> No
     budget.reserve("0.1", "fit").settle()
     assert path.stat().st_mode & 0o777 == 0o640
     assert {p.name for p in tmp_path.iterdir()} == {"budget.json", "budget.json.lock"}
+
+
+def _settles(reservation: Any) -> None:
+    reservation.settle()
+
+
+def test_a_forked_copy_cannot_settle_for_the_original(tmp_path: Path) -> None:
+    """The child does not know what the parent will charge: settled there, a look would have cost nothing."""
+    path = tmp_path / "budget.json"
+    reservation = BudgetFile.create(path, 1).reserve(1, "fit")
+    child = multiprocessing.get_context("fork").Process(target=_settles, args=(reservation,))
+    child.start()
+    child.join()
+    assert BudgetFile(path).spent == 1
+    reservation.charge(look("1/2"))
+    reservation.settle()
+    assert BudgetFile(path).spent == Fraction(1, 2)

@@ -226,17 +226,17 @@ class PrivateForestClassifier(ForestClassifier):
         if fixed or unknown:
             raise PlanError(f"grid: {', '.join(sorted(fixed | unknown))} cannot be tuned; expected settings of the algorithm.")
         settings = list(ParameterGrid({name: list(values) for name, values in grid.items()}))
-        tried = [clone(self).set_params(**setting) for setting in settings]
-        if len(tried) < 2:
+        if len(settings) < 2:
             raise PlanError("grid: got fewer than two combinations; expected a choice, such as {'max_depth': [3, 5]}.")
         engine = self._engine_for(X, y, None, accept_draft)
-        self.release_ = self._train(engine, tried, part)
-        self.set_params(**settings[self._best])
-        del self._best
+        self.release_ = self._train(engine, settings, part)
         self.classes_ = class_array(engine.codebook.schema)
         return self
 
-    def _train(self, engine: Engine, tried: Sequence[Any] = (), share: Fraction = Fraction(0)) -> Release:
+    def _train(
+        self, engine: Engine, settings: Sequence[Mapping[str, Any]] = (), share: Fraction = Fraction(0)
+    ) -> Release:
+        """Plan, charge, grow. With `settings` to choose from, `share` of ε pays for trying them first."""
         codebook, schema = engine.codebook, engine.codebook.schema
         epsilon = exact_epsilon(self.epsilon)
         sampler_named(self.sampler, self._coins)
@@ -246,6 +246,7 @@ class PrivateForestClassifier(ForestClassifier):
             plan: Plan = estimator._plan(codebook, amount, schema.rows or 1, schema.rows is not None)
             return plan
 
+        tried = [clone(self).set_params(**setting) for setting in settings]
         trial = epsilon * share * Fraction(4, 5) / max(1, len(tried))
         plans = [(estimator, plan_of(estimator, trial)) for estimator in tried]
         finals = [plan_of(estimator, epsilon * (1 - share)) for estimator in tried or [self]]
@@ -267,9 +268,8 @@ class PrivateForestClassifier(ForestClassifier):
         if tried:
             forests = [estimator._release_of(estimator._grow(table, plan), plan, codebook) for estimator, plan in plans]
             best = table.best([forest.predict_codes for forest in forests], epsilon * share / 5)
-            self._best = best
-        final = tried[best] if tried else self
-        release = final._release_of(final._grow(table, finals[best]), finals[best], codebook)
+            self.set_params(**settings[best])
+        release = self._release_of(self._grow(table, finals[best]), finals[best], codebook)
         if tried:
             release.chosen["tuned"] = f"the best of {len(tried)} settings, by private choice"
         release.certificate = private_certificate(
