@@ -159,7 +159,7 @@ def test_plain_rdt_of_an_empty_table() -> None:
     st.fractions(Fraction(1, 100), 10, max_denominator=100),
 )  # fmt: skip
 def test_the_number_of_trees_by_its_formula(attributes: int, values: int, classes: int, n: int, beta: Fraction) -> None:
-    tau = snr.number_of_trees(wide(attributes, values, classes), n, beta, "paper")
+    tau = snr.number_of_trees(wide(attributes, values, classes), n, beta, snr.Settings())
     theta = [classes * math.sqrt(2) * t / float(beta) for t in range(attributes + 2)]
     assert 1 <= tau <= attributes
     if tau > 1:
@@ -201,7 +201,8 @@ def test_summed_counts_by_definition(forest: CountedForest, seed: int) -> None:
     got = vote_named(SUMMED_COUNTS, forest).probabilities(codes)
     assert np.allclose(got.sum(axis=1), 1)
     for i in range(len(codes)):
-        sums = sum(forest.node_counts[t][route(tree, codes[i : i + 1])[0]] for t, tree in enumerate(forest.trees))
+        ends = [int(route(tree, codes[i : i + 1])[0]) for tree in forest.trees]
+        sums = sum(forest.node_counts[t][end] / forest.leaves_below[t][end] for t, end in enumerate(ends))
         if (np.asarray(sums) > 0).any():
             positive = np.maximum(sums, 0)
             assert np.allclose(got[i], positive / positive.sum())

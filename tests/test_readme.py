@@ -1,4 +1,4 @@
-"""The README's commands, run as a user would type them. (Its Python example runs as a doctest.)"""
+"""The commands of the README and of docs/SEVERAL_OWNERS.md, run as a user would type them. (Python examples run as doctests.)"""
 
 from __future__ import annotations
 
@@ -9,26 +9,32 @@ from pathlib import Path
 
 from hedgerow.datasets import patients
 
-README = Path(__file__).parent.parent / "README.md"
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8").split("## On the command line")[1]
+OWNERS = (ROOT / "docs" / "SEVERAL_OWNERS.md").read_text(encoding="utf-8")
 
 
-def commands() -> list[list[str]]:
-    block = README.read_text(encoding="utf-8").split("## On the command line")[1].split("##")[0]
-    lines = [line.strip() for line in block.splitlines() if line.strip().startswith("hedgerow ")]
-    return [shlex.split(line, comments=True)[1:] for line in lines]
+def commands(text: str) -> list[list[str]]:
+    lines = [line.strip() for line in text.splitlines() if line.startswith("    ") and line.strip().startswith(("hedgerow ", "cd "))]
+    return [shlex.split(line, comments=True) for line in lines]
+
+
+def run(words: list[str], folder: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "hedgerow", *words], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, (words, done.stderr)
+    return done.stdout
 
 
 def test_the_commands_work_in_their_order(tmp_path: Path) -> None:
     patients(3000, seed=1).to_csv(tmp_path / "patients.csv")
     for name, seed in (("test.csv", 2), ("new.csv", 3)):
         patients(500, seed=seed).to_csv(tmp_path / name)
-    asked = commands()
+    asked = [words[1:] for words in commands(README.split("##")[0])]
     assert {words[0] for words in asked} == {"schema", "plan", "budget", "fit", "evaluate", "rules", "show", "predict"}
     for words in asked:
-        done = subprocess.run(
-            [sys.executable, "-m", "hedgerow", *words], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, (words, done.stderr)
+        run(words, tmp_path)
         if words[:2] == ["schema", "draft"]:  # then review it
             schema = tmp_path / "schema.toml"
             reviewed = [line for line in schema.read_text().splitlines() if not line.startswith("unreviewed")]
@@ -36,6 +42,38 @@ def test_the_commands_work_in_their_order(tmp_path: Path) -> None:
     for made in ("forest.json", "tree.svg", "report.html", "predictions.csv"):
         assert (tmp_path / made).stat().st_size > 100
     assert "epsilon-DP" in (tmp_path / "forest.json").read_text()
+
+
+def test_the_commands_for_several_owners_work(tmp_path: Path) -> None:
+    """As the README's block needs them to be: a forest, a budget, the rows of three offices and of March."""
+    run(["demo", "--tables", ".", "--rows", "4000"], tmp_path)
+    (tmp_path / "new-batch.csv").rename(tmp_path / "march.csv")
+    run(["budget", "init", "budget.json", "--epsilon", "2"], tmp_path)
+    for table, schema, forest in (("office-a", "schema", "forest"), ("registry", "registry", "registry"), ("clinic", "clinic", "clinic")):
+        run(["fit", f"{table}.csv", "--schema", f"{schema}.toml", "--epsilon", "1", "-o", f"{forest}.json"], tmp_path)
+    asked = [words[1:] for words in commands(README.split("### Rows that come later")[1].split("\n## ")[0])]
+    assert [words[0] for words in asked] == ["update", "plan", "count", "merge", "merge"]
+    for words in asked:
+        if words[0] == "count":
+            for other in "bc":
+                run([word.replace("office-a", f"office-{other}") for word in words], tmp_path)
+        run(words, tmp_path)
+    assert '"epsilon":"0.5"' in (tmp_path / "merged.json").read_text()
+    assert '"epsilon":"2"' in (tmp_path / "united.json").read_text()
+
+
+def test_the_three_offices_of_the_document(tmp_path: Path) -> None:
+    folder = tmp_path
+    said = ""
+    for words in commands(OWNERS):
+        if words[0] == "cd":
+            folder = folder / words[1]
+            continue
+        said += run(words[1:], folder)
+    for text in ("holds no data", "Office A", "Office B", "Office C", "counted tables: 4", "rebuilding:"):
+        assert text in said, text
+    for made in ("predictions.csv", "united.csv", "registry-only.csv", "forest-without-c.json"):
+        assert (folder / made).stat().st_size > 100
 
 
 def test_the_package_runs_as_a_module() -> None:

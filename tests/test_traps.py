@@ -110,7 +110,7 @@ def test_8_a_fitted_model_holds_nothing_but_its_release(algorithm: Any) -> None:
     extra = set(vars(model)) - set(model.get_params())
     assert extra == {"release_", "classes_", "n_features_in_", "feature_names_in_"}
     assert set(vars(model.release_)) == {
-        "forest", "certificate", "algorithm", "vote", "parameters", "chosen", "released", "made_by",
+        "forest", "certificate", "algorithm", "vote", "parameters", "chosen", "made_by", "_signatures",
     }  # fmt: skip
     paid = {event.verb for event in model.release_.certificate.events}
     assert set(model.release_.released) == {"rows"} & paid  # the noisy n̂, where it was paid for

@@ -11,10 +11,14 @@ if TYPE_CHECKING:
     from hedgerow.estimators.diffpid3 import DiffPID3Classifier as DiffPID3Classifier
     from hedgerow.estimators.dpdf import DPDFClassifier as DPDFClassifier
     from hedgerow.estimators.id3 import ID3Classifier as ID3Classifier
+    from hedgerow.estimators.mergeable import count as count
     from hedgerow.estimators.plain_rdt import RandomDecisionTreesClassifier as RandomDecisionTreesClassifier
     from hedgerow.estimators.private_id3 import PrivateID3Classifier as PrivateID3Classifier
     from hedgerow.estimators.private_rdt import PrivateRDTClassifier as PrivateRDTClassifier
     from hedgerow.estimators.snr import SNRForestClassifier as SNRForestClassifier
+    from hedgerow.merging import merge as merge
+    from hedgerow.merging import merge_columns as merge_columns
+    from hedgerow.public_plan import PublicPlan as PublicPlan
     from hedgerow.release import Release as Release
     from hedgerow.schema import Categorical as Categorical
     from hedgerow.schema import Numeric as Numeric
@@ -34,10 +38,14 @@ _HOME = {
     "PrivateID3Classifier": "hedgerow.estimators.private_id3",
     "PrivateRDTClassifier": "hedgerow.estimators.private_rdt",
     "RandomDecisionTreesClassifier": "hedgerow.estimators.plain_rdt",
+    "PublicPlan": "hedgerow.public_plan",
     "Release": "hedgerow.release",
     "SNRForestClassifier": "hedgerow.estimators.snr",
     "Schema": "hedgerow.schema",
     "Target": "hedgerow.schema",
+    "count": "hedgerow.estimators.mergeable",
+    "merge": "hedgerow.merging",
+    "merge_columns": "hedgerow.merging",
     "private_score": "hedgerow.scoring",
     "private_scorer": "hedgerow.scoring",
 }

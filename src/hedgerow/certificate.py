@@ -1,20 +1,32 @@
-"""What a release claims about privacy, in words and exact numbers that travel with it."""
+"""What a release claims about privacy, in words and exact numbers that travel with it.
+
+A certificate follows from its *parts*, the tables that were counted: one for a fit, one more for each batch that was added
+and each owner that was merged. `certificate_of` is the only place where their losses are put together (PROOF.md, P3 and P4).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
 import msgspec
 
+from hedgerow import __version__
 from hedgerow.accounting.events import LOCAL_SENSITIVITY, Event
-from hedgerow.accounting.loss import text_of_fraction
+from hedgerow.accounting.loss import exact_sum, text_of_fraction
+from hedgerow.errors import PlanError
 
 NEIGHBOURS = "add or remove one row"
+UNIT = "one row"
+NEIGHBOURS_OF_PARTS = "add or remove one person, with at most one row in each counted table"
+UNIT_OF_PARTS = "one person"
 UNREVIEWED = "domains were read from private data"
 NOT_PROVEN = "splits were chosen with local sensitivity, for which the stated ε is not proven"
 TEST_COINS = "noise came from seeded test coins that anyone can replay"
-
+MAX_NAME = 200  # characters
+COUNTING = 1  # how a row is read and counted: parts that were counted in different ways cannot be added
 
 class EventRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A charged event; see `accounting/events.py` for the meaning of each field."""
@@ -38,15 +50,98 @@ class EventRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
 
 
+class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One table that was counted: an owner's, or a batch of rows that came later.
+
+    id:          random, or declared by the owner; never made from the rows. With `owner` it names the table
+    owner:       a declared name, "" if none was given
+    epsilon:     what its rows are charged at most
+    events:      every charged look at its rows; their ε add up to `epsilon`, or to less where a run ended early
+    sampler:     what drew the noise
+    assumptions: what its owner states and nobody checked
+    problem:     why no ε can be claimed for it; "" where nothing is wrong
+    disjoint:    its owner states that a person with rows in this table has none in another table of the plan or forest, and that which
+                 table a row is in depends on that row alone
+    group:       the same is stated by whoever merged, of all tables with the same group; "" where nobody did
+    counted:     False for a table that only shaped the trees (by a noisy n̂, by tuning): its own counts are not in the release
+    released:    other numbers that were paid for (the noisy n̂)
+    ensemble:    which ensemble of the forest it was counted in; more than one only after a merge of columns
+    signed_by:   the public keys that whoever merged saw hold on its file: a record, not a proof
+    """
+
+    id: str
+    owner: str
+    epsilon: str
+    events: list[EventRecord]
+    sampler: str
+    assumptions: list[str]
+    problem: str = ""
+    disjoint: bool = False
+    group: str = ""
+    counted: bool = True
+    released: dict[str, int] = {}
+    ensemble: int = 0
+    signed_by: list[str] = []
+    made_by: str = ""
+    counting: int = COUNTING
+
+    @property
+    def name(self) -> str:
+        """How messages call it."""
+        return f"{self.owner} ({self.id})" if self.owner else self.id
+
+    @property
+    def statement(self) -> str:
+        """What is said about persons who might be in another table, too."""
+        if not self.counted:
+            return "shaped the trees only"
+        said = [who for who, says in (("by its owner", self.disjoint), ("at a merge", bool(self.group))) if says]
+        return f"stated {' and '.join(said)}" if said else "not stated"
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return (self.owner, self.id)
+
+    @property
+    def spent(self) -> Fraction:
+        return exact_sum(Fraction(event.epsilon) for event in self.events)
+
+
+@dataclass(frozen=True)
+class TableName:
+    """How a certificate names a counted table. Where no batch is declared its name is random: never one made from its rows."""
+
+    batch: str | None = None
+    owner: str = ""
+    disjoint: bool = False
+
+    def __post_init__(self) -> None:
+        for what, text, none in (("batch", self.batch, None), ("owner", self.owner, "")):
+            if isinstance(text, type(none)) and text == none:
+                continue
+            if not isinstance(text, str) or not 0 < len(text) <= MAX_NAME or not text.isprintable() or not text.strip():
+                raise PlanError(f"{what}: expected a name of 1 to {MAX_NAME} printable characters, got {str(text)[:40]!r}.")
+        if not isinstance(self.disjoint, bool):
+            raise PlanError(f"disjoint: got {self.disjoint!r}; expected True (you state it) or False.")
+
+    def check_new(self, parts: Iterable[Part]) -> None:
+        """Refuse a batch that is counted already, before anything is spent on it."""
+        if self.batch is not None and any(part.key == (self.owner, self.batch) for part in parts):
+            raise PlanError(
+                f"batch: {self.batch!r}{f' of {self.owner!r}' if self.owner else ''} is in the forest already. The same rows cannot be "
+                "counted twice; give a new batch a name of its own, or none."
+            )
+
+
 class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The guarantee of a release.
 
     guarantee:   "epsilon-DP", or "none" with the reason why
-    epsilon:     the exact loss, as text ("0.3", "1/3"): what the request might have charged at most; None where no ε is claimed
+    epsilon:     the exact loss, as text ("0.3", "1/3"): what might have been charged at most; None where no ε is claimed
     neighbours:  the relation under which it holds
     unit:        what one neighbour differs in
-    events:      every charged look at the rows; their ε add up to `epsilon`, or to less where a run ended early
-    assumptions: what the owner states and nobody checked
+    assumptions: what the owners state and nobody checked
+    parts:       the tables that were counted, each with its own ε
     """
 
     guarantee: Literal["epsilon-DP", "none"]
@@ -54,13 +149,21 @@ class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reason: str
     neighbours: str
     unit: str
-    events: list[EventRecord]
     assumptions: list[str]
-    sampler: str
+    parts: list[Part]
+
+    @property
+    def events(self) -> list[EventRecord]:
+        """Every charged look at rows, of all parts."""
+        return [event for part in self.parts for event in part.events]
 
     @property
     def spent(self) -> Fraction:
-        return sum((Fraction(event.epsilon) for event in self.events), Fraction(0))
+        return exact_sum(part.spent for part in self.parts)
+
+    @property
+    def sampler(self) -> str:
+        return "; ".join(dict.fromkeys(part.sampler for part in self.parts)) or "none"
 
     def sentence(self) -> str:
         """The guarantee in one line."""
@@ -69,20 +172,26 @@ class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return f"ε = {self.epsilon} differential privacy, neighbours: {self.neighbours}"
 
 
-def private_certificate(
-    events: tuple[Event, ...],
-    public_rows: int | None,
-    unreviewed: tuple[str, ...],
+def part_of(
+    events: Sequence[Event],
+    *,
+    requested: Fraction,
     sampler: str,
     secret: bool,
-    requested: Fraction,
+    unreviewed: Sequence[str] = (),
+    public_rows: str | None = None,
     no_guarantee: str | None = None,
-) -> Certificate:
-    """The certificate of a private run: ε is what was asked for, the bound for every way the run could have gone.
+    id: str,
+    name: TableName | None = None,
+    released: Mapping[str, int] | None = None,
+) -> Part:
+    """What one private run on one table claims. `requested` is the bound for every way the run could have gone.
 
-    A run that ended early charged less; its events say what, and the rest went back to the budget.
+    `id` names the table where `name` declares nothing. A run that ended early charged less; its events say what, and the rest went
+    back to the budget.
     """
     assert sum((event.epsilon for event in events), Fraction(0)) <= requested
+    name = name or TableName()
     problems = [] if no_guarantee is None else [no_guarantee]
     if unreviewed:
         problems.append(f"{UNREVIEWED} and not reviewed: {', '.join(unreviewed)}")
@@ -94,20 +203,127 @@ def private_certificate(
     if unreviewed:
         assumptions = []
     if public_rows is not None:
-        assumptions.append(f"the number of rows, {public_rows}, is public (declared by the owner, not checked)")
+        assumptions.append(public_rows)
     assumptions.append("each person has at most one row in the table")
+    return Part(
+        id=id if name.batch is None else name.batch,
+        owner=name.owner,
+        epsilon=text_of_fraction(requested),
+        events=[EventRecord.of(event) for event in events],
+        sampler=sampler,
+        assumptions=assumptions,
+        problem="; ".join(problems),
+        disjoint=name.disjoint,
+        released=dict(released or {}),
+        made_by=f"hedgerow {__version__}",
+    )
+
+
+def declared_rows(rows: int | None) -> str | None:
+    """The assumption behind a number of rows that the schema declares."""
+    return None if rows is None else f"the number of rows, {rows}, is public (declared by the owner, not checked)"
+
+
+def planned_rows(rows: int | None) -> str | None:
+    """The same for a plan that is shared: its number is nobody's own."""
+    return None if rows is None else f"the number of rows that was planned for, {rows}, is public (nobody compared it with a table)"
+
+
+# ---------------------------------------------------------------- putting losses together
+
+
+def shaping_part(part: Part) -> Part | None:
+    """What a table has given to the trees that others are counted in: all its events but the counts themselves (P3)."""
+    last = max((place for place, event in enumerate(part.events) if event.verb == "leaf_counts"), default=-1)
+    events = [event for place, event in enumerate(part.events) if place != last] if part.counted else part.events
+    if not events:
+        return None
+    spent = exact_sum(Fraction(event.epsilon) for event in events)
+    return msgspec.structs.replace(part, events=events, epsilon=text_of_fraction(spent), counted=False, group="", signed_by=[])
+
+
+def loss_of(parts: Iterable[Part]) -> Fraction:
+    """The loss of one person over all parts (P3, P4).
+
+    Ensembles were counted on different columns of the same persons: their losses add. Within one, the tables are divided into
+    sets in which no person is in two tables, by what is stated; of a set the largest ε counts, and the sets add up. Two such
+    divisions are tried, the owners' statements first or the mergers' first; both bound the loss, so the smaller one holds.
+    """
+    return exact_sum(
+        min(_divided(ensemble, owners_first) for owners_first in (True, False)) for ensemble in by_ensemble(parts).values()
+    )
+
+
+def by_ensemble(parts: Iterable[Part]) -> dict[int, list[Part]]:
+    found: dict[int, list[Part]] = {}
+    for part in parts:
+        found.setdefault(part.ensemble, []).append(part)
+    return found
+
+
+def _divided(parts: Sequence[Part], owners_first: bool) -> Fraction:
+    largest: dict[object, Fraction] = {}
+    for place, part in enumerate(parts):
+        if part.disjoint and (owners_first or not part.group):
+            which: object = "owners"
+        else:
+            which = ("group", part.group) if part.group else place
+        largest[which] = max(largest.get(which, Fraction(0)), Fraction(part.epsilon))
+    return exact_sum(largest.values())
+
+
+def all_disjoint(parts: Sequence[Part]) -> bool:
+    """Whether it is stated that no person is in two of these tables."""
+    return len(parts) < 2 or all(part.disjoint for part in parts) or (bool(parts[0].group) and len({part.group for part in parts}) == 1)
+
+
+def certificate_of(parts: Iterable[Part]) -> Certificate:
+    """The certificate that follows from the parts, whatever their order. Its texts belong to the file format: a file is compared."""
+    parts = sorted(parts, key=lambda part: (part.ensemble, part.owner, part.id))
+    several = len(parts) > 1
+    problems = [f"{part.name}: {part.problem}" if several else part.problem for part in parts if part.problem]
     return Certificate(
         guarantee="none" if problems else "epsilon-DP",
-        epsilon=None if problems else text_of_fraction(requested),
-        reason="; ".join(problems) if problems else "every look at the rows was noised and charged before it was made",
-        neighbours=NEIGHBOURS,
-        unit="one row",
-        events=[EventRecord.of(event) for event in events],
-        assumptions=assumptions,
-        sampler=sampler,
+        epsilon=None if problems else text_of_fraction(loss_of(parts)),
+        reason="; ".join(problems) if problems else _reason(parts),
+        neighbours=NEIGHBOURS_OF_PARTS if several else NEIGHBOURS,
+        unit=UNIT_OF_PARTS if several else UNIT,
+        assumptions=_assumptions(parts),
+        parts=parts,
     )
+
+
+def _reason(parts: Sequence[Part]) -> str:
+    said = ["every look at the rows was noised and charged before it was made"]
+    ensembles = list(by_ensemble(parts).values())
+    if any(len(ensemble) > 1 for ensemble in ensembles):
+        if all(all_disjoint(ensemble) for ensemble in ensembles):
+            said.append("persons are stated to be disjoint: the largest ε of the tables counts")
+        elif any(part.disjoint or part.group for part in parts):
+            said.append("only of some tables it is stated that persons are disjoint: the others add up")
+        else:
+            said.append("nobody states that persons are disjoint: the ε of the tables add up")
+    if len(ensembles) > 1:
+        said.append("the owners hold different columns of the same persons: the ε of their ensembles add up")
+    return "; ".join(said)
+
+
+def _assumptions(parts: Sequence[Part]) -> list[str]:
+    found = dict.fromkeys(text for part in parts for text in part.assumptions)
+    if len(parts) > 1:
+        stated: dict[str, list[str]] = {}
+        for part in parts:
+            if part.disjoint:
+                stated.setdefault("each owner", []).append(part.name)
+            if part.group:
+                stated.setdefault(f"whoever merged (statement {part.group})", []).append(part.name)
+        for who, names in sorted(stated.items()):
+            if len(names) > 1:
+                found[f"{who} states that no person has rows in two of these tables: {', '.join(names)}"] = None
+        found["which table a row is in depends on that row alone: one person more or less moves nobody else's row"] = None
+    return list(found)
 
 
 def no_certificate(reason: str) -> Certificate:
     """For non-private baselines: exact counts, nothing claimed."""
-    return Certificate("none", None, reason, NEIGHBOURS, "one row", [], [], "none")
+    return Certificate("none", None, reason, NEIGHBOURS, UNIT, [], [])

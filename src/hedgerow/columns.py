@@ -38,6 +38,20 @@ def columns_of(table: Any, names: Sequence[str]) -> list[Any]:
     return [array[:, j] for j in range(len(names))]
 
 
+def absent_columns(table: Any, names: Sequence[str]) -> list[str]:
+    """The declared columns that a table with named columns does not have; at least one must be there."""
+    if isinstance(table, Mapping):
+        have = set(table)
+    elif not isinstance(table, np.ndarray) and hasattr(table, "columns"):
+        have = {str(name) for name in getattr(table, "column_names", table.columns)}
+    else:
+        return []  # an array has its columns by position: all of them
+    absent = [name for name in names if name not in have]
+    if len(absent) == len(names):
+        _require(names, absent)
+    return absent
+
+
 def one_column(column: Any, name: str) -> Any:
     """A column with one value for each row, of a type that is read value by value; refused by its type, never by a value."""
     import narwhals as nw

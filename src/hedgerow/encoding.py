@@ -6,6 +6,7 @@ whatever is not declared takes the branch that the schema names for it, or the c
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -83,15 +84,18 @@ class Codebook:
         """One coder for each attribute, then one for the target."""
         return (*self._coders, self._class_coder)
 
-    def encode(self, table: Any, n_jobs: int = 1) -> NDArray[np.unsignedinteger[Any]]:
-        """Codes of all rows, one row of codes for each row of the table."""
+    def encode(self, table: Any, n_jobs: int = 1, absent: Collection[str] = ()) -> NDArray[np.unsignedinteger[Any]]:
+        """Codes of all rows, one row of codes for each row of the table. A column that is `absent` has no branch for any row."""
         if self._is_table_of_whole_numbers(table):
             return self._encode_whole_numbers(table, n_jobs)
-        columns = columns_of(table, self.schema.names)
-        codes = np.empty((len(columns[0]), len(columns)), dtype=self.dtype)
-        arrays = [j for j, column in enumerate(columns) if isinstance(column, np.ndarray)]
+        places = [j for j, name in enumerate(self.schema.names) if name not in absent]
+        columns = dict(zip(places, columns_of(table, [self.schema.names[j] for j in places]), strict=True))
+        codes = np.empty((len(columns[places[0]]), len(self.schema.names)), dtype=self.dtype)
+        if absent:
+            codes[:] = self.sizes
+        arrays = [j for j in places if isinstance(columns[j], np.ndarray)]
         # Columns of one array share cache lines, so they are read together; others are converted one at a time.
-        for group in [arrays, *([j] for j in range(len(columns)) if j not in arrays)]:
+        for group in [arrays, *([j] for j in places if j not in arrays)]:
             names = self.schema.names
             whole = [(j, self._coders[j], self._coders[j].guarded(columns[j], names[j])) for j in group]
 

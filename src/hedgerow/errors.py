@@ -5,12 +5,15 @@
     ├── TableError (ValueError)           a table does not fit its schema, or cannot be opened
     ├── PlanError (ValueError)            a request that cannot be planned: refused before anything is spent
     ├── BudgetError (ValueError)          a privacy budget cannot pay, or its file is not usable
-    └── ReleaseError (ValueError)         a release document is damaged, hostile or of an unknown version
+    ├── ReleaseError (ValueError)         a release document is damaged, hostile or of an unknown version
+    │   └── MergeError                    releases that cannot be put together
+    └── KeyFileError (ValueError)         a key for signatures cannot be used
 
     HedgerowWarning (UserWarning)
     ├── UnreviewedSchemaWarning           domains were read from private rows: no ε is claimed
     ├── NoBudgetWarning                   rows were read without a shared budget to keep the total
-    └── SchemaMismatchWarning             the released counts lack many rows: the schema does not fit the table
+    ├── SchemaMismatchWarning             the released counts lack many rows: the schema does not fit the table
+    └── MissingColumnsWarning             rows are classified without some columns
 
 A message says what is wrong, what was got, what was expected and what to do next. It never holds a value, a count or a
 length that was read from private rows.
@@ -43,6 +46,14 @@ class ReleaseError(HedgerowError, ValueError):
     """A release document cannot be trusted or understood."""
 
 
+class MergeError(ReleaseError):
+    """Releases that cannot be put together: the message says what differs."""
+
+
+class KeyFileError(HedgerowError, ValueError):
+    """A key for signatures cannot be read, written or used."""
+
+
 class HedgerowWarning(UserWarning):
     """Base of every warning given on purpose by hedgerow."""
 
@@ -57,3 +68,7 @@ class SchemaMismatchWarning(HedgerowWarning):
 
 class NoBudgetWarning(HedgerowWarning):
     """Rows are read without a budget that adds up what all requests spend."""
+
+
+class MissingColumnsWarning(HedgerowWarning):
+    """Rows are classified by the columns that they have; others are missing from the table."""

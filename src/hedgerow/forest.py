@@ -18,13 +18,24 @@ from hedgerow.tree import Tree
 LEAVES, NODES = "leaves", "nodes"  # what was counted
 
 
+@dataclass(frozen=True)
+class Ensemble:
+    """Trees that were counted in the same tables: how many, over which columns, with which noise on every count."""
+
+    trees: int
+    columns: tuple[str, ...]
+    noise: tuple[Fraction, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class CountedForest:
     """Trees with a (noisy) count for each class in each leaf.
 
-    counts:   for each tree an array (leaves, classes), in the order of `Tree.leaves`; noise may make a count negative
-    noise:    scales of the independent discrete Laplace noises that every count holds (none: the counts are exact)
-    measured: "leaves", or "nodes" where every node was counted by itself: (nodes, classes)
+    counts:    for each tree an array (leaves, classes), in the order of `Tree.leaves`; noise may make a count negative
+    noise:     scales of the independent discrete Laplace noises that every count holds: one for each table that was counted
+               (none: the counts are exact)
+    measured:  "leaves", or "nodes" where every node was counted by itself: (nodes, classes)
+    united:    the ensembles of owners with different columns, in the order of the trees; `noise` is empty then
     """
 
     codebook: Codebook
@@ -32,6 +43,20 @@ class CountedForest:
     counts: tuple[NDArray[np.int64], ...]
     noise: tuple[Fraction, ...] = ()
     measured: str = LEAVES
+    united: tuple[Ensemble, ...] = ()
+
+    @property
+    def ensembles(self) -> tuple[Ensemble, ...]:
+        return self.united or (Ensemble(len(self.trees), self.codebook.schema.names, self.noise),)
+
+    @cached_property
+    def scales(self) -> tuple[tuple[Fraction, ...], ...]:
+        """For each tree the scales of the noises that every count of it holds."""
+        return tuple(ensemble.noise for ensemble in self.ensembles for _ in range(ensemble.trees))
+
+    @property
+    def noisy(self) -> bool:
+        return any(self.scales)
 
     @cached_property
     def node_counts(self) -> tuple[NDArray[np.int64], ...]:
@@ -44,15 +69,21 @@ class CountedForest:
     def leaves_below(self) -> tuple[NDArray[np.int64], ...]:
         return tuple(tree.leaves_below() for tree in self.trees)
 
+    @cached_property
+    def tree_noise_sd(self) -> tuple[float, ...]:
+        """For each tree the standard deviation of the noise on one count in a leaf: the variances of all tables add."""
+        sds = [math.sqrt(sum(noise_variance(scale) for scale in ensemble.noise)) for ensemble in self.ensembles]
+        return tuple(sd for sd, ensemble in zip(sds, self.ensembles, strict=True) for _ in range(ensemble.trees))
+
     @property
     def leaf_noise_sd(self) -> float:
-        """Standard deviation of the noise on one count in a leaf."""
-        return math.sqrt(sum(noise_variance(scale) for scale in self.noise))
+        """Standard deviation of the noise on one count in a leaf: of the noisiest tree, where they differ."""
+        return max(self.tree_noise_sd)
 
     def node_noise_sd(self, tree: int) -> NDArray[np.float64]:
         """Standard deviation of the noise on one class count of each node: independent noises of the leaves below."""
         draws = self.leaves_below[tree] if self.measured == LEAVES else np.ones(self.trees[tree].n_nodes)
-        return self.leaf_noise_sd * np.sqrt(draws)
+        return self.tree_noise_sd[tree] * np.sqrt(draws)
 
     @cached_property
     def class_totals(self) -> NDArray[np.float64]:

@@ -26,6 +26,7 @@ class Plan:
     trees:       the structures that it would have
     fixed:       whether they are final: they are not where they depend on a number of rows that is still to be asked for
     settings:    what the user set, for the grower
+    tables:      how many tables will be counted and added up, each with noise of its own
     chosen:      what the algorithm chose for itself
     """
 
@@ -38,6 +39,7 @@ class Plan:
     trees: tuple[Tree, ...]
     fixed: bool = True
     settings: Any = None
+    tables: int = 1
     chosen: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -54,9 +56,9 @@ class Plan:
 
     @property
     def noise_sd(self) -> float:
-        """Standard deviation of the noise on one count in a leaf."""
+        """Standard deviation of the noise on one count in a leaf, when all tables are added up."""
         scales = {event.scale for event in self.events if event.verb in ("leaf_counts", "class_counts", "tables")}
-        return math.sqrt(sum(noise_variance(scale) for scale in scales))
+        return math.sqrt(self.tables * sum(noise_variance(scale) for scale in scales))
 
     @property
     def rows_per_leaf(self) -> float | None:
@@ -78,7 +80,8 @@ class Plan:
             often = f"{times} × " if times > 1 else ""
             lines.append((f"charge: {event.verb}", f"{often}ε = {text_of_fraction(event.epsilon)}{each}"))
         if self.events:
-            lines.append(("noise on a count", f"standard deviation {self.noise_sd:.3g}"))
+            together = f", of {self.tables} tables together" if self.tables > 1 else ""
+            lines.append(("noise on a count", f"standard deviation {self.noise_sd:.3g}{together}"))
         if self.rows_per_leaf is not None:
             weak = self.events and self.rows_per_leaf < self.noise_sd * math.sqrt(self.n_classes)
             said = ": LESS THAN THE NOISE on them. More ε, fewer or lower trees, or coarser domains would help" if weak else ""

@@ -18,16 +18,19 @@ from hedgerow.accounting.loss import noise_variance, text_of_fraction
 from hedgerow.accounting.meter import Budget
 from hedgerow.after.draw import bars_svg, confusion_svg, tree_svg, tree_text
 from hedgerow.after.html import items, many, page, pairs, section, table
+from hedgerow.after.rebuild import accumulated
 from hedgerow.after.svg import PALETTE, escape
 from hedgerow.after.text import MANY_VALUES, count_with_error, error_text, share_text, share_with_error
 from hedgerow.certificate import Certificate, EventRecord
 from hedgerow.release import Release
 from hedgerow.schema import Numeric
+from hedgerow.signing import fingerprint
 
 if TYPE_CHECKING:  # scoring reaches the rows; a report needs only the shape of its result
     from hedgerow.scoring import PrivateScore
 
 _MAX_BARS = 24
+_MAX_TABLES = 50
 _REPORT_BOXES = 26  # smaller trees than `hedgerow show` draws: a page has several
 
 
@@ -123,7 +126,11 @@ def _meaning(certificate: Certificate) -> str:
     factor = _factor(Fraction(certificate.epsilon))
     means = [
         f"Whatever anyone does with this release, the chance of any outcome is at most {factor} times what it would be "
-        "had any one row been left out of the table, or added to it.",
+        + (
+            "had any one row been left out of the table, or added to it."
+            if len(certificate.parts) < 2
+            else "had any one person been left out of all the tables, or added to them."
+        ),
         "That holds whatever else they know, now or later. Predictions, rules and pictures made from it cost nothing.",
         "Every count carries noise. “1,204 ± 35” means: noise with a standard deviation of 35 was added, so that in "
         "about seven of ten cases the true number is within 35 of 1,204.",
@@ -165,6 +172,7 @@ def _certificate(release: Release) -> str:
                 ("noise sampler", certificate.sampler),
             ]
         ),
+        _tables(release),
         "<h3>Every charged look at the rows</h3>",
         _events(certificate.events) if certificate.events else '<p class="soft">None was charged.</p>',
         "<h3>Assumptions that nobody checked</h3>",
@@ -172,6 +180,29 @@ def _certificate(release: Release) -> str:
         f'<h3>Content hash (SHA-256)</h3><p class="hash">{escape(release.content_hash)}</p>',
     ]
     return section("Privacy certificate", "".join(parts))
+
+
+def _tables(release: Release) -> str:
+    """The tables that were counted, where there are several: who has them, what each costs, and the noise of all together."""
+    parts = release.certificate.parts
+    if len(parts) < 2:
+        return ""
+    rows = [
+        (
+            part.owner or "–",
+            part.id,
+            _loss(part.epsilon),
+            part.statement,
+            ", ".join(release.forest.ensembles[part.ensemble].columns) if release.forest.united else "all",
+            ", ".join(fingerprint(key) for key in part.signed_by) or "nobody",
+        )
+        for part in parts[:_MAX_TABLES]
+    ]
+    more = f'<p class="soft">And {len(parts) - _MAX_TABLES:,} more.</p>' if len(parts) > _MAX_TABLES else ""
+    found = accumulated(release.forest)
+    noise = f"<p>Rebuilding: {escape(found.sentence())}.</p>" if found is not None else ""
+    heads = ("owner", "batch", "ε", "persons disjoint", "columns", "recorded signers")
+    return f"<h3>Counted tables</h3>{table(heads, rows)}{more}{noise}"
 
 
 def _events(events: Sequence[EventRecord]) -> str:
@@ -208,7 +239,7 @@ def _budget(budget: Budget) -> str:
 
 def _tiles(release: Release, score: PrivateScore | None) -> str:
     forest, epsilon = release.forest, release.certificate.epsilon
-    noise = f"± {error_text(forest.leaf_noise_sd)}" if forest.noise else "none"
+    noise = f"± {error_text(forest.leaf_noise_sd)}" if forest.noisy else "none"
     tiles = [
         (_short_loss(epsilon), "privacy loss ε"),
         (f"{sum(len(tree.leaves) for tree in forest.trees):,}", f"leaves in {many(len(forest.trees), 'tree')}"),
@@ -266,7 +297,7 @@ def _classes(release: Release) -> str:
         number = count_with_error(release.released["rows"], sd)
         rows = f"<p>A noisy number of rows was released as well: {escape(number)}.</p>"
     note = "Exact counts."
-    if forest.noise:
+    if forest.noisy:
         note = "Released counts, averaged over all trees; whiskers show ± 1 standard deviation of the noise."
     return section("Classes", f'<figure class="scroll">{picture}</figure><p class="soft">{note}</p>{more}{rows}')
 

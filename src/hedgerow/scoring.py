@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from hedgerow.accounting.loss import exact_epsilon, noise_variance
 from hedgerow.accounting.meter import Budget
-from hedgerow.certificate import Certificate, private_certificate
+from hedgerow.certificate import Certificate, certificate_of, part_of
 from hedgerow.columns import columns_of, one_column
 from hedgerow.errors import BudgetError, PlanError, TableError
-from hedgerow.private.coins import SYSTEM
+from hedgerow.private.coins import SYSTEM, random_name
 from hedgerow.private.mechanisms import counting_event
 from hedgerow.private.table import PrivateTable
 from hedgerow.release import Release
@@ -110,18 +110,18 @@ def private_score(
     reservation = (budget if budget is not None else Budget(amount)).reserve(amount, "evaluate")
     table = PrivateTable(engine, reservation)
     counts = table.confusion(release.predict_codes, amount)
-    certificate = private_certificate(
+    part = part_of(
         reservation.events,
-        None,
-        codebook.schema.unreviewed,
-        table.sampler,
-        SYSTEM.secret,
-        amount,
+        requested=amount,
+        sampler=table.sampler,
+        secret=SYSTEM.secret,
+        unreviewed=codebook.schema.unreviewed,
+        id=random_name(SYSTEM),
         no_guarantee=None if release.certificate.guarantee != "none" else "the scored forest has no guarantee of its own",
     )
     with contextlib.suppress(BudgetError, OSError):  # it is paid for: what is not given back may not lose it
         reservation.settle()
-    return PrivateScore(counts[:-1], int(counts[-1].sum()), tuple(codebook.schema.target.classes), scale, certificate)
+    return PrivateScore(counts[:-1], int(counts[-1].sum()), tuple(codebook.schema.target.classes), scale, certificate_of([part]))
 
 
 def private_scorer(epsilon: Any, budget: Budget) -> Callable[[Any, Any, Any], float]:

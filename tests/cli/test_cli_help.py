@@ -18,12 +18,18 @@ COMMANDS = [
     ["schema", "check"],
     ["plan"],
     ["fit"],
+    ["update"],
+    ["count"],
+    ["merge"],
     ["predict"],
     ["rules"],
     ["show"],
     ["evaluate"],
     ["budget", "init"],
     ["budget", "show"],
+    ["key", "new"],
+    ["sign"],
+    ["verify"],
     ["demo"],
 ]
 
@@ -36,6 +42,7 @@ def test_version(run: Callable[..., Any]) -> None:
 def test_the_top_help_shows_the_sequence_and_every_command(run: Callable[..., Any]) -> None:
     text = run("--help").stdout
     steps = ["schema draft", "budget init", "hedgerow plan", "hedgerow fit", "hedgerow evaluate", "hedgerow predict"]
+    steps += ["--save plan.json", "hedgerow count", "hedgerow merge"]
     places = [text.index(step) for step in steps]
     assert places == sorted(places)
     for command in COMMANDS:

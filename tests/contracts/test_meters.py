@@ -158,7 +158,7 @@ def test_processes_share_one_file(tmp_path: Path) -> None:
         process.start()
     for process in processes:
         process.join()
-    assert sum(results.get() for _ in processes) == 3
+    assert sum(results.get(timeout=120) for _ in processes) == 3
     assert BudgetFile(path).remaining == 0
 
 

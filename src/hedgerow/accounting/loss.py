@@ -7,6 +7,8 @@ Losses are pure ε-differential privacy under add/remove-one-row neighbours; seq
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from numbers import Rational
@@ -16,6 +18,7 @@ from hedgerow.errors import PlanError
 
 MAX_SCALE = 2**50  # noise wider than this could not be added to counts without losing exactness in 64 bits
 _MAX_DIGITS = 100
+_MAX_BITS = 600  # of the denominator of a sum: its text still fits a document
 
 
 def exact_epsilon(value: Any, what: str = "epsilon") -> Fraction:
@@ -54,6 +57,28 @@ def _huge_exponent(text: str) -> bool:
     """"1e999999999" would be a number of a billion digits."""
     tail = text.lower().partition("e")[2].lstrip("+-")
     return len(tail) > 3
+
+
+def plain_fraction(text: str) -> Fraction:
+    """An ε or a scale from somebody's file: short, positive, no exponent that would make it huge."""
+    if not re.fullmatch(r"[0-9]{1,200}([./][0-9]{1,200})?", text):
+        raise ValueError("an ε or a noise scale is not a plain fraction")
+    if re.search(r"/0+$", text):
+        raise ValueError("an ε or a noise scale is out of range")
+    value = Fraction(text)
+    if not 0 < value <= MAX_SCALE:
+        raise ValueError("an ε or a noise scale is out of range")
+    return value
+
+
+def exact_sum(losses: Iterable[Fraction]) -> Fraction:
+    """The sum, exactly; refuses numbers that are made to grow without bound (each of them fits a line, their sum does not)."""
+    total = Fraction(0)
+    for loss in losses:
+        total += loss
+        if total.denominator.bit_length() > _MAX_BITS:
+            raise PlanError("epsilon: the losses have too many digits to be added up; expected short numbers such as 0.5 or 1/3.")
+    return total
 
 
 def text_of_fraction(value: Fraction) -> str:

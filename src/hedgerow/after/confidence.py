@@ -23,7 +23,7 @@ def signal_to_noise(forest: CountedForest, tree: int, noise_rule: str) -> NDArra
     support = forest.node_counts[tree].sum(axis=1)
     n_classes = forest.codebook.n_classes
     classes = n_classes if noise_rule == "paper" else math.sqrt(n_classes)
-    scale = math.sqrt(sum(float(scale) ** 2 for scale in forest.noise))
+    scale = math.sqrt(sum(float(scale) ** 2 for scale in forest.scales[tree]))
     noise = classes * math.sqrt(2) * scale * np.sqrt(forest.leaves_below[tree])
     return np.asarray(support / np.maximum(noise, np.finfo(float).tiny))
 

@@ -167,8 +167,8 @@ def _about_counts(view: _View) -> str:
     if view.removed.any():
         leaves = f"{number:,} of {len(view.tree.leaves):,} leaves after pruning"
     height = int(view.tree.depth[kept].max())
-    noise = "± is the standard deviation of the noise" if view.forest.noise else "exact counts, no noise"
-    apart = ", every node was counted by itself" if view.forest.measured == NODES and view.forest.noise else ""
+    noise = "± is the standard deviation of the noise" if view.forest.noisy else "exact counts, no noise"
+    apart = ", every node was counted by itself" if view.forest.measured == NODES and view.forest.noisy else ""
     return f"{leaves}, height {height}; {noise}{apart}"
 
 
@@ -236,7 +236,7 @@ class _Picture:
         self.next_y = bottom + 16
         self._place(self.root)
         foot = "Bars are class counts, each box to its own scale"
-        foot += "; whiskers show ± 1 standard deviation of the noise." if view.forest.noise else "."
+        foot += "; whiskers show ± 1 standard deviation of the noise." if view.forest.noisy else "."
         self.parts.append(label(_MARGIN, self.next_y + 12, foot, 11.5, "hw-soft"))
         if self.cut:
             self.parts.append(label(_MARGIN, self.next_y + 30, "⋯ the tree asks on there.", 11.5, "hw-soft"))

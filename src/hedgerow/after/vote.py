@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hedgerow.after.confidence import ConfidentVote, node_confidences
 from hedgerow.after.prune import resting_place
 from hedgerow.errors import ReleaseError
-from hedgerow.forest import CountedForest
+from hedgerow.forest import LEAVES, CountedForest
 from hedgerow.parallel import in_threads, row_blocks
 from hedgerow.routing import TOGETHER, descend, route
 
@@ -42,22 +42,25 @@ class SummedCounts:
     """Jagannathan et al. 2012, Algorithm 3: P(t | x) = Σ_i α_i[t] / Σ_τ Σ_i α_i[τ], α_i the counts where x ends in tree i.
 
     The noisy counts are summed as they are, since clamping each would add bias; a negative sum then counts as 0. A row for
-    which no sum is positive gets the class shares of the whole table.
+    which no sum is positive gets the class shares of the whole table. A row that stops above the leaves, since a value is missing or
+    not declared, has the mean of the leaves below: as a whole they would outvote every tree in which the row is known.
     """
 
     def __init__(self, forest: CountedForest) -> None:
         self.forest = forest
+        below = [leaves[:, None] if forest.measured == LEAVES else 1 for leaves in forest.leaves_below]
+        self.counts = [counts / leaves for counts, leaves in zip(forest.node_counts, below, strict=True)]
         totals = np.maximum(forest.class_totals, 0)
         even = np.full(len(totals), 1 / len(totals))
         self.prior = totals / totals.sum() if totals.sum() > 0 else even
 
     def probabilities(self, codes: NDArray[Any]) -> NDArray[np.float64]:
-        sums = np.zeros((len(codes), self.forest.codebook.n_classes), dtype=np.int64)
-        for tree, counts in zip(self.forest.trees, self.forest.node_counts, strict=True):
+        sums = np.zeros((len(codes), self.forest.codebook.n_classes))
+        for tree, counts in zip(self.forest.trees, self.counts, strict=True):
             _add_counts(codes, tree.ask, tree.onward, tree.height, counts, sums)
-        shares = np.maximum(sums, 0).astype(np.float64)
+        shares = np.maximum(sums, 0)
         totals = shares.sum(axis=1, keepdims=True)
-        return np.where(totals > 0, shares / np.maximum(totals, 1), self.prior)
+        return np.where(totals > 0, shares / np.where(totals > 0, totals, 1), self.prior)
 
 
 class PrunedVote:

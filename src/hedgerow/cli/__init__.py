@@ -1,6 +1,6 @@
 """The command `hedgerow`. One file for each command; heavy packages are imported inside them, so that help is quick.
 
-Exit codes: 0 done, 1 `schema check` found something to do, 2 refused (the message says why), 3 refused by the budget,
+Exit codes: 0 done, 1 `schema check` or `verify` found something to do, 2 refused (the message says why), 3 refused by the budget,
 130 interrupted.
 """
 
@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from hedgerow import __version__
-from hedgerow.cli import budget, demo, evaluate, fit, look, plan, predict, schema
+from hedgerow.cli import budget, count, demo, evaluate, fit, keys, look, merge, plan, predict, schema, update
 from hedgerow.cli.errors import CommandGroup
 
 app = typer.Typer(
@@ -55,18 +55,28 @@ def hedgerow(
         hedgerow predict forest.json new-rows.csv -o predictions.csv
 
     Only forest.json and the printed score may leave the room. `hedgerow demo` shows all of this on data that comes with
-    the package.
+    the package. Rows that come later are added with `hedgerow update`. Several owners who may not pool their rows share a plan:
+
+        hedgerow plan --schema schema.toml --epsilon 0.5 --rows 30000 --owners 3 --save plan.json
+        hedgerow count plan.json office-a.csv -o office-a.json --disjoint     (each owner, on its own rows)
+        hedgerow merge office-*.json -o forest.json
     """
 
 
 app.add_typer(schema.app, name="schema")
 app.command("plan")(plan.plan)
 app.command("fit")(fit.fit)
+app.command("update")(update.update)
+app.command("count")(count.count)
+app.command("merge")(merge.merge)
 app.command("predict")(predict.predict)
 app.command("rules")(look.rules)
 app.command("show")(look.show)
 app.command("evaluate")(evaluate.evaluate)
 app.add_typer(budget.app, name="budget")
+app.add_typer(keys.app, name="key")
+app.command("sign")(keys.sign)
+app.command("verify")(keys.verify)
 app.command("demo")(demo.demo)
 
 

@@ -17,8 +17,17 @@ _CONTROL = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(12
 _WIDTH_IN_A_PIPE = 160
 
 
+# Nor may a line end, or a change of the direction of writing, make one line look like two.
+_LINES = {**_CONTROL, **dict.fromkeys((9, 10, 8232, 8233, *range(8234, 8239), *range(8294, 8298)), "�")}
+
+
 def clean(text: object) -> str:
     return str(text).translate(_CONTROL)
+
+
+def one_line(text: object) -> str:
+    """Text from somebody else's file, for the inside of a line."""
+    return str(text).translate(_LINES)
 
 
 def console(stderr: bool = False) -> Console:
@@ -46,7 +55,7 @@ def complain(text: object) -> None:
 
 def guarantee(sentence: str, holds: bool) -> None:
     """The most important line of any output."""
-    say(f"guarantee: {sentence}", style="bold green" if holds else "bold yellow")
+    say(f"guarantee: {one_line(sentence)}", style="bold green" if holds else "bold yellow")
 
 
 def table(title: str, heads: Sequence[str], rows: Sequence[Sequence[object]], numbers: Sequence[int] = ()) -> None:
@@ -58,7 +67,7 @@ def table(title: str, heads: Sequence[str], rows: Sequence[Sequence[object]], nu
     for place, head in enumerate(heads):
         shown.add_column(clean(head), justify="right" if place in numbers else "left", overflow="fold")
     for row in rows:
-        shown.add_row(*(clean(cell) for cell in row))
+        shown.add_row(*(one_line(cell) for cell in row))
     console().print(shown)
 
 
@@ -70,7 +79,7 @@ def pairs(title: str, lines: Sequence[tuple[str, str]]) -> None:
     shown.add_column(style="cyan", no_wrap=True)
     shown.add_column(overflow="fold")
     for what, how_much in lines:
-        shown.add_row(clean(what), clean(how_much))
+        shown.add_row(one_line(what), one_line(how_much))
     console().print(shown)
 
 

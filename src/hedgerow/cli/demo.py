@@ -18,7 +18,7 @@ from hedgerow.cli.look import rules
 from hedgerow.cli.outputs import check_output
 from hedgerow.cli.plan import plan
 from hedgerow.cli.predict import predict
-from hedgerow.errors import BudgetError
+from hedgerow.errors import BudgetError, PlanError
 
 if TYPE_CHECKING:
     from hedgerow.scoring import PrivateScore
@@ -34,6 +34,10 @@ def demo(
         Path | None,
         typer.Option("--keep", help="A folder for all files.  [default: a temporary one]", show_default=False),
     ] = None,
+    tables: Annotated[
+        Path | None,
+        typer.Option("--tables", help="Only write example tables of several owners to this folder.", show_default=False),
+    ] = None,
 ) -> None:
     """Go through all steps on synthetic patients that come with the package, and write a report with pictures.
 
@@ -43,7 +47,12 @@ def demo(
     Example:
 
         hedgerow demo -o hedgerow-demo.html --keep demo-files
+
+        hedgerow demo --tables offices
     """
+    if tables is not None:
+        write_tables(tables, rows)
+        return
     check_output(output, [])
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
@@ -53,6 +62,32 @@ def demo(
         _steps(Path(folder), rows, output)
     if keep is not None:
         say(f"all files are in {keep}")
+
+
+REGISTRY = ("age", "sex", "region", "smoker", "exercise", "alcohol", "family-history")  # columns that another owner holds
+
+
+def write_tables(folder: Path, rows: int) -> None:
+    """Three offices with a schema in common, a later batch, test rows; and a clinic and a registry with columns of their own."""
+    from hedgerow import datasets
+
+    folder.mkdir(parents=True, exist_ok=True)
+    halves = ("registry", "clinic")
+    names = {"office-a": 11, "office-b": 12, "office-c": 13, "new-batch": 14, "test": 15}
+    for name in (*(f"{name}.csv" for name in (*names, *halves)), "schema.toml", *(f"{name}.toml" for name in halves)):
+        if (folder / name).exists():
+            raise PlanError(f"output {str(folder / name)!r} exists already. Choose an empty folder.")
+    made = {name: datasets.patients(max(rows // 2, 1), seed) for name, seed in names.items()}
+    for name, table in made.items():
+        table.to_csv(folder / f"{name}.csv")
+    whole = made["office-a"]
+    whole.schema.save(folder / "schema.toml")
+    others = [name for name in whole.schema.names if name not in REGISTRY]
+    for name, table in zip(halves, (whole.without(others), whole.without(REGISTRY)), strict=True):
+        table.schema.save(folder / f"{name}.toml")
+        table.to_csv(folder / f"{name}.csv")
+    say(f"wrote tables of nobody to {folder}: office-a, office-b and office-c.csv with schema.toml, new-batch.csv and test.csv;")
+    say("registry.csv and clinic.csv, the columns of office-a in two halves, each with a schema (.toml)")
 
 
 def _steps(folder: Path, rows: int, output: Path) -> None:

@@ -17,7 +17,9 @@ from hedgerow.errors import BudgetError, HedgerowError, HedgerowWarning
 REFUSED = 2
 REFUSED_BY_BUDGET = 3
 INTERRUPTED = 130
-ORDER = ["schema", "plan", "fit", "predict", "rules", "show", "evaluate", "budget", "demo"]  # of the help
+ORDER = [  # of the help
+    "schema", "plan", "fit", "update", "count", "merge", "predict", "rules", "show", "evaluate", "budget", "key", "sign", "verify", "demo",
+]  # fmt: skip
 
 
 OPTION_OF = {  # what Python calls a setting, and what the command line does
@@ -31,7 +33,13 @@ OPTION_OF = {  # what Python calls a setting, and what the command line does
     "sampler: got": "--sampler: got",
     "label: got": "--class: got",
     "epsilon=1": "--epsilon 1",
+    "public_plan(rows=10000)": "--rows 10000",
     "plan(rows=10000)": "--rows 10000",
+    "--batches (batches=True)": "--batches",
+    "--disjoint (disjoint=True)": "--disjoint",
+    "epsilon: the ": "--epsilon: the ",
+    "batch: '": "--batch: '",
+    "say fit(..., accept_draft=True), which claims no differential privacy": "use `hedgerow fit --accept-draft`, which claims no ε",
     "schema.rows": "rows in the schema",
 }
 

@@ -34,6 +34,7 @@ from hedgerow.cli.options import (
     threads,
 )
 from hedgerow.cli.outputs import check_output
+from hedgerow.cli.tables import Batch, Owner, checked_owner
 from hedgerow.errors import PlanError, ReleaseError
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ def fit(
     seed: Seed = None,
     jobs: Jobs = None,
     sampler: Annotated[str, typer.Option("--sampler", help="hedgerow or opendp: both draw exact noise.")] = "hedgerow",
+    owner: Owner = None,
+    batch: Batch = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask before --sensitivity local.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
 ) -> None:
@@ -108,6 +111,9 @@ def fit(
             "them and delete their `unreviewed` lines, or add --accept-draft to train a forest that claims no ε."
         )
     how: dict[str, Any] = {"accept_draft": accept_draft}
+    named = owner is not None or batch is not None
+    if named and algorithm not in (Algorithm.snr, Algorithm.rdt):
+        raise PlanError(f"--owner, --batch: no rows can be added to the trees of {algorithm}, so its table needs no name. Leave it out.")
     if not options.private:
         if budget is not None:
             raise PlanError(f"--budget: {algorithm} keeps no ε, so no budget can pay for it. Leave it out.")
@@ -124,12 +130,16 @@ def fit(
     estimator = options.estimator(declared, n_jobs=threads(jobs), sampler=sampler)
     if not options.proven:
         _ask_first(yes)
+    learn = estimator.fit
+    if named:
+        how |= {"owner": checked_owner(owner, ""), "batch": batch}
+        learn = estimator.partial_fit
     purse = open_purse(budget, epsilon)
     estimator.set_params(budget=purse)
     with paid_look(purse, unfinished="No forest was saved."):
         with progress_bar("counting") as progress:
-            estimator.fit(data, progress=progress, **how)
-        saved = _save_paid(estimator.release_, output)
+            learn(data, progress=progress, **how)
+        saved = save_paid(estimator.release_, output)
     summarise(estimator.release_, saved)
     say_what_is_left(purse)
 
@@ -149,9 +159,11 @@ def _ask_first(yes: bool) -> None:
         raise PlanError("--sensitivity local was not confirmed. Nothing was charged, no row was read.")
 
 
-def _save_paid(release: Release, output: Path) -> Path:
-    """Save what was paid for; if the disk has filled up meanwhile, anywhere rather than nowhere."""
+def save_paid(release: Release, output: Path | None) -> Path:
+    """Save what was paid for; if the disk has filled up meanwhile (or there is no place), anywhere rather than nowhere."""
     try:
+        if output is None:
+            raise ReleaseError("what was counted could not be added.")
         release.save(output)
         return output
     except ReleaseError as error:
@@ -163,11 +175,12 @@ def _save_paid(release: Release, output: Path) -> Path:
         return place
 
 
-def summarise(release: Release, saved: Path) -> None:
+def summarise(release: Release, saved: Path, events: bool = True) -> None:
     trees = len(release.forest.trees)
     say(f"saved {saved}: {release.algorithm}, {trees} {'tree' if trees == 1 else 'trees'}")
     guarantee(release.certificate.sentence(), release.certificate.guarantee != "none")
-    show_events(release.certificate)
+    if events:
+        show_events(release.certificate)
 
 
 def show_events(certificate: Certificate) -> None:

@@ -12,6 +12,7 @@ from hedgerow.cli.console import guarantee, pairs, say
 from hedgerow.cli.fit import show_events
 from hedgerow.cli.outputs import check_output
 from hedgerow.cli.rule_formats import SUFFIXES, WRITERS
+from hedgerow.cli.tables import show_recorded_signers, show_tables, who_signed
 from hedgerow.errors import PlanError
 
 if TYPE_CHECKING:
@@ -181,15 +182,18 @@ def summary(release: Release) -> None:
         ("target", f"{release.schema.target.name}: {', '.join(map(str, release.schema.target.classes))}"),
         ("attributes", ", ".join(release.schema.names)),
         ("trees", f"{len(forest.trees)}, height {max(tree.height for tree in forest.trees)}, {counts:,} counts"),
-        ("noise on a count", f"standard deviation {forest.leaf_noise_sd:.3g}" if forest.noise else "none: exact"),
+        ("noise on a count", f"standard deviation {forest.leaf_noise_sd:.3g}" if forest.noisy else "none: exact"),
     ]
     lines.append(("importances", _importances(release)))
     lines += [(f"set: {name}", str(value)) for name, value in release.parameters.items()]
     lines += [(f"chosen: {name}", str(value)) for name, value in release.chosen.items()]
     lines += [(f"released: noisy {name}", f"{value:,}") for name, value in release.released.items()]
     lines += [("content hash", release.content_hash)]
+    if release.signatures:
+        lines += [("signed by", who_signed([signature.key for signature in release.signatures]))]
     pairs("forest", lines)
     guarantee(release.certificate.sentence(), release.certificate.guarantee != "none")
+    show_tables(release)
 
 
 def _importances(release: Release) -> str:
@@ -216,4 +220,6 @@ def show_certificate(release: Release) -> None:
         ("content hash", release.content_hash),
     ]
     pairs("certificate", lines)
+    show_tables(release)
+    show_recorded_signers(release)
     show_events(certificate)

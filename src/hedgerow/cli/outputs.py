@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from hedgerow.errors import PlanError
@@ -27,3 +31,18 @@ def check_output(path: Path, inputs: list[Path | None], force: bool = True) -> N
         raise PlanError(
             f"output {str(path)!r}: the folder {str(folder)!r} cannot be written to ({error.strerror})."
         ) from error
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """One change of a file at a time: of two updates at once, one batch would be paid for and lost."""
+    while True:
+        with open(path, "rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise PlanError(f"{path} is being changed by another command. Wait for it, then try again. Nothing was spent.") from error
+            if os.fstat(file.fileno()).st_ino != path.stat().st_ino:
+                continue  # another command has replaced the file since it was opened
+            yield
+            return

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
-from hedgerow.cli.console import pairs, warn
+from hedgerow.cli.console import pairs, say, warn
 from hedgerow.cli.options import (
     NOT_PROVEN,
     Algorithm,
@@ -26,6 +27,8 @@ from hedgerow.cli.options import (
     Trees,
     Vote,
 )
+from hedgerow.cli.outputs import check_output
+from hedgerow.cli.tables import SignKey
 from hedgerow.errors import PlanError
 
 
@@ -48,6 +51,14 @@ def plan(
     sensitivity: Sensitivity = None,
     max_leaves: MaxLeaves = None,
     seed: Seed = None,
+    owners: Annotated[
+        int, typer.Option("--owners", min=1, help="rdt, snr: how many owners or batches will be added up, each with its own noise.")
+    ] = 1,
+    save: Annotated[
+        Path | None, typer.Option("--save", help="Save the plan for several owners to count (rdt, snr).", show_default=False)
+    ] = None,
+    sign: SignKey = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing plan file.")] = False,
 ) -> None:
     """Show what `fit` would build and what it would cost. Touches no data, costs nothing.
 
@@ -55,10 +66,20 @@ def plan(
     smaller depth, coarser domains or a larger ε help. The trees of dpdf, diffpid3 and private-id3 follow from their charged
     looks at the rows: their plan lists those charges, and what a tree that ends early does not use is given back.
 
+    With --save the plan becomes a file that several owners count, each on its own rows (`hedgerow count`). It fixes the schema, the
+    trees and the ε of each owner. Its --rows is a public number: roughly how many rows all owners have together. Say with
+    --owners how many there are: the noise of each adds up, and the plan shows whether the trees are small enough for it.
+
     Example:
 
         hedgerow plan --schema schema.toml --algorithm rdt --epsilon 1 --rows 10000 --trees 5
+
+        hedgerow plan --schema schema.toml --epsilon 0.5 --rows 30000 --owners 3 --save plan.json
     """
+    if save is not None:
+        check_output(save, [schema, sign], force)
+    elif sign is not None:
+        raise PlanError("--sign: only a plan that is saved can be signed. Add --save plan.json.")
     from hedgerow.schema import Schema
 
     declared = Schema.load(schema)
@@ -83,8 +104,33 @@ def plan(
             "--rows: what would be built depends on the number of rows, and the schema declares none. Give an assumed "
             "size, --rows 10000" + (", or fix the height with --depth." if algorithm is not Algorithm.snr else ".")
         )
-    pairs("plan", estimator.plan(rows).lines())
+    if save is not None:
+        _save(estimator, options, rows, owners, save, sign)
+        return
+    if owners > 1 and not hasattr(estimator, "public_plan"):
+        raise PlanError(f"--owners: {algorithm} cannot be added up over several owners; rdt and snr can.")
+    pairs("plan", (estimator.plan(rows, owners) if owners > 1 else estimator.plan(rows)).lines())
     if declared.unreviewed and options.private:
         warn(f"unreviewed in {schema}: {', '.join(declared.unreviewed)}. Until they are reviewed, no ε can be claimed.")
     if not options.proven:
         warn(f"{NOT_PROVEN}.")
+
+
+def _save(estimator: Any, options: ForestOptions, rows: int | None, owners: int, path: Path, sign: Path | None) -> None:
+    """A plan for several owners: its number of rows is declared public, so that nothing needs to be asked of anyone's rows."""
+    from hedgerow.cli.count import private_key
+
+    if not hasattr(estimator, "public_plan"):
+        why = "chooses its trees by looking at the rows, so that each owner would get other trees"
+        why = why if options.private else "keeps no privacy"
+        raise PlanError(f"--save: {options.algorithm} {why}. A plan that owners share needs --algorithm rdt or snr.")
+    key = private_key(sign)
+    plan = estimator.public_plan(rows, owners)
+    if key is not None:
+        plan = plan.signed(key)
+    shown = estimator.set_params(schema=plan.schema, random_state=plan.seed).plan(tables=owners)
+    pairs("plan", [(what.replace("ε in all", "ε for each owner"), text) for what, text in shown.lines()])
+    plan.save(path)
+    say(f"saved {path}: a public plan, {plan.content_hash[:16]}…, seed {plan.seed}")
+    say(f"it holds no data: `hedgerow verify {path}` checks that")
+    say(f"each owner now runs: hedgerow count {path} own-rows.csv -o owner-name.json")

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
-from hedgerow.cli.console import say
+from hedgerow.cli.console import say, warn
 from hedgerow.cli.options import Jobs, threads
 from hedgerow.cli.outputs import check_output
 
@@ -29,7 +29,8 @@ def predict(
     """Predict the class of each row of a table. Costs no ε.
 
     The answer is a CSV with one line for each row, in their order. The table needs the attributes of the schema, in any
-    order; other columns are ignored. A prediction tells about the row it is made for: keep it as private as that row.
+    order; other columns are ignored. With a forest that unites the columns of several owners, some may be missing.
+    A prediction tells about the row it is made for: keep it as private as that row.
 
     Example:
 
@@ -37,12 +38,15 @@ def predict(
     """
     if output is not None:
         check_output(output, [forest, rows], force)
-    from hedgerow.release import Release
+    from hedgerow.release import Release, missing_columns_text
     from hedgerow.rows.files import TableFile
 
     release = Release.load(forest)
     n_jobs = threads(jobs)
-    codes = TableFile(rows, list(release.schema.names)).codes(release.codebook)
+    table = TableFile(rows, list(release.schema.names), optional=bool(release.forest.united))
+    if table.absent:
+        warn(missing_columns_text(name for name in release.schema.names if name in table.absent))
+    codes = table.codes(release.codebook)
     shares = release.predict_codes_proba(codes, n_jobs)
     names = [class_text(value) for value in release.schema.target.classes]
     head = [f"predicted_{release.schema.target.name}"]

@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from hedgerow.accounting.loss import exact_epsilon, noise_variance
 from hedgerow.accounting.meter import Budget, Reservation
 from hedgerow.after.coverage import not_counted
-from hedgerow.certificate import no_certificate, private_certificate
+from hedgerow.certificate import TableName, certificate_of, declared_rows, no_certificate, part_of
 from hedgerow.columns import columns_of, one_column, rows_as_array
 from hedgerow.encoding import Codebook
 from hedgerow.errors import (
@@ -35,10 +35,10 @@ from hedgerow.errors import (
     TableError,
     UnreviewedSchemaWarning,
 )
-from hedgerow.forest import Grown
+from hedgerow.forest import CountedForest, Grown
 from hedgerow.growers import rdt
 from hedgerow.plan import Plan
-from hedgerow.private.coins import SYSTEM, Coins
+from hedgerow.private.coins import SYSTEM, Coins, random_name
 from hedgerow.private.mechanisms import sampler_named
 from hedgerow.private.table import PrivateTable
 from hedgerow.release import Release, class_array
@@ -234,7 +234,11 @@ class PrivateForestClassifier(ForestClassifier):
         return self
 
     def _train(
-        self, engine: Engine, settings: Sequence[Mapping[str, Any]] = (), share: Fraction = Fraction(0)
+        self,
+        engine: Engine,
+        settings: Sequence[Mapping[str, Any]] = (),
+        share: Fraction = Fraction(0),
+        name: TableName | None = None,
     ) -> Release:
         """Plan, charge, grow. With `settings` to choose from, `share` of ε pays for trying them first."""
         codebook, schema = engine.codebook, engine.codebook.schema
@@ -269,13 +273,23 @@ class PrivateForestClassifier(ForestClassifier):
             forests = [estimator._release_of(estimator._grow(table, plan), plan, codebook) for estimator, plan in plans]
             best = table.best([forest.predict_codes for forest in forests], epsilon * share / 5)
             self.set_params(**settings[best])
-        release = self._release_of(self._grow(table, finals[best]), finals[best], codebook)
+        grown = self._grow(table, finals[best])
+        release = self._release_of(grown, finals[best], codebook)
         if tried:
             release.chosen["tuned"] = f"the best of {len(tried)} settings, by private choice"
-        release.certificate = private_certificate(
-            reservation.events, schema.rows, schema.unreviewed, table.sampler, self._coins.secret, epsilon
+        part = part_of(
+            reservation.events,
+            requested=epsilon,
+            sampler=table.sampler,
+            secret=self._coins.secret,
+            unreviewed=schema.unreviewed,
+            public_rows=declared_rows(schema.rows),
+            id=random_name(self._coins),
+            name=name,
+            released=grown.released,
         )
-        self._after(release, reservation)
+        release.certificate = certificate_of([part])
+        self._settled(release, reservation, release.released.get("rows", schema.rows))
         return release
 
     def _release_of(self, grown: Grown, plan: Plan, codebook: Codebook) -> Release:
@@ -285,13 +299,18 @@ class PrivateForestClassifier(ForestClassifier):
             no_certificate("not certified"),
             algorithm=self._algorithm,
             vote=self._vote,
-            parameters={**asdict(plan.settings), "bins": codebook.bins},
+            parameters=parameters_of(plan, codebook),
             chosen=grown.chosen,
-            released=grown.released,
         )
 
-    def _after(self, release: Release, reservation: Reservation) -> None:
-        """The forest is paid for: it is kept before anything is said, since a warning may be made an error."""
+    def _settled(
+        self, release: Release, reservation: Reservation, rows: int | None, counted: CountedForest | None = None
+    ) -> None:
+        """The counts are paid for: they are kept before anything is said, since a warning may be made an error.
+
+        rows: how many there should be, declared or noisy; without a number the best-filled tree stands in
+        counted: what was counted just now, if the release holds more than that
+        """
         problems: list[tuple[str, type[Warning]]] = []
         self.release_, self.classes_ = release, class_array(release.schema)
         try:
@@ -299,11 +318,17 @@ class PrivateForestClassifier(ForestClassifier):
         except (BudgetError, OSError) as error:
             problems.append((f"what was not used could not be given back to the budget: {error}", HedgerowWarning))
         sd = max((noise_variance(event.scale) ** 0.5 for event in reservation.events if event.verb == "rows"), default=0.0)
-        lost = not_counted(release.forest, release.released.get("rows", release.schema.rows), sd)
+        lost = not_counted(counted or release.forest, rows, sd)
         if lost is not None:
             problems.append((lost, SchemaMismatchWarning))
         for text, category in problems:
             warnings.warn(text, category, stacklevel=5)
+
+
+def parameters_of(plan: Plan, codebook: Codebook) -> dict[str, Any]:
+    """What the user set, as a release states it; how many tables were planned for stands in a plan alone."""
+    settings = {name: value for name, value in asdict(plan.settings).items() if name != "tables"}
+    return {**settings, "bins": codebook.bins}
 
 
 def _reviewed(schema: Schema, accept_draft: bool) -> Schema:

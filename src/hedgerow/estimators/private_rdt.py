@@ -8,14 +8,15 @@ from typing import Any
 from hedgerow.accounting.meter import Budget
 from hedgerow.after.vote import SUMMED_COUNTS
 from hedgerow.encoding import Codebook
-from hedgerow.estimators.base import PrivateForestClassifier, rdt_settings
+from hedgerow.estimators.base import rdt_settings
+from hedgerow.estimators.mergeable import MergeableForestClassifier
 from hedgerow.forest import Grown
 from hedgerow.growers import rdt
 from hedgerow.plan import DEFAULT_MAX_LEAVES, Plan
 from hedgerow.private.table import PrivateTable
 
 
-class PrivateRDTClassifier(PrivateForestClassifier):
+class PrivateRDTClassifier(MergeableForestClassifier):
     """Private random decision trees: random structure, noisy leaf counts, prediction by summed counts.
 
     Parameters
@@ -73,6 +74,12 @@ class PrivateRDTClassifier(PrivateForestClassifier):
 
     def _settings(self) -> rdt.Settings:
         return rdt_settings(self)
+
+    def _shape(self, codebook: Codebook, epsilon: Fraction, rows: int | None) -> tuple[int, int | None]:
+        settings, k = self._settings(), len(codebook.sizes)
+        if settings.max_depth is not None:
+            return settings.n_estimators, min(settings.max_depth, k)
+        return settings.n_estimators, None if rows is None else rdt.height_rule(codebook.sizes, rows)
 
     def _plan(self, codebook: Codebook, epsilon: Fraction, rows: int | None, public: bool) -> Plan:
         return rdt.plan(codebook, self._settings(), epsilon, rows, public, self._rng())

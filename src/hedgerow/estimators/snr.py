@@ -8,14 +8,15 @@ from typing import Any
 from hedgerow.accounting.meter import Budget
 from hedgerow.after.vote import MOST_CONFIDENT
 from hedgerow.encoding import Codebook
-from hedgerow.estimators.base import PrivateForestClassifier, one_of, whole
+from hedgerow.estimators.base import one_of, whole
+from hedgerow.estimators.mergeable import MergeableForestClassifier
 from hedgerow.forest import Grown
 from hedgerow.growers import snr
 from hedgerow.plan import DEFAULT_MAX_LEAVES, Plan
 from hedgerow.private.table import PrivateTable
 
 
-class SNRForestClassifier(PrivateForestClassifier):
+class SNRForestClassifier(MergeableForestClassifier):
     """A private random forest tuned by signal-to-noise ratios: nothing to set but ε, and `plan()` shows what it chooses.
 
     Parameters
@@ -65,7 +66,11 @@ class SNRForestClassifier(PrivateForestClassifier):
     _vote = MOST_CONFIDENT
 
     def _settings(self) -> snr.Settings:
-        return snr.Settings(one_of("noise_rule", self.noise_rule, ("paper", "tight")), whole("max_leaves", self.max_leaves))
+        noise_rule = one_of("noise_rule", self.noise_rule, ("paper", "tight"))
+        return snr.Settings(noise_rule, whole("max_leaves", self.max_leaves), self._tables)
+
+    def _shape(self, codebook: Codebook, epsilon: Fraction, rows: int | None) -> tuple[int, int | None]:
+        return 0 if rows is None else snr.number_of_trees(codebook, rows, epsilon, self._settings()), None
 
     def _plan(self, codebook: Codebook, epsilon: Fraction, rows: int | None, public: bool) -> Plan:
         return snr.plan(codebook, self._settings(), epsilon, rows, public, self._rng())

@@ -28,23 +28,27 @@ from hedgerow.tree import Tree, TreeBuilder
 
 @dataclass(frozen=True)
 class Settings:
-    """Nothing to tune. `noise_rule="tight"` replaces the paper's |C|·√2/ε by √(2|C|)/ε, the true standard deviation."""
+    """Nothing to tune. `noise_rule="tight"` replaces the paper's |C|·√2/ε by √(2|C|)/ε, the true standard deviation.
+
+    `tables` of owners or batches, added up, have √tables times the noise: θ grows by that.
+    """
 
     noise_rule: str = "paper"
     max_leaves: int = DEFAULT_MAX_LEAVES
+    tables: int = 1
 
 
-def squared_threshold(n_classes: int, epsilon: Fraction, noise_rule: str) -> Fraction:
+def squared_threshold(n_classes: int, epsilon: Fraction, settings: Settings) -> Fraction:
     """θ² of Eq. 5, squared so that comparisons with √2 stay exact."""
-    factor = n_classes**2 if noise_rule == "paper" else n_classes
-    return 2 * factor / epsilon**2
+    factor = n_classes**2 if settings.noise_rule == "paper" else n_classes
+    return 2 * factor * settings.tables / epsilon**2
 
 
-def number_of_trees(codebook: Codebook, n: int, beta: Fraction, noise_rule: str) -> int:
+def number_of_trees(codebook: Codebook, n: int, beta: Fraction, settings: Settings) -> int:
     """τ: the largest number up to |A| with θ < n/δ² (Eqs. 5, 8 and 9); 1 if even that fails."""
     delta = Fraction(sum(codebook.sizes), len(codebook.sizes))
     tau = len(codebook.sizes)
-    while tau > 1 and not squared_threshold(codebook.n_classes, beta / tau, noise_rule) < (n / delta**2) ** 2:
+    while tau > 1 and not squared_threshold(codebook.n_classes, beta / tau, settings) < (n / delta**2) ** 2:
         tau -= 1
     return tau
 
@@ -86,8 +90,8 @@ def structures(
     codebook: Codebook, n: int, beta: Fraction, settings: Settings, rng: np.random.Generator, widen: int = 0
 ) -> tuple[Tree, ...]:
     """τ trees, each with a root of its own (section 4.4). `widen` doubles θ so many times."""
-    tau = number_of_trees(codebook, n, beta, settings.noise_rule)
-    theta_squared = squared_threshold(codebook.n_classes, beta / tau, settings.noise_rule) * 4**widen
+    tau = number_of_trees(codebook, n, beta, settings)
+    theta_squared = squared_threshold(codebook.n_classes, beta / tau, settings) * 4**widen
     roots = rng.permutation(len(codebook.sizes))[:tau]
     trees: list[Tree] = []
     left = settings.max_leaves
@@ -135,12 +139,12 @@ def plan(
     source = "declared public" if public else "assumed; fit charges for a noisy count"
     chosen = _chosen(codebook, trees, beta, settings)
     return Plan(
-        "SNR forest", epsilon, rows, source, codebook.n_classes, tuple(charges), trees, public, settings, chosen
+        "SNR forest", epsilon, rows, source, codebook.n_classes, tuple(charges), trees, public, settings, settings.tables, chosen
     )
 
 
 def _chosen(codebook: Codebook, trees: tuple[Tree, ...], beta: Fraction, settings: Settings) -> dict[str, str]:
-    theta = float(squared_threshold(codebook.n_classes, beta / len(trees), settings.noise_rule)) ** 0.5
+    theta = float(squared_threshold(codebook.n_classes, beta / len(trees), settings)) ** 0.5
     names = codebook.schema.names
     roots = [names[tree.attribute[0]] for tree in trees if tree.attribute[0] >= 0]
     return {

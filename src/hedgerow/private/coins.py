@@ -56,3 +56,8 @@ class SeededCoins:
 
 
 SYSTEM = SystemCoins()
+
+
+def random_name(coins: Coins) -> str:
+    """A name for a counted table: fresh bits, independent of its rows and of its noise."""
+    return coins.bytes(16).hex()

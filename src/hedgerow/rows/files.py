@@ -43,11 +43,14 @@ class FileRows(MemoryRows):
 class TableFile:
     """A CSV (plain, .gz or .zst) or Parquet file that has at least the `needed` columns.
 
+    optional: needed columns may be missing, all but one; a row has no branch for them. `absent` lists them
     leave_out_unreadable: a line of a CSV that is no row (bytes that are no text, too many cells) is left out, each by itself, instead
     of an error that would tell of it. Where every row needs an answer, an error is better.
     """
 
-    def __init__(self, path: str | os.PathLike[str], needed: list[str], leave_out_unreadable: bool = False) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], needed: list[str], leave_out_unreadable: bool = False, optional: bool = False
+    ) -> None:
         self.path = Path(path)
         if not self.path.is_file():
             raise TableError(f"table {str(path)!r}: no such file. Give the path of a CSV or Parquet file.")
@@ -75,7 +78,8 @@ class TableFile:
             raise TableError(f"table {str(path)!r}: expected a name that ends in .csv, .tsv (also with .gz, .zst) or .parquet.")
         self.columns = columns
         absent = [column for column in needed if column not in columns]
-        if absent:
+        self.absent = frozenset(absent)
+        if absent and not (optional and len(absent) < len(needed)):
             # The header is not repeated: in a file without one it is a private row. Only its own spelling of a needed name is.
             near = [have for have in columns for name in absent if have.strip().casefold() == name.strip().casefold()]
             hint = f" It has {', '.join(map(repr, near))}: spelling and case matter." if near else ""
@@ -92,6 +96,8 @@ class TableFile:
         """Codes of the attributes, and class codes if the target is among the names: one look at the file for both."""
         parts, decode = [], {}
         for i, (name, coder) in enumerate(zip(names, codebook.coders, strict=False)):
+            if name in self.absent:
+                continue
             text = f"CAST({self._name(name)} AS VARCHAR)"
             if isinstance(coder, CategoricalCoder):
                 known = f"enum_code(TRY_CAST({text} AS ENUM({', '.join(map(_quote, coder.code_of_spelling))})))"
@@ -103,8 +109,11 @@ class TableFile:
                 parts.append(f"coalesce({number}, 'NaN'::DOUBLE) AS c{i}")
         arrays = self._query(", ".join(parts))
         attributes = len(codebook.schema.names)
-        codes = np.empty((len(arrays["c0"]), attributes), dtype=codebook.dtype)
+        codes = np.empty((len(next(iter(arrays.values()))), attributes), dtype=codebook.dtype)
         for i in range(attributes):
+            if names[i] in self.absent:
+                codes[:, i] = codebook.sizes[i]
+                continue
             column = np.asarray(arrays.pop(f"c{i}"))
             codes[:, i] = decode[i][column] if i in decode else codebook.coders[i].encode(column)
         classes = decode[attributes][np.asarray(arrays[f"c{attributes}"])] if len(names) > attributes else np.empty(0, np.uint16)

@@ -1,0 +1,106 @@
+"""`hedgerow count`: one owner's rows in the trees of a shared plan."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hedgerow.cli.console import progress_bar, say
+from hedgerow.cli.fit import save_paid, summarise
+from hedgerow.cli.options import BudgetPath, Jobs, threads
+from hedgerow.cli.outputs import check_output
+from hedgerow.cli.tables import Batch, Disjoint, Owner, SignKey, checked_owner, stem
+
+if TYPE_CHECKING:
+    from hedgerow.public_plan import PublicPlan
+    from hedgerow.release import Release
+
+
+def count(
+    plan: Annotated[
+        Path, typer.Argument(help="A plan (`hedgerow plan --save`), or a forest in whose trees to count.", show_default=False)
+    ],
+    data: Annotated[
+        Path, typer.Argument(help="CSV (also .gz, .zst) or Parquet file with private rows.", show_default=False)
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the noisy counts.", show_default=False)],
+    owner: Owner = None,
+    batch: Batch = None,
+    disjoint: Disjoint = False,
+    epsilon: Annotated[
+        str | None,
+        typer.Option(
+            "--epsilon", help="The ε of these rows.  [default: the plan's; with a forest, as its other tables]", show_default=False
+        ),
+    ] = None,
+    budget: BudgetPath = None,
+    sign: SignKey = None,
+    jobs: Jobs = None,
+    sampler: Annotated[str, typer.Option("--sampler", help="hedgerow or opendp: both draw exact noise.")] = "hedgerow",
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
+) -> None:
+    """Count your own rows in the trees of a plan that you share with others, and save the noisy counts.
+
+    Your rows stay here; the file with the counts may go to whoever merges (`hedgerow merge`). It is a forest by itself: look at it with
+    `hedgerow show` before you send it. The plan fixes the ε that your rows are charged, on disk before the table is opened. The owner's
+    name is by default the name of the output.
+
+    Example:
+
+        hedgerow count plan.json office-a.csv -o office-a.json --disjoint --budget budget-a.json
+    """
+    check_output(output, [plan, data, budget, sign], force)
+    from hedgerow.cli.purse import open_purse, paid_look, say_what_is_left
+    from hedgerow.estimators.mergeable import count as count_table
+
+    source, cost = open_trees(plan, epsilon)
+    key, named = private_key(sign), checked_owner(owner, stem(output))
+    purse = open_purse(budget, cost)
+    with paid_look(purse, unfinished="No counts were saved."):
+        with progress_bar("counting") as progress:
+            release = count_table(
+                source,
+                data,
+                owner=named,
+                batch=batch,
+                disjoint=disjoint,
+                epsilon=epsilon,
+                budget=purse,
+                sampler=sampler,
+                n_jobs=threads(jobs),
+                progress=progress,
+            )
+        if key is not None:
+            release = release.signed(key)
+        saved = save_paid(release, output)
+    summarise(release, saved)
+    part = next(part for part in release.certificate.parts if part.counted)
+    say(f"owner: {part.owner}, batch: {part.id}" + (", signed" if key is not None else ""))
+    if not disjoint:
+        say(
+            "persons: not stated to be in this table only, so a merge adds this ε to that of others. If nobody has rows in two "
+            "tables, whoever merges can state it: `hedgerow merge --disjoint`."
+        )
+    say_what_is_left(purse)
+
+
+def open_trees(path: Path, epsilon: str | None) -> tuple[PublicPlan | Release, Fraction]:
+    """A plan or a forest, and the ε that a count costs; refused before anything is charged."""
+    from hedgerow.cli.keys import open_document
+    from hedgerow.estimators.mergeable import cost_of
+    from hedgerow.merging_checks import check_random_trees
+    from hedgerow.public_plan import PublicPlan
+
+    found = open_document(path)
+    if not isinstance(found, PublicPlan):
+        check_random_trees(found, str(path))
+    return found, cost_of(found, epsilon)
+
+
+def private_key(path: Path | None) -> Any:
+    from hedgerow.signing import load_private_key
+
+    return None if path is None else load_private_key(path)

@@ -1,0 +1,111 @@
+"""What `count`, `update` and `merge` have in common: how a counted table is named, and what is shown about several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hedgerow.cli.console import say, table, warn
+from hedgerow.errors import PlanError
+
+if TYPE_CHECKING:
+    from hedgerow.release import Release
+
+SHOWN = 20  # tables that are listed
+
+Owner = Annotated[str | None, typer.Option("--owner", help="Whose rows these are: a name that others will see.", show_default=False)]
+Batch = Annotated[
+    str | None,
+    typer.Option(
+        "--batch",
+        help="A name for these rows, such as 2026-03, so that they cannot be added twice.  [default: a random one]",
+        show_default=False,
+    ),
+]
+Disjoint = Annotated[
+    bool,
+    typer.Option(
+        "--disjoint",
+        help="You state: a person with rows here has none in another table that is counted in these trees, now or later, and which table a "
+        "row is in depends on that row alone.",
+    ),
+]
+SignKey = Annotated[
+    Path | None, typer.Option("--sign", help="A private key (see `hedgerow key`) to sign the result with.", show_default=False)
+]
+TrustedKeys = Annotated[
+    list[Path] | None,
+    typer.Option("--trust", help="A public key (.pub) that you know, or a folder of them. May be given again.", show_default=False),
+]
+
+
+def known_keys(places: Iterable[Path] | None) -> dict[str, str]:
+    """How public keys are called here, by their text: the name in the key was chosen by whoever made it, the file's by you."""
+    from hedgerow.errors import KeyFileError
+    from hedgerow.signing import load_public_key
+
+    found: dict[str, str] = {}
+    for place in places or ():
+        files = sorted(place.glob("*.pub")) if place.is_dir() else [place]
+        if not files:
+            raise KeyFileError(f"--trust: the folder {str(place)!r} holds no public key (.pub).")
+        for file in files:
+            key = load_public_key(file)
+            found[key.text] = f"{key.name} [{file.name}]"
+    return found
+
+
+def who_signed(keys: Iterable[str], known: dict[str, str] | None = None) -> str:
+    """Names of the keys that are trusted; of others the fingerprint."""
+    from hedgerow.signing import fingerprint
+
+    other = "key" if known is None else "a key that is not trusted,"
+    return ", ".join((known or {}).get(key, f"{other} {fingerprint(key)}") for key in keys) or "nobody"
+
+
+def show_tables(release: Release) -> None:
+    """The counted tables, one line each, and what their number means for the noise."""
+    from hedgerow.after.rebuild import accumulated
+
+    parts = release.certificate.parts
+    if len(parts) > 1:
+        columns = [", ".join(ensemble.columns) for ensemble in release.forest.ensembles]
+        united = len(columns) > 1
+        heads = ["owner", "batch", "ε", "persons disjoint", *(["columns"] if united else [])]
+        rows = [
+            (part.owner or "–", part.id, part.epsilon, part.statement, *([columns[part.ensemble]] if united else []))
+            for part in parts[:SHOWN]
+        ]
+        table(f"counted tables: {sum(part.counted for part in parts)}", heads, rows, numbers=(2,))
+        if len(parts) > SHOWN:
+            say(f"  and {len(parts) - SHOWN} more")
+    found = accumulated(release.forest)
+    if found is not None and found.drowned:
+        warn(found.sentence())
+    elif found is not None:
+        say(f"rebuilding: {found.sentence()}")
+
+
+def show_recorded_signers(release: Release) -> None:
+    """What the certificate records about signatures of the merged files: whoever merged saw them, this program does not."""
+    parts = [part for part in release.certificate.parts if part.signed_by]
+    if parts:
+        rows = [(part.name, who_signed(part.signed_by)) for part in parts[:SHOWN]]
+        table("signatures that were recorded when the files were merged", ["table", "signed by"], rows)
+
+
+def checked_owner(owner: str | None, otherwise: str) -> str:
+    if owner is not None and not owner.strip():
+        raise PlanError("--owner: expected a name; leave the option out if there is none to give.")
+    return otherwise if owner is None else owner
+
+
+def stem(path: Path) -> str:
+    """office-a.json.gz → office-a"""
+    name = path.name
+    for ending in (".gz", ".json"):
+        name = name.removesuffix(ending)
+    return name or path.name

@@ -1,0 +1,93 @@
+"""`hedgerow update`: a new batch of rows in the trees of a forest that exists."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hedgerow.cli.console import progress_bar, say
+from hedgerow.cli.count import private_key
+from hedgerow.cli.errors import REFUSED
+from hedgerow.cli.fit import save_paid, summarise
+from hedgerow.cli.options import BudgetPath, Epsilon, Jobs, threads
+from hedgerow.cli.outputs import alone, check_output
+from hedgerow.cli.tables import Batch, Disjoint, Owner, SignKey, checked_owner, show_tables
+
+
+def update(
+    forest: Annotated[Path, typer.Argument(help="A saved forest of random trees (rdt, snr).", show_default=False)],
+    data: Annotated[
+        Path, typer.Argument(help="CSV (also .gz, .zst) or Parquet file with the new private rows.", show_default=False)
+    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where to save the new forest.  [default: in place]", show_default=False)
+    ] = None,
+    epsilon: Epsilon = None,
+    batch: Batch = None,
+    owner: Owner = None,
+    disjoint: Disjoint = False,
+    budget: BudgetPath = None,
+    sign: SignKey = None,
+    jobs: Jobs = None,
+    sampler: Annotated[str, typer.Option("--sampler", help="hedgerow or opendp: both draw exact noise.")] = "hedgerow",
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
+) -> None:
+    """Add new rows to a forest: count them in its trees, add noise, add the counts.
+
+    The old rows are not needed and cost nothing more. The new ones are charged ε, by default what the forest's other tables were. If a
+    person's rows are in one batch only, say so with --disjoint: then the largest ε of the batches counts, otherwise they add up. Each
+    batch adds noise of its own; the last line tells whether counting all rows again would be better.
+
+    Example:
+
+        hedgerow update forest.json march.csv --batch 2026-03 --disjoint --budget budget.json
+    """
+    if output is not None:
+        check_output(output, [forest, data, budget, sign], force)
+    else:
+        check_output(forest, [data, budget, sign])
+    from hedgerow.cli.purse import open_purse, paid_look, say_what_is_left
+    from hedgerow.estimators.mergeable import add_batch, cost_of, count
+    from hedgerow.merging_checks import check_random_trees
+    from hedgerow.release import Release
+
+    with alone(forest) if output is None else nullcontext():
+        before = Release.load(forest)
+        check_random_trees(before, str(forest))
+        key = private_key(sign)
+        owners = {part.owner for part in before.certificate.parts}
+        named = checked_owner(owner, owners.pop() if len(owners) == 1 else "")
+        purse = open_purse(budget, cost_of(before, epsilon))
+        with paid_look(purse, unfinished="The forest is as it was."):
+            with progress_bar("counting") as progress:
+                added = count(
+                    before,
+                    data,
+                    owner=named,
+                    batch=batch,
+                    disjoint=disjoint,
+                    epsilon=epsilon,
+                    budget=purse,
+                    sampler=sampler,
+                    n_jobs=threads(jobs),
+                    progress=progress,
+                )
+            try:
+                after = add_batch(before, added, disjoint)
+            except Exception:
+                save_paid(added, None)  # it is paid for: the counts of the batch are not lost
+                raise
+            if key is not None:
+                after = after.signed(key)
+            place = output or forest
+            saved = save_paid(after, place)
+    summarise(after, saved)
+    if saved != place:
+        raise typer.Exit(REFUSED)
+    show_tables(after)
+    if before.signatures and key is None:
+        say("the forest was signed before; the new one is not (its tables keep the names of the keys). Sign it with `hedgerow sign`.")
+    say_what_is_left(purse)

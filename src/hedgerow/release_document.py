@@ -1,0 +1,260 @@
+"""The release as a file, field by field, and everything that is checked before a file is believed.
+
+A file is untrusted until every check here has passed; it is parsed into fixed types, bounded in size, and never executed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.accounting.events import DISCRETE_LAPLACE, EXPONENTIAL, PERMUTE_AND_FLIP
+from hedgerow.accounting.loss import plain_fraction, text_of_fraction
+from hedgerow.after.vote import VOTES
+from hedgerow.certificate import COUNTING, MAX_NAME, Certificate, EventRecord, Part, by_ensemble, certificate_of
+from hedgerow.documents import MAX_SIGNATURES, HashedDocument, check_hash, head_of
+from hedgerow.encoding import Codebook
+from hedgerow.errors import PlanError, ReleaseError, SchemaError
+from hedgerow.forest import CountedForest, Ensemble
+from hedgerow.release_v1 import from_version_1
+from hedgerow.schema import Schema
+from hedgerow.schema_toml import from_plain, to_plain
+from hedgerow.tree import NODE, Tree
+
+FORMAT = "hedgerow-release"
+VERSION = 2
+MAX_TREES = 10_000
+MAX_PARTS = 10_000
+PLAN_FORMAT = "hedgerow-plan"  # the other document that owners exchange: named here for its message
+
+Scalar = str | int | float | bool | None
+
+
+class TreeRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`attribute` and `branch` as in tree.py; `counts` row by row, one row of classes for each leaf (or each node) in order."""
+
+    attribute: list[int]
+    branch: list[int]
+    counts: list[int] = []
+
+
+class EnsembleRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """So many trees, in order, over these columns; the noise that each of their counts holds, one scale for each table."""
+
+    trees: int
+    columns: list[str]
+    noise: list[str]
+
+
+class Document(HashedDocument, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The file, field by field."""
+
+    format: str
+    version: int
+    made_by: str
+    algorithm: str
+    parameters: dict[str, Scalar]
+    chosen: dict[str, Scalar]
+    vote: str
+    schema: dict[str, Any]
+    bins: int
+    ensembles: list[EnsembleRecord]
+    certificate: Certificate
+    trees: list[TreeRecord]
+    measured: Literal["leaves", "nodes"] = "leaves"
+
+
+MIGRATIONS: dict[int, Any] = {1: from_version_1}  # version -> function from that version's bytes or dict to the next one's dict
+
+
+def parse(data: bytes) -> Document:
+    """A sound document, its hash and its signatures checked."""
+    head = head_of(data)
+    if head.format == PLAN_FORMAT:
+        raise ReleaseError("it is a plan: nothing was counted yet. `hedgerow count` makes a release from it.")
+    if head.format != FORMAT:
+        raise ReleaseError(f"its format is {head.format[:40]!r}; expected {FORMAT!r}.")
+    if not 1 <= head.version <= VERSION:
+        raise ReleaseError(
+            f"it has version {str(head.version)[:20]}; this program reads versions 1 to {VERSION}. Install a newer hedgerow."
+        )
+    try:
+        if head.version == VERSION:
+            document = msgspec.json.decode(data, type=Document)
+            check_hash(document, FORMAT)
+            return document
+        plain: Any = data
+        for version in range(head.version, VERSION):
+            plain = MIGRATIONS[version](plain)
+        return msgspec.convert(plain, type=Document)
+    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError, UnicodeDecodeError) as error:
+        raise ReleaseError(f"it is not a sound release document: {str(error)[:200]}") from error
+
+
+def forest_of(document: Document) -> CountedForest:
+    """The forest in a document, if the document is sound in itself."""
+    if document.vote not in VOTES:
+        raise ReleaseError(f"it votes by {document.vote[:40]!r}; expected one of {', '.join(VOTES)}.")
+    if not 1 <= len(document.trees) <= MAX_TREES:
+        raise ReleaseError(f"it has no trees, or more than {MAX_TREES}.")
+    try:
+        codebook = codebook_of(document.schema, document.bins)
+        ensembles = _ensembles(document, codebook.schema)
+        check_certificate(document, codebook.schema, ensembles)
+    except (SchemaError, PlanError, ValueError, ArithmeticError, RecursionError) as error:
+        raise ReleaseError(f"its schema, noise or certificate is not sound: {str(error)[:300]}") from error
+    trees, counts = [], []
+    for record in document.trees:
+        tree = tree_of(record, codebook)
+        counted = len(tree.leaves) if document.measured == "leaves" else tree.n_nodes
+        if len(record.counts) != counted * codebook.n_classes:
+            raise ReleaseError(
+                f"a tree with {counted} counted {document.measured} and {codebook.n_classes} classes has {len(record.counts)} counts."
+            )
+        trees.append(tree)
+        counts.append(_numbers(record.counts).reshape(counted, codebook.n_classes))
+    check_total(counts)
+    if ensemble_records_of(ensembles) != document.ensembles or (len(ensembles) == 1 and ensembles[0].columns != codebook.schema.names):
+        raise ReleaseError("its ensembles are not written in the one form that they have in a document.")
+    if len(ensembles) == 1:
+        return CountedForest(codebook, tuple(trees), tuple(counts), ensembles[0].noise, document.measured)
+    return CountedForest(codebook, tuple(trees), tuple(counts), (), document.measured, ensembles)
+
+
+def codebook_of(plain: dict[str, Any], bins: int) -> Codebook:
+    """The codebook of a schema in a file; the file must say it as this program would, so that its hash is of what was read."""
+    schema = from_plain(plain)
+    if msgspec.json.encode(to_plain(schema)) != msgspec.json.encode(plain):
+        raise SchemaError("the schema is not written in the one form that it has in a document")
+    return Codebook(schema, bins)
+
+
+def tree_of(record: TreeRecord, codebook: Codebook) -> Tree:
+    try:
+        tree = Tree(codebook.sizes, np.array(record.attribute, dtype=NODE), np.array(record.branch, dtype=NODE))
+    except (OverflowError, ValueError) as error:
+        raise ReleaseError("a tree holds a number that is too large.") from error
+    tree.check()
+    return tree
+
+
+def _numbers(counts: list[int]) -> NDArray[np.int64]:
+    try:
+        return np.array(counts, dtype=np.int64)
+    except (OverflowError, ValueError) as error:
+        raise ReleaseError("a tree holds a number that is too large.") from error
+
+
+def check_total(counts: Sequence[NDArray[np.int64]], most: float = 2.0**62) -> None:
+    if sum(float(np.abs(c.astype(np.float64)).sum()) for c in counts) >= most:
+        raise ReleaseError("its counts are too large to be added up.")
+
+
+def ensemble_records_of(ensembles: Sequence[Ensemble]) -> list[EnsembleRecord]:
+    return [
+        EnsembleRecord(ensemble.trees, list(ensemble.columns), [text_of_fraction(scale) for scale in ensemble.noise])
+        for ensemble in ensembles
+    ]
+
+
+def _ensembles(document: Document, schema: Schema) -> tuple[Ensemble, ...]:
+    found = tuple(Ensemble(e.trees, tuple(e.columns), tuple(map(plain_fraction, e.noise))) for e in document.ensembles)
+    if not found or any(e.trees < 1 for e in found) or sum(e.trees for e in found) != len(document.trees):
+        raise ValueError("its ensembles do not have its trees")
+    place = {name: number for number, name in enumerate(schema.names)}
+    columns = {name for e in found for name in e.columns}
+    if columns != place.keys() or any(len(set(e.columns)) != len(e.columns) or not e.columns for e in found):
+        raise ValueError("its ensembles do not have the columns of its schema")
+    if len({frozenset(e.columns) for e in found}) != len(found):
+        raise ValueError("two of its ensembles have the same columns")
+    first = 0
+    for e in found:
+        allowed = {place[name] for name in e.columns} | {-1}
+        if any(not set(tree.attribute) <= allowed for tree in document.trees[first : first + e.trees]):
+            raise ValueError("a tree asks about a column that its ensemble does not have")
+        first += e.trees
+    return found
+
+
+# ---------------------------------------------------------------- the certificate
+
+
+COUNTING_VERBS = ("rows", "leaf_counts", "sizes", "class_counts", "tables", "confusion")
+CHOOSING_VERBS = ("choose", "best")
+
+
+def check_certificate(document: Document, schema: Schema, ensembles: Sequence[Ensemble]) -> None:
+    """A certificate may not contradict itself or the forest it comes with. (Without a signature, who wrote it may lie.)"""
+    certificate = document.certificate
+    if len(certificate.parts) > MAX_PARTS:
+        raise ValueError(f"it has more than {MAX_PARTS} counted tables")
+    for part in certificate.parts:
+        _check_part(part, len(ensembles))
+    if len({(part.ensemble, *part.key) for part in certificate.parts}) != len(certificate.parts):
+        raise ValueError("a counted table is in it twice")
+    if not certificate.parts:
+        if certificate.guarantee != "none" or certificate.epsilon is not None:
+            raise ValueError("the claimed ε has no counted table behind it")
+        return
+    if certificate != certificate_of(certificate.parts):
+        raise ValueError("the certificate does not follow from its tables: its ε is not what their events add up to, or a text differs")
+    parts = by_ensemble(certificate.parts)
+    for number, ensemble in enumerate(ensembles):
+        _check_noise([part for part in parts.get(number, []) if part.counted], ensemble, document.measured)
+    if certificate.guarantee != "none":
+        if schema.unreviewed:
+            raise ValueError("it claims ε with a schema that was not reviewed")
+        if not all(ensemble.noise for ensemble in ensembles):
+            raise ValueError("it claims ε but names no noise")
+
+
+def _check_part(part: Part, ensembles: int) -> None:
+    for text in (part.id, part.owner, part.group):
+        if len(text) > MAX_NAME or not text.isprintable() or (text and not text.strip()):
+            raise ValueError("the name of a counted table is too long or cannot be printed")
+    if not part.id or not 0 <= part.ensemble < ensembles or len(part.signed_by) > MAX_SIGNATURES:
+        raise ValueError("a counted table has no name or no trees")
+    if not 1 <= part.counting <= COUNTING:
+        raise ValueError(f"a table was counted by rules of version {part.counting}, known here is {COUNTING}: install a newer hedgerow")
+    for event in part.events:
+        scale = event.queries * plain_fraction(event.sensitivity) / plain_fraction(event.epsilon)
+        if plain_fraction(event.scale) != scale and (event.mechanism == DISCRETE_LAPLACE or plain_fraction(event.scale) != 2 * scale):
+            raise ValueError("an event's noise scale does not follow from its ε")
+        if event.verb in COUNTING_VERBS and (event.mechanism != DISCRETE_LAPLACE or event.sensitivity != "1" or event.queries < 1):
+            raise ValueError("an event counts with another sensitivity or mechanism than the proven one")
+    if not part.events or plain_fraction(part.epsilon) < part.spent:
+        raise ValueError("the claimed ε is less than its events add up to")
+    if part.problem:
+        return
+    if any(event.verb not in (*COUNTING_VERBS, *CHOOSING_VERBS) for event in part.events):
+        raise ValueError("it claims ε with a look at the rows that has no proof")
+    if any(event.verb in CHOOSING_VERBS and event.mechanism not in (EXPONENTIAL, PERMUTE_AND_FLIP) for event in part.events):
+        raise ValueError("it claims ε with an event that has no proof")
+    if "test coins" in part.sampler:
+        raise ValueError("it claims ε with coins that anyone can replay")
+    if part.released and (set(part.released) != {"rows"} or all(event.verb != "rows" for event in part.events)):
+        raise ValueError("it holds a number of rows that was not paid for")
+
+
+def _check_noise(parts: Sequence[Part], ensemble: Ensemble, measured: str) -> None:
+    """The noise on the counts is what the tables' events say: one scale for each table, in order."""
+    if len(parts) == 1 and last_count(parts[0]) is None and (measured == "nodes" or ensemble.trees == 1):  # greedy: level by level
+        counts = [event for event in parts[0].events if event.verb in ("class_counts", "tables")]
+        paid = [event for event in counts if plain_fraction(event.scale) in ensemble.noise]
+        if len({event.scale for event in paid}) != len(ensemble.noise) or len(paid) < ensemble.trees:
+            raise ValueError("the noise of its counts is not what its events say")
+        return
+    counted = [last_count(part) for part in parts]
+    if not counted or any(event is None or event.queries != ensemble.trees for event in counted):
+        raise ValueError("the noise of its counts is not what its events say: a table was not counted in all of its trees")
+    if tuple(plain_fraction(event.scale) for event in counted if event is not None) != ensemble.noise or measured != "leaves":
+        raise ValueError("the noise of its counts is not what its events say")
+
+
+def last_count(part: Part) -> EventRecord | None:
+    """The event of the counts that were kept: a search may have tried forests before."""
+    return next((event for event in reversed(part.events) if event.verb == "leaf_counts"), None)
