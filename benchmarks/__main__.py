@@ -18,7 +18,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import hedgerow
-from benchmarks import accuracy, fit_predict, greedy, memory, merging, sampler
+from benchmarks import accuracy, fit_predict, greedy, memory, merging, pseudo, sampler
 from benchmarks.busy import QUIET
 from benchmarks.measure import Line, at_least, not_run, table
 from benchmarks.peers import compare
@@ -104,6 +104,12 @@ def main() -> None:
             "Files are read and checked, and merged, one at a time in one run (after they were written: the system has them in memory). "
             "Ratio: reading over merging."
         ),
+        "Pseudo-data": (
+            f"Rows over {pseudo.ATTRIBUTES} attributes of {pseudo.VALUES} values, made and written by two threads in a process of its own; "
+            "peak memory over what was resident before. "
+            f"Accuracy: {accuracy.FOLDS} folds, fold seed 0; scikit-learn's decision tree (one-hot, default settings) learned from "
+            "pseudo-data of the private forest, as many rows as its noisy total says, beside that forest itself; differences fold by fold."
+        ),
     }
     steps: dict[str, Callable[[], list[Line]]] = {
         "Noise": sampler_lines,
@@ -115,6 +121,7 @@ def main() -> None:
         "Merging: batches": lambda: merging.batches(given.quick, repeats),
         "Merging: columns": lambda: merging.columns(given.quick),
         "Merging: speed": lambda: merging.speed(given.quick),
+        "Pseudo-data": lambda: pseudo.run(given.quick),
     }
     if given.only:
         starts = tuple(name.lower() for name in given.only)

@@ -307,10 +307,10 @@ def test_the_order_of_parts_is_by_ensemble_owner_and_name() -> None:
 def test_names_of_tables() -> None:
     assert part(Fraction(1), id="2024").name == "2024"
     assert part(Fraction(1), id="2024", owner="north").name == "north (2024)"
-    for bad in ("", "a" * 201, "a\nb", "\x1b[2J", 3):
+    for bad in ("", " ", "a" * 201, "a\nb", "\x1b[2J", 3):
         with pytest.raises(PlanError, match="batch"):
             TableName(batch=bad)  # type: ignore[arg-type]
-    for bad in ("a" * 201, "a\nb", 3):
+    for bad in (" ", "a" * 201, "a\nb", 0, 3):
         with pytest.raises(PlanError, match="owner"):
             TableName(owner=bad)  # type: ignore[arg-type]
     with pytest.raises(PlanError, match="disjoint"):
@@ -364,10 +364,10 @@ def test_what_a_table_gave_to_the_trees() -> None:
     rows = EventRecord("rows", "discrete Laplace", "0.01", 1, "1", "100")
     tried = EventRecord("leaf_counts", "discrete Laplace", "0.25", 1, "1", "4")
     kept = EventRecord("leaf_counts", "discrete Laplace", "0.5", 1, "1", "2")
-    whole = part(Fraction(1), events=[rows, tried, kept], signed_by=["key"], released={"rows": 12}, disjoint=True)
+    whole = part(Fraction(1), events=[rows, tried, kept], signed_by=["key"], released={"rows": 12}, disjoint=True, group="g")
     shaped = shaping_part(whole)
     assert shaped is not None
     assert (shaped.events, shaped.epsilon, shaped.counted, shaped.signed_by) == ([rows, tried], "0.26", False, [])
-    assert (shaped.key, shaped.released, shaped.disjoint) == (whole.key, whole.released, True)
+    assert (shaped.key, shaped.released, shaped.disjoint, shaped.group) == (whole.key, whole.released, True, "")
     assert shaping_part(shaped) == shaped
     assert shaping_part(part(Fraction(1))) is None

@@ -162,11 +162,14 @@ def sums_to(merged: Release, releases: Sequence[Release]) -> bool:
 
 @BOTH
 @settings(max_examples=40)
-@given(data=st.data(), tables=some_tables)
-def test_order_and_grouping_do_not_matter(algorithm: Any, data: Any, tables: list[Any]) -> None:
+@given(data=st.data(), tables=some_tables, stated=st.booleans())
+def test_order_and_grouping_do_not_matter(algorithm: Any, data: Any, tables: list[Any], stated: bool) -> None:
+    def join(some: list[Release]) -> Release:
+        return merge(some, batches=True, disjoint=stated)
+
     releases = counted_all(plan_of(algorithm), tables)
-    at_once = batches(releases)
-    by_steps = in_any_steps(data, releases, batches)
+    at_once = join(releases)
+    by_steps = in_any_steps(data, releases, join)
     assert by_steps.content_hash == at_once.content_hash
     assert by_steps.to_json() == at_once.to_json()
 

@@ -1,4 +1,4 @@
-"""The commands of the README and of docs/SEVERAL_OWNERS.md, run as a user would type them. (Python examples run as doctests.)"""
+"""The commands of the README and of the documents in docs/, run as a user would type them. (Python examples run as doctests.)"""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from hedgerow.datasets import patients
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8").split("## On the command line")[1]
 OWNERS = (ROOT / "docs" / "SEVERAL_OWNERS.md").read_text(encoding="utf-8")
+SHARING = (ROOT / "docs" / "SHARING.md").read_text(encoding="utf-8")
 
 
 def commands(text: str) -> list[list[str]]:
@@ -51,7 +52,7 @@ def test_the_commands_for_several_owners_work(tmp_path: Path) -> None:
     run(["budget", "init", "budget.json", "--epsilon", "2"], tmp_path)
     for table, schema, forest in (("office-a", "schema", "forest"), ("registry", "registry", "registry"), ("clinic", "clinic", "clinic")):
         run(["fit", f"{table}.csv", "--schema", f"{schema}.toml", "--epsilon", "1", "-o", f"{forest}.json"], tmp_path)
-    asked = [words[1:] for words in commands(README.split("### Rows that come later")[1].split("\n## ")[0])]
+    asked = [words[1:] for words in commands(README.split("### Rows that come later")[1].split("\n##")[0])]
     assert [words[0] for words in asked] == ["update", "plan", "count", "merge", "merge"]
     for words in asked:
         if words[0] == "count":
@@ -62,14 +63,35 @@ def test_the_commands_for_several_owners_work(tmp_path: Path) -> None:
     assert '"epsilon":"2"' in (tmp_path / "united.json").read_text()
 
 
-def test_the_three_offices_of_the_document(tmp_path: Path) -> None:
-    folder = tmp_path
+def test_the_commands_for_sharing_models_work(tmp_path: Path) -> None:
+    run(["demo", "--tables", ".", "--rows", "4000"], tmp_path)
+    asked = [words[1:] for words in commands(README.split("### Models instead of data")[1].split("\n##")[0])]
+    assert [words[0] for words in asked] == ["fit", "anonymity", "anonymity", "synth", "share"]
+    for words in asked:
+        run(words, tmp_path)
+    assert '"guarantee":"anonymity"' in (tmp_path / "shared.json").read_text()
+
+
+def follow(text: str, folder: Path) -> tuple[str, Path]:
+    """All commands of a document, in the folder that its `cd` leads to."""
     said = ""
-    for words in commands(OWNERS):
+    for words in commands(text):
         if words[0] == "cd":
             folder = folder / words[1]
             continue
         said += run(words[1:], folder)
+    return said, folder
+
+
+def test_the_chain_of_the_document_on_sharing(tmp_path: Path) -> None:
+    said, folder = follow(SHARING, tmp_path)
+    for text in ("yes: 50-anonymity", "NOT differential privacy", "basis: from all tables pooled", "LD: from all tables"):
+        assert text in said, text
+    assert (folder / "pseudo.csv.certificate.json").stat().st_size > 100
+
+
+def test_the_three_offices_of_the_document(tmp_path: Path) -> None:
+    said, folder = follow(OWNERS, tmp_path)
     for text in ("holds no data", "Office A", "Office B", "Office C", "counted tables: 4", "rebuilding:"):
         assert text in said, text
     for made in ("predictions.csv", "united.csv", "registry-only.csv", "forest-without-c.json"):

@@ -422,6 +422,8 @@ BAD = {
     "unknown mechanism": (changed(event(0, mechanism="none")), NOT_COUNTED),
     "counts by an unknown mechanism": (changed(event(1, mechanism="none")), NOT_COUNTED),
     "rows that nobody paid for": (changed(unpaid_rows), "not paid for"),
+    "another number that nobody paid for": (changed(part(released={"mean age": 42})), "not paid for"),
+    "a number more than was paid for": (changed(lambda d: d["certificate"]["parts"][0]["released"].update(age=42)), "not paid for"),
     "too many trees": (changed(lambda d: d.update(trees=[{"attribute": [-1], "branch": [], "counts": [1, 2]}] * 10_001)), "more than"),
     "unreviewed schema": (changed(put("schema", "target", "unreviewed", value=True)), "not reviewed"),
     "epsilon without a claim": (changed(claim(guarantee="none")), NOT_DERIVED),
@@ -440,6 +442,11 @@ BAD = {
     "very long number": (changed(part(epsilon="1" + "0" * 400)), "plain fraction"),
     "negative noise": (changed(ensemble(noise=["-1"])), "plain fraction"),
     "negative epsilon of a part": (changed(part(epsilon="-1")), "plain fraction"),
+    "epsilon of a part in digits of another alphabet": (changed(part(epsilon="1/\uff13"), merged), "plain fraction"),
+    "epsilon of a part with a line in it": (changed(part(epsilon="1_0/3_0"), merged), "plain fraction"),
+    "noise of zero": (changed(ensemble(noise=["0"])), "out of range"),
+    "noise beyond all numbers": (changed(ensemble(noise=[str(2**50 + 1)])), "out of range"),
+    "epsilon of a part of zero": (changed(part(epsilon="0")), "out of range"),
     "zero division": (changed(ensemble(noise=["1/0"])), "not sound"),
     "not a number": (changed(claim(epsilon="nan")), "not sound"),
     # several tables
@@ -503,6 +510,8 @@ BAD = {
     "counted by later rules": (changed(part(1, counting=2), merged), "newer hedgerow"),
     "counted by no rules": (changed(part(1, counting=0), merged), "rules of version 0"),
     "empty id": (changed(part(id="")), NO_NAME),
+    "id of white space": (changed(part(id="  ")), BAD_NAME),
+    "owner of white space": (changed(part(owner=" ")), BAD_NAME),
     "long id": (changed(part(id="a" * 201)), BAD_NAME),
     "long owner": (changed(part(owner="a" * 201)), BAD_NAME),
     "id with a control character": (changed(part(id="a\x1b[2Jb")), BAD_NAME),
@@ -549,15 +558,19 @@ BAD = {
 }
 
 
+def check_refused(load: Callable[[Path], Any], data: bytes, says: str, path: Path) -> None:
+    path.write_bytes(data)
+    with pytest.raises(ReleaseError) as raised:
+        load(path)
+    where, _, what = str(raised.value).partition(": ")
+    assert where == str(path)
+    assert re.search(says, what), what
+    assert len(what) < 600
+
+
 @pytest.mark.parametrize("kind", list(BAD))
 def test_bad_documents(kind: str, tmp_path: Path) -> None:
-    data, says = BAD[kind]
-    path = tmp_path / "forest.json"
-    path.write_bytes(data)
-    with pytest.raises(ReleaseError, match=says) as raised:
-        Release.load(path)
-    assert str(path) in str(raised.value)
-    assert len(str(raised.value)) < 1000
+    check_refused(Release.load, *BAD[kind], tmp_path / "forest.json")
 
 
 GOOD = {
@@ -604,7 +617,7 @@ def in_seconds(limit: float, data: bytes, says: str) -> None:
 
 def awkward(number: int) -> list[str]:
     """Numbers near 1/7, each short enough for a line, whose sum has a denominator as long as all of theirs together."""
-    return [f"{10**190 // 7}/{10**190 + 2 * k + 1}" for k in range(number)]
+    return [f"{10**150 // 7}/{10**150 + 2 * k + 1}" for k in range(number)]
 
 
 def tables_with(epsilons: list[str]) -> Change:
@@ -774,6 +787,9 @@ BAD_V1 = {
     "epsilon below its events": (changed_v1(claim(epsilon="0.999")), TOO_LITTLE),
     "claim without events": (changed_v1(claim(events=[])), NO_TABLE),
     "epsilon without a claim": (changed_v1(claim(guarantee="none")), "claims no guarantee"),
+    "unknown guarantee": (changed_v1(claim(guarantee="perfect")), "not sound"),
+    "unknown guarantee without epsilon": (changed_v1(claim(guarantee="perfect", epsilon=None)), "not sound"),
+    "claim without epsilon": (changed_v1(claim(epsilon=None)), "or the reverse"),
     "event with too little noise": (changed_v1(event_v1(scale="0.001")), "follow from its ε"),
     "an event that is no number": (changed_v1(event_v1(epsilon="much")), "not sound"),
     "an event over zero": (changed_v1(event_v1(epsilon="1/0")), "not sound"),
@@ -804,13 +820,7 @@ BAD_V1 = {
 
 @pytest.mark.parametrize("kind", list(BAD_V1))
 def test_bad_documents_of_version_1(kind: str, tmp_path: Path) -> None:
-    data, says = BAD_V1[kind]
-    path = tmp_path / "forest.json"
-    path.write_bytes(data)
-    with pytest.raises(ReleaseError, match=says) as raised:
-        Release.load(path)
-    assert str(path) in str(raised.value)
-    assert len(str(raised.value)) < 1000
+    check_refused(Release.load, *BAD_V1[kind], tmp_path / "forest.json")
 
 
 def test_a_file_of_version_1_that_was_only_spelt_again_loads() -> None:
@@ -1021,9 +1031,12 @@ BAD_PLAN = {
     "epsilon that is no text": (changed(put("epsilon", value=1), plan), "sound plan"),
     "epsilon of zero": (changed(put("epsilon", value="0"), plan), "out of range"),
     "negative epsilon": (changed(put("epsilon", value="-1"), plan), "plain fraction"),
-    "infinite epsilon": (changed(put("epsilon", value="inf"), plan), "finite"),
+    "epsilon without end": (changed(put("epsilon", value="inf"), plan), "plain fraction"),
     "huge exponent": (changed(put("epsilon", value="1e999999999"), plan), "plain fraction"),
     "long exponent": (changed(put("epsilon", value="1e999"), plan), "plain fraction"),
+    "epsilon of many digits": (changed(put("epsilon", value="1." + "1" * 150), plan), "digits"),
+    "epsilon that is not in lowest terms": (changed(put("epsilon", value="2/6"), plan), "shortest form"),
+    "epsilon beyond all noise": (changed(put("epsilon", value=str(2**50 + 1)), plan), "out of range"),
     "long epsilon": (changed(put("epsilon", value="1" * 100_000), plan), "plain fraction"),
     "epsilon over zero": (changed(put("epsilon", value="1/0"), plan), "out of range"),
     "epsilon of words": (changed(put("epsilon", value="a little"), plan), "plain fraction"),
@@ -1037,13 +1050,7 @@ BAD_PLAN = {
 
 @pytest.mark.parametrize("kind", list(BAD_PLAN))
 def test_bad_plans(kind: str, tmp_path: Path) -> None:
-    data, says = BAD_PLAN[kind]
-    path = tmp_path / "plan.json"
-    path.write_bytes(data)
-    with pytest.raises(ReleaseError, match=says) as raised:
-        PublicPlan.load(path)
-    assert str(path) in str(raised.value)
-    assert len(str(raised.value)) < 1000
+    check_refused(PublicPlan.load, *BAD_PLAN[kind], tmp_path / "plan.json")
 
 
 def test_a_plan_that_was_only_spelt_again_loads() -> None:
@@ -1065,26 +1072,7 @@ def test_a_plan_is_not_a_release(tmp_path: Path) -> None:
         Release.from_json(changed(put("format", value=FORMAT), plan).replace(b'"version": 1', b'"version": 2'))
 
 
-# ---------------------------------------------------------------- what should be refused and is not yet
-
-GAPS: dict[str, Change] = {
-    "a number that nobody paid for": part(released={"mean age": 42}),
-    "an id of white space": both(part(0, id=" "), derived),
-    "an epsilon of a part in digits of another alphabet": part(epsilon="1/\uff13"),
-}
-
-
-@pytest.mark.parametrize("kind", list(GAPS))
-def test_more_bad_documents(kind: str) -> None:
-    with pytest.raises(ReleaseError):
-        Release.from_json(changed(GAPS[kind], merged))
-
-
-@pytest.mark.parametrize("fields", [{"guarantee": "perfect", "epsilon": None}, {"epsilon": None}], ids=["unknown guarantee", "no epsilon"])
-def test_more_bad_documents_of_version_1(fields: dict[str, Any]) -> None:
-    """Version 1 never wrote such a certificate: what it says is not what is read from it."""
-    with pytest.raises(ReleaseError):
-        Release.from_json(changed_v1(claim(**fields)))
+# ---------------------------------------------------------------- one form
 
 
 @pytest.mark.parametrize(("kind", "made"), [(Release, trained), (PublicPlan, plan)])
@@ -1103,7 +1091,6 @@ SPELT_OTHERWISE: dict[str, tuple[Change, Callable[[], Any]]] = {
     "epsilon of a plan": (put("epsilon", value="2/6"), plan),
     "number in the schema of a plan": (put("schema", "attributes", "age", "low", value=0), plan),
 }
-OPEN = {"noise", "order of columns", "maker", "epsilon of a plan"}
 
 
 @pytest.mark.parametrize("what", list(SPELT_OTHERWISE))

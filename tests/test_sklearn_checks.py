@@ -34,6 +34,7 @@ def test_all_estimators_are_found() -> None:
         "DPDFClassifier",
         "DiffPID3Classifier",
         "ID3Classifier",
+        "LocalTreeClassifier",
         "PrivateID3Classifier",
         "PrivateRDTClassifier",
         "RandomDecisionTreesClassifier",

@@ -11,13 +11,19 @@ if TYPE_CHECKING:
     from hedgerow.estimators.diffpid3 import DiffPID3Classifier as DiffPID3Classifier
     from hedgerow.estimators.dpdf import DPDFClassifier as DPDFClassifier
     from hedgerow.estimators.id3 import ID3Classifier as ID3Classifier
+    from hedgerow.estimators.local_tree import LocalTreeClassifier as LocalTreeClassifier
     from hedgerow.estimators.mergeable import count as count
     from hedgerow.estimators.plain_rdt import RandomDecisionTreesClassifier as RandomDecisionTreesClassifier
     from hedgerow.estimators.private_id3 import PrivateID3Classifier as PrivateID3Classifier
     from hedgerow.estimators.private_rdt import PrivateRDTClassifier as PrivateRDTClassifier
     from hedgerow.estimators.snr import SNRForestClassifier as SNRForestClassifier
+    from hedgerow.global_models.conjunctive_rule import ConjunctiveRuleClassifier as ConjunctiveRuleClassifier
+    from hedgerow.global_models.decision_table import DecisionTableClassifier as DecisionTableClassifier
+    from hedgerow.global_models.encoder import SchemaEncoder as SchemaEncoder
+    from hedgerow.global_models.models import global_model as global_model
     from hedgerow.merging import merge as merge
     from hedgerow.merging import merge_columns as merge_columns
+    from hedgerow.pseudo.tables import pseudo_data as pseudo_data
     from hedgerow.public_plan import PublicPlan as PublicPlan
     from hedgerow.release import Release as Release
     from hedgerow.schema import Categorical as Categorical
@@ -31,9 +37,12 @@ _HOME = {
     "Budget": "hedgerow.accounting.meter",
     "BudgetFile": "hedgerow.accounting.budget_file",
     "Categorical": "hedgerow.schema",
+    "ConjunctiveRuleClassifier": "hedgerow.global_models.conjunctive_rule",
     "DPDFClassifier": "hedgerow.estimators.dpdf",
+    "DecisionTableClassifier": "hedgerow.global_models.decision_table",
     "DiffPID3Classifier": "hedgerow.estimators.diffpid3",
     "ID3Classifier": "hedgerow.estimators.id3",
+    "LocalTreeClassifier": "hedgerow.estimators.local_tree",
     "Numeric": "hedgerow.schema",
     "PrivateID3Classifier": "hedgerow.estimators.private_id3",
     "PrivateRDTClassifier": "hedgerow.estimators.private_rdt",
@@ -42,12 +51,15 @@ _HOME = {
     "Release": "hedgerow.release",
     "SNRForestClassifier": "hedgerow.estimators.snr",
     "Schema": "hedgerow.schema",
+    "SchemaEncoder": "hedgerow.global_models.encoder",
     "Target": "hedgerow.schema",
     "count": "hedgerow.estimators.mergeable",
+    "global_model": "hedgerow.global_models.models",
     "merge": "hedgerow.merging",
     "merge_columns": "hedgerow.merging",
     "private_score": "hedgerow.scoring",
     "private_scorer": "hedgerow.scoring",
+    "pseudo_data": "hedgerow.pseudo.tables",
 }
 
 __all__ = ["__version__", *_HOME]

@@ -133,24 +133,26 @@ class TableName:
             )
 
 
-class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The guarantee of a release.
 
-    guarantee:   "epsilon-DP", or "none" with the reason why
+    guarantee:   "epsilon-DP"; "anonymity" (of the tree's paths: not differential privacy); or "none" with the reason why
     epsilon:     the exact loss, as text ("0.3", "1/3"): what might have been charged at most; None where no ε is claimed
     neighbours:  the relation under which it holds
     unit:        what one neighbour differs in
     assumptions: what the owners state and nobody checked
     parts:       the tables that were counted, each with its own ε
+    requirement: of an anonymity release, what every path satisfies: k, c, l, alpha as text
     """
 
-    guarantee: Literal["epsilon-DP", "none"]
+    guarantee: Literal["epsilon-DP", "anonymity", "none"]
     epsilon: str | None
     reason: str
     neighbours: str
     unit: str
     assumptions: list[str]
     parts: list[Part]
+    requirement: dict[str, str] | None = None
 
     @property
     def events(self) -> list[EventRecord]:
@@ -169,6 +171,8 @@ class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The guarantee in one line."""
         if self.guarantee == "none":
             return f"no privacy guarantee: {self.reason}"
+        if self.guarantee == "anonymity":
+            return f"anonymity, NOT differential privacy: {self.reason}"
         return f"ε = {self.epsilon} differential privacy, neighbours: {self.neighbours}"
 
 
@@ -327,3 +331,23 @@ def _assumptions(parts: Sequence[Part]) -> list[str]:
 def no_certificate(reason: str) -> Certificate:
     """For non-private baselines: exact counts, nothing claimed."""
     return Certificate("none", None, reason, NEIGHBOURS, UNIT, [], [])
+
+
+ANONYMITY_RELATION = "none: anonymity is a property of the published groups"
+
+
+def anonymity_certificate(requirement: dict[str, str], words: str, hits: bool = False) -> Certificate:
+    """For a pruned tree with exact counts: what its paths satisfy, and never an ε. `hits`: by hit and miss alone, and telling no more."""
+    assumptions = ["each person has at most one row in the table", "nobody publishes anything else about the same persons"]
+    if hits:
+        assumptions.append("only hit and miss of each path are told: its misses stand evenly in the other classes")
+    return Certificate(
+        "anonymity",
+        None,
+        f"every path satisfies {words}{' by its hit and miss' if hits else ''}",
+        ANONYMITY_RELATION,
+        "one path",
+        assumptions,
+        [],
+        requirement | ({"by": "hits"} if hits else {}),
+    )

@@ -6,6 +6,7 @@ A file is untrusted until every check here has passed; it is parsed into fixed t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import msgspec
@@ -15,11 +16,15 @@ from numpy.typing import NDArray
 from hedgerow.accounting.events import DISCRETE_LAPLACE, EXPONENTIAL, PERMUTE_AND_FLIP
 from hedgerow.accounting.loss import plain_fraction, text_of_fraction
 from hedgerow.after.vote import VOTES
-from hedgerow.certificate import COUNTING, MAX_NAME, Certificate, EventRecord, Part, by_ensemble, certificate_of
+from hedgerow.anonymity.groups import spread
+from hedgerow.anonymity.measure import measure
+from hedgerow.anonymity.requirement import Requirement
+from hedgerow.certificate import COUNTING, MAX_NAME, Certificate, EventRecord, Part, anonymity_certificate, by_ensemble, certificate_of
 from hedgerow.documents import MAX_SIGNATURES, HashedDocument, check_hash, head_of
 from hedgerow.encoding import Codebook
 from hedgerow.errors import PlanError, ReleaseError, SchemaError
 from hedgerow.forest import CountedForest, Ensemble
+from hedgerow.paths import paths_of
 from hedgerow.release_v1 import from_version_1
 from hedgerow.schema import Schema
 from hedgerow.schema_toml import from_plain, to_plain
@@ -118,11 +123,42 @@ def forest_of(document: Document) -> CountedForest:
         trees.append(tree)
         counts.append(_numbers(record.counts).reshape(counted, codebook.n_classes))
     check_total(counts)
+    if document.certificate.guarantee == "anonymity":
+        _check_anonymity(document, CountedForest(codebook, tuple(trees), tuple(counts), (), document.measured))
     if ensemble_records_of(ensembles) != document.ensembles or (len(ensembles) == 1 and ensembles[0].columns != codebook.schema.names):
         raise ReleaseError("its ensembles are not written in the one form that they have in a document.")
     if len(ensembles) == 1:
         return CountedForest(codebook, tuple(trees), tuple(counts), ensembles[0].noise, document.measured)
     return CountedForest(codebook, tuple(trees), tuple(counts), (), document.measured, ensembles)
+
+
+def _check_anonymity(document: Document, forest: CountedForest) -> None:
+    """An anonymity release is measured again: its paths satisfy what it claims, and it says no more than such a release says."""
+    record = dict(document.certificate.requirement or {})
+    hits = record.pop("by", "") == "hits"
+    try:
+        requirement = Requirement.from_record(record)
+        requirement.check_classes(forest.codebook.n_classes)
+    except (PlanError, ValueError, ArithmeticError) as error:
+        raise ReleaseError(f"its anonymity requirement is not sound: {str(error)[:200]}") from error
+    if document.certificate != anonymity_certificate(requirement.record(), requirement.words(), hits):
+        raise ReleaseError("it claims anonymity in other words than such a release does.")
+    exact = document.measured == "leaves" and not any(ensemble.noise for ensemble in document.ensembles)
+    if len(forest.trees) != 1 or not exact or (forest.counts[0] < 0).any():
+        raise ReleaseError("it claims anonymity for several trees, for counts below 0 or with noise, or for counts of inner nodes.")
+    paths = paths_of(forest)
+    if hits:
+        if not all(_tells_hits_alone(counts) for counts in forest.counts[0]):
+            raise ReleaseError("it claims to tell hit and miss alone, and tells more.")
+        paths = replace(paths, counts=None)
+    if not measure(paths, requirement).satisfied:
+        raise ReleaseError(f"it claims {requirement.words()}, and its paths do not satisfy that. Do not use it.")
+
+
+def _tells_hits_alone(counts: NDArray[np.int64]) -> bool:
+    """Whether the counts are one class's hits and everybody else's misses, spread as evenly as they can be."""
+    total, n = int(counts.sum()), len(counts)
+    return any((spread(c, float(counts[c]), float(total - counts[c]), n) == counts).all() for c in range(n))
 
 
 def codebook_of(plain: dict[str, Any], bins: int) -> Codebook:
@@ -197,8 +233,10 @@ def check_certificate(document: Document, schema: Schema, ensembles: Sequence[En
     if len({(part.ensemble, *part.key) for part in certificate.parts}) != len(certificate.parts):
         raise ValueError("a counted table is in it twice")
     if not certificate.parts:
-        if certificate.guarantee != "none" or certificate.epsilon is not None:
+        if certificate.guarantee == "epsilon-DP" or certificate.epsilon is not None:
             raise ValueError("the claimed ε has no counted table behind it")
+        if (certificate.guarantee == "anonymity") != (certificate.requirement is not None):
+            raise ValueError("anonymity is claimed without a requirement, or the reverse")
         return
     if certificate != certificate_of(certificate.parts):
         raise ValueError("the certificate does not follow from its tables: its ε is not what their events add up to, or a text differs")

@@ -13,6 +13,9 @@ One behaviour for values that are not declared, at fit and at predict alike:
 
 Values are compared by their text, so that 1, 1.0, "1" and "1.0" are one value whatever the file format made of them, and
 True, "True" and "TRUE" are "true". `spellings` lists the texts that are taken as one value.
+
+An attribute may have a taxonomy: which values belong together, level by level up to all of them. Only what generalises
+reads it (`hedgerow.anonymity`); codes and trees do not depend on it.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -31,6 +34,7 @@ from hedgerow.errors import SchemaError
 Value: TypeAlias = str | int | float | bool
 
 _WHOLE = re.compile(r"^-?\d+$")
+MAX_LEVELS = 100  # of one taxonomy, above the values themselves
 
 
 def spellings(text: str) -> tuple[str, ...]:
@@ -111,12 +115,69 @@ def _branch_name(name: Any, where: str) -> str | None:
     return str(name)
 
 
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))
+
+
+def _parents(taxonomy: Any, attribute: Categorical) -> tuple[tuple[str, str], ...]:
+    """A taxonomy of values as (child, parent) in one fixed order: the values as declared, then groups as they are met."""
+    where = f"taxonomy of {attribute.name!r}"
+    try:
+        pairs = [(text_of(child), parent) for child, parent in (taxonomy.items() if isinstance(taxonomy, Mapping) else taxonomy)]
+    except (TypeError, ValueError):
+        raise SchemaError(f"{where}: got {taxonomy!r:.80}; expected the parent of each value, as {{child: parent}}.") from None
+    parent_of = dict(pairs)
+    if len(parent_of) < len(pairs):
+        twice = sorted(child for child, times in Counter(child for child, _ in pairs).items() if times > 1)
+        raise SchemaError(f"{where}: {', '.join(map(repr, twice))} has more than one parent; expected one.")
+    domain = dict.fromkeys(text_of(value) for value in attribute.domain)
+    for child, parent in pairs:
+        if not isinstance(parent, str) or not parent:
+            raise SchemaError(f"{where}: got {parent!r} as the parent of {child!r}; expected the name of a group, as text.")
+        parent_of[child] = text_of(parent)
+        if parent_of[child] in domain:
+            raise SchemaError(f"{where}: {parent!r} is a value and the parent of {child!r}; a group needs a name of its own.")
+    orphans = [text for text in map(text_of, attribute.values) if text not in parent_of]
+    if orphans:
+        raise SchemaError(f"{where}: the declared value(s) {', '.join(map(repr, orphans))} have no parent; every value needs one.")
+    groups = set(parent_of.values())
+    unknown = sorted(parent_of.keys() - groups - domain.keys())
+    if unknown:
+        raise SchemaError(f"{where}: {', '.join(map(repr, unknown))} is neither a value nor the parent of one.")
+    return _one_top({child: parent_of[child] for child in domain if child in parent_of}, parent_of, where)
+
+
+def _one_top(values: dict[str, str], parent_of: dict[str, str], where: str) -> tuple[tuple[str, str], ...]:
+    """All links, level after level from the values up; refuses circles and more than one top."""
+    ordered, level, levels = dict(values), values, 1
+    tops: set[str] = set()
+    while level:
+        found = dict.fromkeys(level.values())
+        tops |= found.keys() - parent_of.keys()
+        level = {group: parent_of[group] for group in found if group in parent_of}
+        levels += bool(level)
+        if levels > len(parent_of) + 1:
+            raise SchemaError(f"{where}: {min(level)!r} is above itself; expected no circle of parents.")
+        if levels > MAX_LEVELS:
+            raise SchemaError(f"{where}: more than {MAX_LEVELS} levels, or a circle of parents.")
+        for group, parent in level.items():
+            ordered.setdefault(group, parent)
+    if len(ordered) < len(parent_of):
+        apart = min(parent_of.keys() - ordered.keys())
+        raise SchemaError(f"{where}: no value leads to {apart!r}; expected groups of values only, and no circle of parents.")
+    if len(tops) != 1:
+        raise SchemaError(f"{where}: got the tops {', '.join(map(repr, sorted(tops)))}; expected one group above all values.")
+    return tuple(ordered.items())
+
+
 @dataclass(frozen=True)
 class Categorical:
     """An attribute with a public list of values.
 
-    other:   name of the branch for undeclared values (a declared value, or a new one such as "other")
-    missing: name of the branch for missing values; without it, `other` takes them
+    other:    name of the branch for undeclared values (a declared value, or a new one such as "other")
+    missing:  name of the branch for missing values; without it, `other` takes them
+    taxonomy: {child: parent}, parents may have parents, all values under one top. The branches `other` and `missing`
+              may be in it; where they are not, they are directly under the top
     """
 
     name: str
@@ -124,6 +185,7 @@ class Categorical:
     other: str | None = None
     missing: str | None = None
     unreviewed: bool = False
+    taxonomy: Mapping[Any, str] | Sequence[tuple[Any, str]] | None = None  # kept as a tuple of pairs
 
     def __post_init__(self) -> None:
         name = _name(self.name, "categorical attribute")
@@ -131,6 +193,7 @@ class Categorical:
         object.__setattr__(self, "values", _distinct(self.values, f"values of {name!r}", 1))
         object.__setattr__(self, "other", _branch_name(self.other, f"other of {name!r}"))
         object.__setattr__(self, "missing", _branch_name(self.missing, f"missing of {name!r}"))
+        object.__setattr__(self, "taxonomy", None if self.taxonomy is None else _parents(self.taxonomy, self))
 
     @property
     def domain(self) -> tuple[Value, ...]:
@@ -147,6 +210,7 @@ class Numeric:
     """An attribute with public bounds; `edges` (ascending, first = low, last = high) fix its cells.
 
     Without edges an estimator cuts [low, high] into its own number of equal-width cells.
+    taxonomy: the edges of level 1, of level 2, … up to [low, high] alone, each among those of the level below
     """
 
     name: str
@@ -155,6 +219,7 @@ class Numeric:
     edges: Sequence[float] | None = None  # kept as a tuple
     missing: str | None = None
     unreviewed: bool = False
+    taxonomy: Sequence[Sequence[float]] | None = None  # kept as a tuple of tuples
 
     def __post_init__(self) -> None:
         name = _name(self.name, "numeric attribute")
@@ -167,14 +232,32 @@ class Numeric:
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
         if self.edges is not None:
-            edges = tuple(self._finite(edge, "edges") for edge in self.edges)
-            ascending = all(a < b for a, b in pairwise(edges))
-            if len(edges) < 2 or not ascending or edges[0] != low or edges[-1] != high:
-                raise SchemaError(
-                    f"edges of {name!r}: got {list(edges)}; expected ascending numbers from low ({low}) to high ({high})."
-                )
-            object.__setattr__(self, "edges", edges)
+            object.__setattr__(self, "edges", self._ascending(self.edges, "edges"))
         object.__setattr__(self, "missing", _branch_name(self.missing, f"missing of {name!r}"))
+        if self.taxonomy is not None:
+            object.__setattr__(self, "taxonomy", self._nested(self.taxonomy))
+
+    def _ascending(self, edges: Sequence[Any], what: str) -> tuple[float, ...]:
+        numbers = tuple(self._finite(edge, what) for edge in edges)
+        ascending = all(a < b for a, b in pairwise(numbers))
+        if len(numbers) < 2 or not ascending or numbers[0] != self.low or numbers[-1] != self.high:
+            raise SchemaError(
+                f"{what} of {self.name!r}: got {list(numbers)}; expected ascending numbers from low ({self.low}) to high ({self.high})."
+            )
+        return numbers
+
+    def _nested(self, taxonomy: Any) -> tuple[tuple[float, ...], ...]:
+        where = f"taxonomy of {self.name!r}"
+        if not _is_list(taxonomy) or not all(map(_is_list, taxonomy)):
+            raise SchemaError(f"{where}: got {taxonomy!r:.80}; expected a list of edges for each level.")
+        levels = tuple(self._ascending(level, "taxonomy") for level in taxonomy)
+        if not 1 <= len(levels) <= MAX_LEVELS or levels[-1] != (self.low, self.high):
+            raise SchemaError(f"{where}: expected 1 to {MAX_LEVELS} levels, the last of them [{self.low}, {self.high}].")
+        for finer, coarser in pairwise([*([] if self.edges is None else [tuple(self.edges)]), *levels]):
+            if not set(coarser) <= set(finer):
+                extra = sorted(set(coarser) - set(finer))
+                raise SchemaError(f"{where}: {extra} are edges of a level, but not of the finer one below it.")
+        return levels
 
     def _finite(self, number: Any, what: str) -> float:
         if isinstance(number, bool) or not hasattr(number, "__float__"):

@@ -17,6 +17,14 @@
     low = 0
     high = 120
     edges = [0, 18, 40, 65, 120]       # optional: fixed cells
+    taxonomy = [[0, 18, 65, 120], [0, 120]]  # optional: the edges of coarser and coarser levels
+
+    [attributes.smoker.taxonomy]       # optional: which values belong together, up to all of them
+    never = "never smoked"
+    former = "has smoked"
+    current = "has smoked"
+    "never smoked" = "anybody"
+    "has smoked" = "anybody"
 
 `unreviewed = true` marks an entry that was read from the data; its owner deletes the line after review.
 """
@@ -31,7 +39,7 @@ from typing import Any
 from hedgerow.errors import SchemaError
 from hedgerow.schema import Attribute, Categorical, Numeric, Schema, Target
 
-_BARE_KEY = re.compile(r"^[A-Za-z0-9_-]+$")
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _DRAFT = [
     "# DRAFT: entries marked `unreviewed` were read from the data. Until they are reviewed, no",
     "# differential privacy can be claimed for what is trained with this schema.",
@@ -43,8 +51,8 @@ _DRAFT = [
 ]
 _MARK = "unreviewed = true   # read from the data: check against public knowledge, then delete this line"
 _FIELDS = {
-    "categorical": ({"values"}, {"other", "missing"}),
-    "numeric": ({"low", "high"}, {"edges", "missing"}),
+    "categorical": ({"values"}, {"other", "missing", "taxonomy"}),
+    "numeric": ({"low", "high"}, {"edges", "missing", "taxonomy"}),
 }
 
 
@@ -68,6 +76,10 @@ def _plain_attribute(attribute: Attribute) -> dict[str, Any]:
         entry = {"kind": "numeric", "low": attribute.low, "high": attribute.high}
         entry["edges"] = None if attribute.edges is None else list(attribute.edges)
     entry |= {"missing": attribute.missing, "unreviewed": attribute.unreviewed or None}
+    if isinstance(attribute, Categorical) and attribute.taxonomy is not None:
+        entry["taxonomy"] = dict(attribute.taxonomy)
+    elif isinstance(attribute, Numeric) and attribute.taxonomy is not None:
+        entry["taxonomy"] = [list(level) for level in attribute.taxonomy]
     return {key: value for key, value in entry.items() if value is not None}
 
 
@@ -79,16 +91,24 @@ def write(schema: Schema) -> str:
     lines += ["", *(_line(key, plain[key]) for key in ("rows", "unreviewed_rows") if key in plain)]
     lines += ["", "[target]", *(_line(key, value) for key, value in plain["target"].items())]
     for name, entry in plain["attributes"].items():
-        key = name if _BARE_KEY.match(name) else _value(name)
-        lines += ["", f"[attributes.{key}]", *(_line(key, value) for key, value in entry.items())]
+        tree = entry.pop("taxonomy") if isinstance(entry.get("taxonomy"), dict) else None  # a table of its own, so after the rest
+        lines += ["", f"[attributes.{_key(name)}]", *(_line(key, value) for key, value in entry.items())]
+        if tree is not None:
+            lines += [f"[attributes.{_key(name)}.taxonomy]", *(f"{_key(child)} = {_value(parent)}" for child, parent in tree.items())]
     return "\n".join(lines).replace("\n\n\n", "\n\n") + "\n"
+
+
+def _key(name: str) -> str:
+    return name if _BARE_KEY.fullmatch(name) else _value(name)
 
 
 def _line(key: str, value: Any) -> str:
     if key == "unreviewed":
         return _MARK
     if key == "edges":
-        return f"edges = [{', '.join(map(_number, value))}]"
+        return f"edges = {_numbers(value)}"
+    if key == "taxonomy":
+        return f"taxonomy = [{', '.join(map(_numbers, value))}]"
     return f"{key} = {_number(value) if key in ('low', 'high') else _value(value)}"
 
 
@@ -106,6 +126,10 @@ def _value(value: Any) -> str:
 def _number(value: float) -> str:
     """A bound as a person writes it: 120, not 120.0."""
     return repr(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+
+
+def _numbers(values: list[float]) -> str:
+    return f"[{', '.join(map(_number, values))}]"
 
 
 def read(text: str, source: str = "schema") -> Schema:

@@ -13,13 +13,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ReleaseError
+
+if TYPE_CHECKING:
+    from hedgerow.forest import CountedForest
+    from hedgerow.schema import Schema
 
 NODE = np.int32  # the dtype of every array that holds nodes, attributes or places in `branch`
 MAX_NODES = 50_000_000
@@ -156,6 +161,12 @@ class Tree:
         branch = np.concatenate(parts) if parts else np.empty(0, dtype=NODE)
         return Tree(self.sizes, attribute, branch.astype(NODE))
 
+    @staticmethod
+    def from_sklearn(model: Any, encoder_or_columns: Any, schema: Schema, X: Any = None, y: Any = None) -> CountedForest:
+        """Trees that scikit-learn has fitted, with their counts and cells (see `hedgerow.sklearn_trees`)."""
+        forest: CountedForest = import_module("hedgerow.sklearn_trees").from_sklearn(model, encoder_or_columns, schema, X, y)
+        return forest
+
     def check(self) -> None:
         """Raise ReleaseError unless the arrays are a tree. Any arrays may be given; nothing is trusted."""
         n = len(self.attribute)
@@ -204,12 +215,12 @@ class TreeBuilder:
         return len(self._attribute)
 
     def split(self, node: int, attribute: int, groups: Sequence[int] | None = None) -> list[int]:
-        """Ask `attribute` at `node`. `groups[code]` numbers the child of each code (by default one child for each)."""
+        """Ask `attribute` at `node`. `groups[code]` numbers the child of each code, −1: none (by default one child for each)."""
         groups = range(self.sizes[attribute]) if groups is None else groups
         first = len(self._attribute)
         children = list(range(first, first + max(groups) + 1))
         self._attribute[node] = attribute
-        self._entries[node] = [children[group] for group in groups] + [-1]
+        self._entries[node] = [children[group] if group >= 0 else -1 for group in groups] + [-1]
         self._attribute.extend([-1] * len(children))
         return children
 

@@ -28,6 +28,7 @@ OWN_OPTIONS = {
     "private-id3": ["--depth", 2],
     "plain-rdt": ["--trees", 2, "--depth", 2],
     "id3": ["--depth", 2],
+    "local-tree": ["--depth", 3],
 }
 NAMES = {
     "snr": "SNR forest",
@@ -37,9 +38,10 @@ NAMES = {
     "private-id3": "Private ID3",
     "plain-rdt": "RDT",
     "id3": "ID3",
+    "local-tree": "local tree",
 }
-NOT_PRIVATE = ("plain-rdt", "id3")
-GREEDY = ("dpdf", "diffpid3", "private-id3", "id3")
+NOT_PRIVATE = ("plain-rdt", "id3", "local-tree")
+GREEDY = ("dpdf", "diffpid3", "private-id3", "id3", "local-tree")
 STRANGE = {
     "snr": ["--depth", 3],
     "rdt": ["--min-rows", 10],
@@ -48,6 +50,7 @@ STRANGE = {
     "private-id3": ["--sensitivity", "global"],
     "plain-rdt": ["--vote", "sum"],
     "id3": ["--max-leaves", 10],
+    "local-tree": ["--min-rows", 10],
 }
 
 

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from hedgerow import __version__
-from hedgerow.cli import budget, count, demo, evaluate, fit, keys, look, merge, plan, predict, schema, update
+from hedgerow.cli import anonymity, budget, count, demo, evaluate, fit, keys, look, merge, plan, predict, schema, share, synth, update
 from hedgerow.cli.errors import CommandGroup
 
 app = typer.Typer(
@@ -70,10 +70,13 @@ app.command("update")(update.update)
 app.command("count")(count.count)
 app.command("merge")(merge.merge)
 app.command("predict")(predict.predict)
+app.command("synth")(synth.synth)
 app.command("rules")(look.rules)
 app.command("show")(look.show)
 app.command("evaluate")(evaluate.evaluate)
 app.add_typer(budget.app, name="budget")
+app.add_typer(anonymity.app, name="anonymity")
+app.command("share")(share.share)
 app.add_typer(keys.app, name="key")
 app.command("sign")(keys.sign)
 app.command("verify")(keys.verify)

@@ -22,6 +22,7 @@ class Algorithm(StrEnum):
     private_id3 = "private-id3"
     plain_rdt = "plain-rdt"
     id3 = "id3"
+    local_tree = "local-tree"
 
 
 ESTIMATORS = {  # where each is: imported only when it is needed
@@ -32,6 +33,7 @@ ESTIMATORS = {  # where each is: imported only when it is needed
     Algorithm.private_id3: ("private_id3", "PrivateID3Classifier"),
     Algorithm.plain_rdt: ("plain_rdt", "RandomDecisionTreesClassifier"),
     Algorithm.id3: ("id3", "ID3Classifier"),
+    Algorithm.local_tree: ("local_tree", "LocalTreeClassifier"),
 }
 
 
@@ -65,7 +67,7 @@ AlgorithmName = Annotated[
         "--algorithm",
         help="snr: a private forest that tunes itself from signal-to-noise ratios. rdt: private random decision trees. "
         "dpdf: a few private trees that choose their questions, made to be read. diffpid3, private-id3: one such tree, the "
-        "older ways. plain-rdt, id3: exact counts, NO privacy.",
+        "older ways. plain-rdt, id3, local-tree: exact counts, NO privacy.",
     ),
 ]
 Epsilon = Annotated[
@@ -83,7 +85,8 @@ Depth = Annotated[
     typer.Option(
         "--depth",
         help="All but snr. rdt: height of the trees [default: the paper's rule]; dpdf, diffpid3: levels, the root included "
-        "[default: 5]; id3: attributes asked on a path [default: all].",
+        "[default: 5]; id3: attributes asked on a path [default: all]; local-tree: questions on a path [default: no "
+        "limit].",
         show_default=False,
     ),
 ]
@@ -146,7 +149,7 @@ class ForestOptions:
 
     @property
     def private(self) -> bool:
-        return self.algorithm not in (Algorithm.plain_rdt, Algorithm.id3)
+        return self.algorithm not in (Algorithm.plain_rdt, Algorithm.id3, Algorithm.local_tree)
 
     @property
     def greedy(self) -> bool:

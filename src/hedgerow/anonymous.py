@@ -1,0 +1,24 @@
+"""A pruned tree as a release: its guarantee is anonymity, and it never states an ε."""
+
+from __future__ import annotations
+
+from hedgerow.after.vote import SUMMED_COUNTS
+from hedgerow.anonymity.prune import Pruned
+from hedgerow.certificate import anonymity_certificate
+from hedgerow.release import Release
+
+ALGORITHM = "anonymity-pruned tree"
+
+
+def anonymous_release(pruned: Pruned) -> Release:
+    """What an owner may share: the pruned tree with its counts, and what its paths satisfy."""
+    forest = pruned.forest
+    hits = any(group.counts is None for group in pruned.groups)
+    return Release(
+        forest,
+        anonymity_certificate(pruned.requirement.record(), pruned.requirement.words(), hits),
+        algorithm=ALGORITHM,
+        vote=SUMMED_COUNTS,
+        parameters={"bins": forest.codebook.bins},
+        chosen={"merges": len(pruned.cuts), "paths": len(forest.trees[0].leaves)},
+    )

@@ -1,0 +1,159 @@
+"""`hedgerow anonymity check` and `prune`: the other kind of guarantee, for trees with exact counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hedgerow.cli.console import guarantee, one_line, pairs, say, table
+from hedgerow.cli.outputs import check_output
+from hedgerow.cli.tables import SignKey
+from hedgerow.errors import PlanError
+
+if TYPE_CHECKING:
+    from hedgerow.anonymity.requirement import Requirement
+    from hedgerow.paths import Paths
+    from hedgerow.release import Release
+
+app = typer.Typer(no_args_is_help=True)
+SHOWN = 20  # paths or cuts that are listed
+
+TreeFile = Annotated[
+    Path, typer.Argument(help="A saved tree with exact counts (`hedgerow fit --algorithm local-tree`).", show_default=False)
+]
+K = Annotated[int | None, typer.Option("-k", "--k", help="Every path has at least so many persons.", show_default=False)]
+C = Annotated[str | None, typer.Option("-c", "--c", help="(c, l)-diversity: how much the largest class may outweigh.", show_default=False)]
+L = Annotated[int | None, typer.Option("-l", "--l", help="(c, l)-diversity: from which class on the others count.", show_default=False)]
+Alpha = Annotated[str | None, typer.Option("--alpha", help="(alpha, k)-anonymity: the largest share of one class.", show_default=False)]
+Hits = Annotated[
+    bool, typer.Option("--hits", help="As if the tree told only hit and miss of each path, not the counts of all classes.")
+]
+
+
+@app.callback()
+def anonymity() -> None:
+    """Anonymity of a tree's paths: k, (c, l)-diversity, (alpha, k). This is not differential privacy."""
+
+
+@app.command("check")
+def check(tree: TreeFile, k: K = None, c: C = None, l: L = None, alpha: Alpha = None, hits: Hits = False) -> None:  # noqa: E741
+    """Does every path of a tree satisfy a requirement? Says yes or no first, then which paths fail and why.
+
+    Leaves with 0 for yes and 1 for no. A path is a group of persons: those who answer the tree's questions alike.
+
+    Example:
+
+        hedgerow anonymity check tree.json -c 5 -l 3
+    """
+    from hedgerow.anonymity.measure import largest_k, measure, smallest_alpha, smallest_c
+
+    release, requirement = _open(tree), requirement_of(k, c, l, alpha)
+    found = [measure(_paths(release, number, hits), requirement) for number in range(len(release.forest.trees))]
+    good = all(each.satisfied for each in found)
+    paths = sum(len(each.paths) for each in found)
+    failing = sum(int((~each.good).sum()) for each in found)
+    verdict = f"{requirement.words()}: {f'all {paths} paths' if good else f'{failing} of {paths} paths do not'} satisfy it"
+    say(f"{'yes' if good else 'no'}: {verdict}", style="bold green" if good else "bold yellow")
+    rows = [(number + 1, path, why) for number, each in enumerate(found) for path, why in each.failures()]
+    if rows:
+        table("paths that fail", ["tree", "path", "why"], rows[:SHOWN], numbers=(0,))
+        if len(rows) > SHOWN:
+            say(f"  and {len(rows) - SHOWN} more")
+    worst = [each.paths for each in found]
+    lines = [
+        ("k", f"{min(map(largest_k, worst))} at most"),
+        ("alpha", f"{max(map(smallest_alpha, worst)):.4g} at least"),
+        *((f"c for l = {m}", _above(max(smallest_c(each, m) for each in worst))) for m in range(2, release.codebook.n_classes + 1)),
+    ]
+    pairs("what it satisfies", lines)
+    if len(found) > 1:
+        say("several trees about the same persons tell more together than each by itself: no requirement on each of them bounds that.")
+    say("anonymity is not differential privacy: see `hedgerow anonymity prune --help`")
+    if not good:
+        raise typer.Exit(1)
+
+
+@app.command("prune")
+def prune(
+    tree: TreeFile,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the pruned tree.", show_default=False)],
+    k: K = None,
+    c: C = None,
+    l: L = None,  # noqa: E741
+    alpha: Alpha = None,
+    siblings: Annotated[
+        str, typer.Option("--siblings", help="needed: merge a failing branch with the nearest, step by step. all: merge all at once.")
+    ] = "needed",
+    hits: Hits = False,
+    sign: SignKey = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
+) -> None:
+    """Merge branches of a tree until every path satisfies a requirement, and save what may be shared.
+
+    Every merge is explained. The result is measured again, and comes with a report of what it still tells. If no tree with two leaves
+    satisfies the requirement, the result is the empty tree: nothing is saved, and the command leaves with 1.
+
+    Anonymity is NOT differential privacy: it protects against somebody who knows nothing else. For a guarantee that holds whatever others
+    know, publish a forest with an exact ε (`hedgerow fit`).
+
+    Example:
+
+        hedgerow anonymity prune tree.json -c 5 -l 3 -o shared.json
+    """
+    check_output(output, [tree, sign], force)
+    from hedgerow.anonymity.disclosure import disclosure
+    from hedgerow.anonymity.prune import prune as prune_tree
+    from hedgerow.anonymous import anonymous_release
+    from hedgerow.cli.count import private_key
+
+    release, requirement, key = _open(tree), requirement_of(k, c, l, alpha), private_key(sign)
+    pruned = prune_tree(release.forest, requirement, siblings=siblings, hits_only=hits)
+    table(f"merges: {len(pruned.cuts)}", ["where", "what", "why"], [
+        (cut.where, f"all of {cut.attribute}" if cut.whole_family else cut.merged, cut.why) for cut in pruned.cuts[:SHOWN]
+    ])  # fmt: skip
+    if len(pruned.cuts) > SHOWN:
+        say(f"  and {len(pruned.cuts) - SHOWN} more")
+    if pruned.empty:
+        empty = f"the empty tree: merging leaves no tree with two leaves that satisfies {requirement.words()}. Nothing was saved."
+        say(empty, style="bold yellow")
+        raise typer.Exit(1)
+    made = anonymous_release(pruned)
+    if key is not None:
+        made = made.signed(key)
+    made.save(output)
+    say(f"saved {output}: {len(pruned.groups)} of {len(release.forest.trees[0].leaves)} paths are left")
+    guarantee(made.certificate.sentence(), holds=True)
+    pairs("what it tells", disclosure(pruned.paths, requirement))
+
+
+def _open(path: Path) -> Release:
+    from hedgerow.release import Release
+
+    release = Release.load(path)
+    if release.forest.noisy:
+        raise PlanError(
+            f"{path} holds noisy counts ({one_line(release.certificate.sentence())}). Its guarantee does not rest on anonymity: publish it "
+            "as it is."
+        )
+    return release
+
+
+def _paths(release: Release, tree: int, hits: bool) -> Paths:
+    from dataclasses import replace
+
+    from hedgerow.paths import paths_of
+
+    paths = paths_of(release.forest, tree)
+    return replace(paths, counts=None) if hits else paths
+
+
+def requirement_of(k: int | None, c: str | None, l: int | None, alpha: str | None) -> Requirement:  # noqa: E741
+    from hedgerow.anonymity.requirement import Requirement
+
+    return Requirement.of(k, c, l, alpha)
+
+
+def _above(value: float) -> str:
+    return "none is enough" if value == float("inf") else f"above {value:.4g}"

@@ -1,0 +1,149 @@
+"""`hedgerow share`: the whole chain of model sharing, from the owners' tables to a global model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hedgerow.cli.anonymity import Alpha as Share
+from hedgerow.cli.anonymity import C, Hits, K, L, requirement_of
+from hedgerow.cli.console import progress_bar, say, table, warn
+from hedgerow.cli.options import SchemaFile
+from hedgerow.cli.tables import stem
+from hedgerow.errors import PlanError
+
+TEST_NOTE = "accuracies are exact: they are a look at the test rows, and cost no ε only if those may be looked at"
+
+
+def share(
+    tables: Annotated[list[Path], typer.Argument(help="The owners' tables, one file each: CSV or Parquet.", show_default=False)],
+    schema: SchemaFile,
+    output: Annotated[Path, typer.Option("--output", "-o", help="A folder for the trees and the pseudo-data.", show_default=False)],
+    k: K = None,
+    c: C = None,
+    l: L = None,  # noqa: E741
+    alpha: Share = None,
+    hits: Hits = False,
+    siblings: Annotated[str, typer.Option("--siblings", help="needed or all: which branches are merged.")] = "needed",
+    model: Annotated[
+        str,
+        typer.Option("--model", help="decision-tree, naive-bayes, random-forest, decision-table or conjunctive-rule."),
+    ] = "decision-tree",
+    method: Annotated[str, typer.Option("--method", help="pgen: path by path. basegen: random tuples that the trees label.")] = "pgen",
+    rows: Annotated[
+        int | None, typer.Option("--rows", min=1, help="Pseudo-rows.  [default: as the trees count]", show_default=False)
+    ] = None,
+    test: Annotated[
+        Path | None, typer.Option("--test", help="Rows to compare the models on; they may be looked at.", show_default=False)
+    ] = None,
+    suppression: Annotated[float, typer.Option("--suppression", help="Of the baseline: the share of rows that may be left out.")] = 0.0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the pseudo-data.")] = 0,
+) -> None:
+    """Share models instead of data: learn a tree in each table, prune it, make pseudo-data from all of them, learn from that, compare.
+
+    This command plays all parts at once, for a trial: each owner's, who sees one table, and the miner's, who sees the trees alone.
+    In earnest each owner runs `hedgerow fit --algorithm local-tree` and `hedgerow anonymity prune`, and the miner `hedgerow synth`.
+
+    With --test the global model is compared with one that is learnt from all tables pooled (basis), with the owners' own trees, and with
+    a table that is generalised to the same requirement (LD).
+
+    Anonymity is NOT differential privacy. Without -k, -c or --alpha the trees are shared as they are, with no privacy at all.
+
+    Example:
+
+        hedgerow share a.csv b.csv c.csv --schema schema.toml -c 20 -l 2 --test test.csv -o shared
+    """
+    from hedgerow import sharing
+    from hedgerow.rows.files import TableFile
+    from hedgerow.schema import Schema
+
+    declared = Schema.load(schema)
+    requirement = requirement_of(k, c, l, alpha) if any(given is not None for given in (k, c, l, alpha)) else None
+    output.mkdir(parents=True, exist_ok=True)
+    names = [stem(path.with_suffix("")) for path in tables]
+    targets = [output / f"{name}.json" for name in names] + [output / "pseudo.csv"]
+    if len(set(names)) < len(names):
+        raise PlanError("share: two tables have the same name; the trees are named by them.")
+    if taken := [path for path in targets if path.exists()]:
+        raise PlanError(f"output {str(taken[0])!r} exists already. Choose an empty folder.")
+
+    def read(path: Path) -> tuple[dict[str, Any], Any]:
+        columns = TableFile(path, [*declared.names, declared.target.name]).text_columns([*declared.names, declared.target.name])
+        return columns, columns.pop(declared.target.name)
+
+    if requirement is None:
+        warn("no requirement is given: the trees are shared with their exact counts, without any privacy.")
+    published = []
+    with progress_bar("learning") as progress:
+        for place, path in enumerate(tables):
+            progress(place / len(tables))
+            published.append(sharing.publish(*read(path), declared, requirement, siblings=siblings, hits_only=hits))
+    rows_shown = []
+    for name, each in zip(names, published, strict=True):
+        if each.shared is not None:
+            each.shared.save(output / f"{name}.json")
+        left = "the empty tree: shares nothing" if each.shared is None else f"{len(each.shared.forest.trees[0].leaves)} paths"
+        merges = 0 if each.pruned is None else len(each.pruned.cuts)
+        rows_shown.append((name, f"{len(each.local.forest.trees[0].leaves)} paths", merges, left))
+    table("owners", ["table", "local tree", "merges", "shared"], rows_shown, numbers=(2,))
+    learnt, made = sharing.mine([each.shared for each in published], model, rows=rows, seed=seed, method=method)
+    certificate = made.save(output / "pseudo.csv")
+    say(f"wrote {output}: {sum(each.shared is not None for each in published)} trees, {len(made):,} pseudo-rows in pseudo.csv")
+    say(f"pseudo-data: {certificate.sentence()}")
+    if test is not None:
+        _compare(learnt, model, published, [read(path) for path in tables], read(test), declared, requirement, suppression, seed)
+
+
+def _compare(
+    learnt: Any, model: str, published: Any, tables: Any, test: Any, schema: Any, requirement: Any, suppression: float, seed: int
+) -> None:
+    """Accuracy on the test rows, of the global model and of what it stands beside."""
+    import numpy as np
+
+    from hedgerow.after.match import class_match
+    from hedgerow.global_models.models import global_model
+    from hedgerow.sharing import accuracy
+
+    X = {name: np.concatenate([columns[name] for columns, _ in tables]) for name in schema.names}
+    y = np.concatenate([labels for _, labels in tables])
+    basis = global_model(model, schema, random_state=seed).fit(X, y.astype(str))
+    match = class_match(learnt.predict(test[0]), basis.predict(test[0]))
+    rows = [
+        ("global model, from pseudo-data", f"{accuracy(learnt, *test):.3f}", f"{match:.3f}"),
+        ("basis: from all tables pooled", f"{accuracy(basis, *test):.3f}", "1.000"),
+    ]
+    local = [accuracy(each.local, *test) for each in published]
+    rows.append(("owners' own trees, each alone", f"{min(local):.3f} to {max(local):.3f}", ""))
+    if requirement is not None:
+        baseline = _generalised(model, X, y, test, schema, requirement, suppression, seed)
+        rows.append(("LD: from all tables, pooled and generalised", baseline, ""))
+    table(f"{model} on the test rows", ["what", "accuracy", "class match with basis"], rows, numbers=(1, 2))
+    say(TEST_NOTE)
+
+
+def _generalised(model: str, X: Any, y: Any, test: Any, schema: Any, requirement: Any, suppression: float, seed: int) -> str:
+    """The baseline: learn from a table that is generalised to the same requirement, and classify test rows that are generalised alike."""
+    import numpy as np
+
+    from hedgerow.anonymity.generalise import generalise
+    from hedgerow.encoding import Codebook
+    from hedgerow.global_models.models import global_model
+
+    codebook = Codebook(schema)
+    found = generalise(codebook.encode(X), codebook.encode_classes(y), codebook, requirement, suppression)
+    if found.impossible:
+        return "no table satisfies it"
+    wide = found.codebook
+
+    def columns(codes: Any) -> dict[str, Any]:
+        return {
+            name: np.array([*wide.labels[j], ""], dtype=object)[np.minimum(codes[:, j], len(wide.labels[j]))]
+            for j, name in enumerate(wide.schema.names)
+        }
+
+    classes = np.array([str(value) for value in schema.target.classes])
+    learnt = global_model(model, wide.schema, random_state=seed).fit(columns(found.codes), classes[found.labels])
+    predicted = learnt.predict(columns(found.apply(codebook.encode(test[0]))))
+    return f"{float(np.mean(predicted == np.asarray(test[1]).astype(str))):.3f}"

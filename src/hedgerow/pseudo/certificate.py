@@ -1,0 +1,137 @@
+"""What may be said about the privacy of pseudo-data: a file beside the table, made from the certificates of its releases.
+
+Pseudo-data are a function of releases and public coins. So they keep an ε (post-processing); of several releases the ε add up here. That
+a tree is anonymous says nothing about rows that are made from it, and never an ε.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hedgerow import __version__
+from hedgerow.accounting.loss import exact_sum, plain_fraction, text_of_fraction
+from hedgerow.after.pseudo import PseudoRows
+from hedgerow.certificate import NEIGHBOURS_OF_PARTS, UNIT_OF_PARTS
+
+if TYPE_CHECKING:
+    from hedgerow.release import Release
+
+FORMAT = "hedgerow-pseudo-data"
+VERSION = 1
+DP, ANONYMITY, NONE = "epsilon-DP", "anonymity", "none"
+
+
+class SourceRecord(msgspec.Struct, frozen=True):
+    """A release that rows were made from, and how many."""
+
+    content_hash: str
+    algorithm: str
+    trees: int
+    guarantee: str
+    epsilon: str | None
+    reason: str
+    rows: int
+
+
+class PseudoCertificate(msgspec.Struct, frozen=True, kw_only=True):
+    """The side-car, field by field.
+
+    statement: in words what holds, and for what
+    seed:      with the releases, the method and the program's version it makes the same rows again
+    diversity: measured on the rows, where the releases are anonymous; it is no guarantee
+    table, sha256: the file that it stands beside
+    """
+
+    format: str = FORMAT
+    version: int = VERSION
+    made_by: str = f"hedgerow {__version__}"
+    guarantee: str
+    epsilon: str | None
+    neighbours: str
+    unit: str
+    statement: str
+    assumptions: list[str]
+    sources: list[SourceRecord]
+    method: str
+    numeric: str
+    classes: str
+    every_tree: bool
+    rows: int
+    seed: str
+    diversity: dict[str, Any] | None = None
+    table: str = ""
+    sha256: str = ""
+
+    def to_json(self) -> bytes:
+        return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
+
+    def sentence(self) -> str:
+        """The guarantee in one line."""
+        if self.guarantee == DP:
+            return f"ε = {self.epsilon} differential privacy, neighbours: {self.neighbours}; {self.statement}"
+        return self.statement
+
+
+def certificate_for(releases: Sequence[Release], made: PseudoRows) -> PseudoCertificate:
+    """What the rows may claim."""
+    sources = [_source(release, rows) for release, rows in zip(releases, made.of_model.tolist(), strict=True)]
+    guarantee, epsilon, statement = _claim(sources)
+    one = releases[0].certificate if len(releases) == 1 else None
+    claims = guarantee == DP
+    recipe = made.recipe
+    return PseudoCertificate(
+        guarantee=guarantee,
+        epsilon=epsilon,
+        neighbours="" if not claims else NEIGHBOURS_OF_PARTS if one is None else one.neighbours,
+        unit="" if not claims else UNIT_OF_PARTS if one is None else one.unit,
+        statement=statement,
+        assumptions=list(dict.fromkeys(text for release in releases for text in release.certificate.assumptions)),
+        sources=sources,
+        method=recipe.method,
+        numeric=recipe.numeric,
+        classes=recipe.classes,
+        every_tree=recipe.every_tree,
+        rows=made.rows,
+        seed=str(int(recipe.seed)),
+    )
+
+
+def _source(release: Release, rows: int) -> SourceRecord:
+    certificate = release.certificate
+    epsilon = certificate.epsilon if str(certificate.guarantee) == DP else None
+    return SourceRecord(
+        release.content_hash,
+        release.algorithm,
+        len(release.forest.trees),
+        str(certificate.guarantee),
+        epsilon,
+        certificate.reason,
+        rows,
+    )
+
+
+def _claim(sources: Sequence[SourceRecord]) -> tuple[str, str | None, str]:
+    """Guarantee, ε and statement of the whole."""
+    kinds = {source.guarantee for source in sources}
+    several = len(sources) > 1
+    if kinds == {DP}:
+        epsilon = text_of_fraction(exact_sum(plain_fraction(source.epsilon or "") for source in sources))
+        said = "pseudo-data made from a release with differential privacy keep its ε (post-processing)"
+        if several:
+            said = (
+                "pseudo-data made from releases with differential privacy keep their ε (post-processing), which add up: one person may be "
+                "in several tables. If persons are stated to be disjoint, merge the releases first"
+            )
+        return DP, epsilon, said
+    if kinds == {ANONYMITY}:
+        reasons = "; ".join(dict.fromkeys(source.reason for source in sources))
+        trees = "each source tree satisfies its requirement" if several else "its source tree satisfies its requirement"
+        return ANONYMITY, None, f"{trees} ({reasons}); the pseudo-data itself need not. This is not differential privacy"
+    lacking = "; ".join(dict.fromkeys(source.reason for source in sources if source.guarantee not in (DP, ANONYMITY)))
+    if lacking:
+        which = "a release without a guarantee" if several else "its release has none"
+        return NONE, None, f"no privacy guarantee, since {'it was made from ' if several else ''}{which}: {lacking}"
+    return NONE, None, "no privacy guarantee for the whole: some releases have differential privacy and others only anonymity (see sources)"

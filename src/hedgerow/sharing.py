@@ -1,0 +1,58 @@
+"""Model sharing from end to end (Sharkey et al. 2008, Figure 1): owners learn, prune and publish trees; a miner learns from pseudo-data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hedgerow.anonymity.prune import NEEDED, Pruned, prune
+from hedgerow.anonymity.requirement import Requirement
+from hedgerow.anonymous import anonymous_release
+from hedgerow.errors import PlanError
+from hedgerow.estimators.local_tree import LocalTreeClassifier
+from hedgerow.global_models.models import global_model
+from hedgerow.pseudo.tables import PseudoData, pseudo_data
+from hedgerow.release import Release
+from hedgerow.schema import Schema
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """What one owner has: its local tree, and what it shares of it (None: the empty tree, nothing is shared)."""
+
+    local: Release
+    pruned: Pruned | None
+    shared: Release | None
+
+
+def publish(
+    X: Any, y: Any, schema: Schema, requirement: Requirement | None, *, siblings: str = NEEDED, hits_only: bool = False, **settings: Any
+) -> Published:
+    """An owner's part: learn a tree on its own rows and prune it. Without a requirement the tree is shared as it is, and claims nothing."""
+    local: Release = LocalTreeClassifier(schema=schema, **settings).fit(X, y).release_
+    if requirement is None:
+        return Published(local, None, local)
+    pruned = prune(local.forest, requirement, siblings=siblings, hits_only=hits_only)
+    return Published(local, pruned, None if pruned.empty else anonymous_release(pruned))
+
+
+def mine(
+    shared: Sequence[Release | None], model: Any = "decision tree", *, rows: int | None = None, seed: int = 0, **recipe: Any
+) -> tuple[Any, PseudoData]:
+    """The miner's part: pseudo-data from the owners' trees, and a global model that is learnt from it."""
+    given = [release for release in shared if release is not None]
+    if not given:
+        raise PlanError(
+            "share: every owner's tree is empty, so there is nothing to learn from. Ask for less: a smaller k or l, or a larger c."
+        )
+    made = pseudo_data(given, rows, seed=seed, **recipe)
+    learner = global_model(model, given[0].schema, random_state=seed)
+    return learner.fit(made.columns, made.target), made
+
+
+def accuracy(model: Any, X: Any, y: Any) -> float:
+    """The share of rows that are classified rightly: exact, so only for rows that may be looked at."""
+    return float(np.mean(np.asarray(model.predict(X)).astype(str) == np.asarray(y).astype(str)))
