@@ -339,6 +339,13 @@ def test_a_plan_that_is_too_large_to_be_built_again_is_refused(monkeypatch: pyte
     monkeypatch.setattr("hedgerow.estimators.mergeable.MAX_REBUILD", work - 1)
     with pytest.raises(PlanError, match="too large to be built again"):
         rebuild(plan_of())
+    schema = Schema([Categorical(f"a{i}", [0]) for i in range(40)], Target("y", [0, 1]))
+    chains = PrivateRDTClassifier(schema, 1, n_estimators=10, max_depth=40, random_state=0).public_plan()
+    monkeypatch.setattr("hedgerow.estimators.mergeable.MAX_REBUILD", 100 * 40 * 40 * 10)
+    assert rebuild(chains)
+    monkeypatch.setattr("hedgerow.estimators.mergeable.MAX_REBUILD", 100 * 40 * 40 * 10 - 100)
+    with pytest.raises(PlanError, match="too large to be built again"):
+        rebuild(chains)
 
 
 def test_a_plan_with_too_many_counts_costs_nothing(monkeypatch: pytest.MonkeyPatch, looks: list[str]) -> None:
@@ -1027,8 +1034,11 @@ def test_a_count_that_was_paid_for_comes_with_its_warning() -> None:
 
 
 def test_any_name_leaves_room_for_another_batch() -> None:
-    model = PrivateRDTClassifier(small_schema(), 1, max_depth=2, random_state=0).partial_fit(*small_table(50), batch="trial")
-    assert len(model.partial_fit(*small_table(50)).release_.certificate.parts) == 2
+    """Also the names by which the steps are tried before anything is paid."""
+    model = PrivateRDTClassifier(small_schema(), 1, max_depth=2, random_state=0)
+    for name in ("trial", "trial 0", "trial 1", None, "trial 2", None):
+        model.partial_fit(*small_table(50), batch=name)
+    assert len(model.release_.certificate.parts) == 6
 
 
 def test_a_count_that_fails_stays_paid(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from strategies import codes_for, forests, small_schema, small_table
 
@@ -1013,7 +1013,8 @@ pairs_of_counts = st.lists(st.tuples(st.integers(-500, 500), st.integers(-500, 5
 scales = st.lists(st.fractions(Fraction(1, 50), 100, max_denominator=50), min_size=2, max_size=5)
 
 
-@given(pairs_of_counts, scales)
+@example(counts=[(0, 0)], noise=[Fraction(10), Fraction(10)])  # less than the noise: there is no signal
+@given(counts=pairs_of_counts, noise=scales)
 def test_noise_and_signal_by_direct_computation(counts: list[tuple[int, int]], noise: list[Fraction]) -> None:
     found = accumulated(forest_of(counts, [(len(counts), noise)]))
     assert found is not None

@@ -466,13 +466,6 @@ def test_what_is_left_of_a_pruned_tree_still_holds_everybody_once(forest: Counte
     assert (fits.sum(axis=0) == 1).all()
 
 
-def test_the_old_address_of_paths_still_leads_there() -> None:
-    from hedgerow.anonymity import paths as old
-
-    assert old.paths_of is paths_of
-    assert old.reach is reach
-
-
 # ---------------------------------------------------------------- private releases
 
 

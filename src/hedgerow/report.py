@@ -21,6 +21,7 @@ from hedgerow.after.html import items, many, page, pairs, section, table
 from hedgerow.after.rebuild import accumulated
 from hedgerow.after.svg import PALETTE, escape
 from hedgerow.after.text import MANY_VALUES, count_with_error, error_text, share_text, share_with_error
+from hedgerow.anonymity.disclosure import NOT_DIFFERENTIAL
 from hedgerow.certificate import Certificate, EventRecord
 from hedgerow.release import Release
 from hedgerow.schema import Numeric
@@ -115,6 +116,11 @@ def _promise(certificate: Certificate) -> str:
 
 
 def _meaning(certificate: Certificate) -> str:
+    if certificate.guarantee == "anonymity":
+        return section(
+            "What this means",
+            f"<ul><li>{escape(certificate.sentence())}.</li><li>{escape(NOT_DIFFERENTIAL)}</li></ul>",
+        )
     if certificate.guarantee != "epsilon-DP" or certificate.epsilon is None:
         return section(
             "What this means",

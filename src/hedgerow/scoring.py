@@ -117,7 +117,7 @@ def private_score(
         secret=SYSTEM.secret,
         unreviewed=codebook.schema.unreviewed,
         id=random_name(SYSTEM),
-        no_guarantee=None if release.certificate.guarantee != "none" else "the scored forest has no guarantee of its own",
+        no_guarantee=None if release.certificate.guarantee == "epsilon-DP" else "the scored forest has no ε of its own",
     )
     with contextlib.suppress(BudgetError, OSError):  # it is paid for: what is not given back may not lose it
         reservation.settle()

@@ -274,3 +274,14 @@ def test_help_has_an_example_that_works(command: str, tmp_path: Path, run: Run, 
 def test_help_says_that_it_is_another_kind_of_guarantee(run: Run) -> None:
     assert "not differential privacy" in run("anonymity", "--help").stdout
     assert "NOT differential privacy" in run("anonymity", "prune", "--help").stdout
+
+
+def test_show_says_what_it_still_tells(grown: SimpleNamespace, run: Run) -> None:
+    assert run("anonymity", "prune", grown.tree, "-k", 30, "-o", grown.out).exit_code == 0
+    shown = run("show", grown.out)
+    assert shown.exit_code == 0, shown.output
+    for words in ("smallest path", "homogeneity attack", "NOT differential privacy"):
+        assert words in shown.output
+    report = grown.folder / "report.html"
+    assert run("show", grown.out, "--report", report).exit_code == 0
+    assert "not differential privacy" in report.read_text()

@@ -124,7 +124,7 @@ def prune(
         made = made.signed(key)
     made.save(output)
     say(f"saved {output}: {len(pruned.groups)} of {len(release.forest.trees[0].leaves)} paths are left")
-    guarantee(made.certificate.sentence(), holds=True)
+    guarantee(made.certificate.sentence(), holds=False)
     pairs("what it tells", disclosure(pruned.paths, requirement))
 
 

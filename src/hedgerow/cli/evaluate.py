@@ -40,7 +40,7 @@ def evaluate(
     with paid_look(purse, unfinished="There is no score."):
         score = private_score(release, data, epsilon=epsilon, budget=purse, n_jobs=n_jobs)
     show_score(score)
-    guarantee(score.certificate.sentence(), score.certificate.guarantee != "none")
+    guarantee(score.certificate.sentence(), score.certificate.guarantee == "epsilon-DP")
     say_what_is_left(purse)
 
 

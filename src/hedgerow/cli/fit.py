@@ -56,7 +56,7 @@ def fit(
     ] = False,
     trees: Trees = None,
     depth: Depth = None,
-    bins: Bins = 5,
+    bins: Bins = None,
     thresholds: Thresholds = False,
     noise_rule: NoiseRuleName = None,
     min_rows: MinRows = None,
@@ -178,7 +178,7 @@ def save_paid(release: Release, output: Path | None) -> Path:
 def summarise(release: Release, saved: Path, events: bool = True) -> None:
     trees = len(release.forest.trees)
     say(f"saved {saved}: {release.algorithm}, {trees} {'tree' if trees == 1 else 'trees'}")
-    guarantee(release.certificate.sentence(), release.certificate.guarantee != "none")
+    guarantee(release.certificate.sentence(), release.certificate.guarantee == "epsilon-DP")
     if events:
         show_events(release.certificate)
 

@@ -192,8 +192,15 @@ def summary(release: Release) -> None:
     if release.signatures:
         lines += [("signed by", who_signed([signature.key for signature in release.signatures]))]
     pairs("forest", lines)
-    guarantee(release.certificate.sentence(), release.certificate.guarantee != "none")
+    guarantee(release.certificate.sentence(), release.certificate.guarantee == "epsilon-DP")
     show_tables(release)
+    if release.certificate.guarantee == "anonymity":
+        from hedgerow.anonymity.disclosure import disclosure
+        from hedgerow.anonymity.requirement import Requirement
+        from hedgerow.paths import paths_of
+
+        record = {name: text for name, text in (release.certificate.requirement or {}).items() if name != "by"}
+        pairs("what it tells", disclosure(paths_of(release.forest), Requirement.from_record(record)))
 
 
 def _importances(release: Release) -> str:
@@ -208,7 +215,7 @@ def _importances(release: Release) -> str:
 
 def show_certificate(release: Release) -> None:
     certificate = release.certificate
-    guarantee(certificate.sentence(), certificate.guarantee != "none")
+    guarantee(certificate.sentence(), certificate.guarantee == "epsilon-DP")
     lines = [
         ("guarantee", certificate.guarantee),
         ("ε", certificate.epsilon or "not claimed"),

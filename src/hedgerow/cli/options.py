@@ -112,7 +112,14 @@ Sensitivity = Annotated[
         show_default=False,
     ),
 ]
-Bins = Annotated[int, typer.Option("--bins", help="Equal-width cells of a numeric attribute without declared edges.")]
+Bins = Annotated[
+    int | None,
+    typer.Option(
+        "--bins",
+        help="Equal-width cells of a numeric attribute without declared edges.  [default: 5; local-tree 32]",
+        show_default=False,
+    ),
+]
 Thresholds = Annotated[
     bool, typer.Option("--thresholds", help="rdt: ask a number below or above a random threshold, not for its cell.")
 ]
@@ -140,10 +147,9 @@ NOT_PROVEN = (
 class ForestOptions:
     """What `plan` and `fit` have in common. `settings` have the estimators' names; None is an option that was not given."""
 
-    def __init__(self, algorithm: Algorithm, epsilon: str | None, bins: int, **settings: Any) -> None:
+    def __init__(self, algorithm: Algorithm, epsilon: str | None, bins: int | None, **settings: Any) -> None:
         self.algorithm = algorithm
-        self.bins = bins
-        self.settings = {name: value for name, value in settings.items() if value is not None}
+        self.settings = {name: value for name, value in {"bins": bins, **settings}.items() if value is not None}
         if epsilon is not None:
             self.settings["epsilon"] = epsilon
 
@@ -173,7 +179,7 @@ class ForestOptions:
         if self.settings.get("random_state", 0) < 0:
             raise PlanError(f"--seed: got {self.settings['random_state']}; expected a whole number of at least 0.")
         settings = {name: str(value) if isinstance(value, StrEnum) else value for name, value in self.settings.items()}
-        return estimator.set_params(schema=schema, bins=self.bins, **settings, **more)
+        return estimator.set_params(schema=schema, **settings, **more)
 
 
 def option_of(setting: str) -> str:

@@ -42,7 +42,7 @@ def plan(
     ] = None,
     trees: Trees = None,
     depth: Depth = None,
-    bins: Bins = 5,
+    bins: Bins = None,
     thresholds: Thresholds = False,
     noise_rule: NoiseRuleName = None,
     min_rows: MinRows = None,
