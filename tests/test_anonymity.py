@@ -724,9 +724,6 @@ def test_a_score_of_an_anonymous_tree_claims_no_epsilon() -> None:
     assert "no ε of its own" in score.certificate.reason
 
 
-@pytest.mark.xfail(
-    strict=True, reason="2.5 hits and 2.5 misses (Eq. 1) are (1.5, 2)-diverse; rounded to 3 and 2 they are not, and load refuses them"
-)
 def test_estimated_hits_satisfy_as_whole_persons_too() -> None:
     found = prune(flat([[1, 2, 0], [2, 0, 0], [1, 2, 2]]), Requirement.of(c="1.5", l=2), hits_only=True)
     if not found.empty:

@@ -585,7 +585,6 @@ def test_a_forest_of_other_trees_or_columns_cannot_be_counted_in(looks: list[str
     assert (budget.spent, looks) == (0, [])
 
 
-@pytest.mark.xfail(strict=True, reason="its ε is asked for first: \"counted with different ε ()\"")
 def test_a_forest_of_exact_counts_is_refused_by_what_it_is() -> None:
     plain = hedgerow.RandomDecisionTreesClassifier(schema=small_schema()).fit(*small_table(200)).release_
     with pytest.raises(ValueError, match="exact counts without any privacy"):

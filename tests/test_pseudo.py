@@ -783,3 +783,15 @@ def test_every_method_and_kind_of_number_has_a_name_of_its_own() -> None:
     assert len({*METHODS, *NUMERIC}) == len(METHODS) + len(NUMERIC)
     assert UNIFORM in NUMERIC
     assert list(itertools.chain(METHODS)) == ["pgen", "basegen", "forest"]
+
+
+def test_a_file_cannot_ask_for_a_disk_full_of_rows() -> None:
+    codebook = Codebook(small_schema())
+    tree = TreeBuilder(codebook.sizes)
+    tree.split(0, 0)
+    built = tree.build()
+    forest = CountedForest(codebook, (built,), (np.full((len(built.leaves), 2), 2**40),))
+    release = Release(forest, no_certificate("a test"), algorithm="test", vote="summed counts")
+    with pytest.raises(PlanError, match="give the number yourself"):
+        hedgerow.pseudo_data(release, seed=1)
+    assert len(hedgerow.pseudo_data(release, 100, seed=1)) == 100

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hedgerow.after.vote import SUMMED_COUNTS
 from hedgerow.anonymity.prune import Pruned
 from hedgerow.certificate import anonymity_certificate
+from hedgerow.errors import SchemaError
 from hedgerow.release import Release
 
 ALGORITHM = "anonymity-pruned tree"
@@ -13,6 +14,11 @@ ALGORITHM = "anonymity-pruned tree"
 def anonymous_release(pruned: Pruned) -> Release:
     """What an owner may share: the pruned tree with its counts, and what its paths satisfy."""
     forest = pruned.forest
+    if forest.codebook.schema.unreviewed:
+        raise SchemaError(
+            f"schema: the entries {', '.join(forest.codebook.schema.unreviewed)} were read from the rows, and single persons may show in "
+            "them. Review the schema first: a tree that is shared holds its values and bounds."
+        )
     hits = any(group.counts is None for group in pruned.groups)
     return Release(
         forest,

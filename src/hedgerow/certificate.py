@@ -167,6 +167,11 @@ class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
     def sampler(self) -> str:
         return "; ".join(dict.fromkeys(part.sampler for part in self.parts)) or "none"
 
+    @property
+    def by_hits(self) -> bool:
+        """Of an anonymity release: only hit and miss of each path are real, the classes of the misses are not."""
+        return self.requirement is not None and self.requirement.get("by") == "hits"
+
     def sentence(self) -> str:
         """The guarantee in one line."""
         if self.guarantee == "none":
@@ -338,7 +343,11 @@ ANONYMITY_RELATION = "none: anonymity is a property of the published groups"
 
 def anonymity_certificate(requirement: dict[str, str], words: str, hits: bool = False) -> Certificate:
     """For a pruned tree with exact counts: what its paths satisfy, and never an ε. `hits`: by hit and miss alone, and telling no more."""
-    assumptions = ["each person has at most one row in the table", "nobody publishes anything else about the same persons"]
+    assumptions = [
+        "the schema holds public facts only: domains, bounds and classes were not read from the private rows",
+        "each person has at most one row in the table",
+        "nobody publishes anything else about the same persons",
+    ]
     if hits:
         assumptions.append("only hit and miss of each path are told: its misses stand evenly in the other classes")
     return Certificate(

@@ -140,9 +140,14 @@ def paths_left(forest: CountedForest, tree: int, removed: NDArray[np.bool_]) -> 
     return from_counts(forest.codebook, parts[0], parts[1], parts[2])
 
 
+MAX_CELLS = 1 << 31  # nodes times codes: what the paths of one tree may need
+
+
 def reach(tree: Tree) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """For every node which codes may reach it, and which attributes were asked above it."""
     first = np.concatenate([[0], np.cumsum(tree.sizes)])
+    if tree.n_nodes * int(first[-1]) > MAX_CELLS:
+        raise ReleaseError(f"tree: {tree.n_nodes:,} nodes over {int(first[-1]):,} values are too many to be told path by path.")
     allowed = np.ones((tree.n_nodes, int(first[-1])), dtype=bool)
     asked = np.zeros((tree.n_nodes, len(tree.sizes)), dtype=bool)
     for level in tree.levels[1:]:

@@ -63,8 +63,9 @@ def html_report(
         _plan(plan_lines) if plan_lines else "",
         _made(release),
     ]
+    private = release.certificate.guarantee == "epsilon-DP"
     head = [
-        f"<h1>Private forest for “{escape(release.schema.target.name)}”</h1>",
+        f"<h1>{'Private forest' if private else 'Forest'} for “{escape(release.schema.target.name)}”</h1>",
         f'<p class="lead">{escape(release.algorithm)}, {many(len(release.forest.trees), "tree")} over '
         f"{many(len(release.schema.attributes), 'attribute')}.</p>",
         _promise(release.certificate),
@@ -97,8 +98,8 @@ def _as_text(text: str) -> str:
 
 def _footer(release: Release) -> str:
     return (
-        f"Made by {release.made_by}. Every number on this page was computed from what was released; looking at it "
-        "costs no privacy."
+        f"Made by {release.made_by}. Every number on this page was computed from what was released"
+        + ("; looking at it costs no privacy." if release.certificate.guarantee == "epsilon-DP" else ".")
     )
 
 
@@ -302,7 +303,7 @@ def _classes(release: Release) -> str:
         sd = math.sqrt(sum(noise_variance(scale) for scale in scales))
         number = count_with_error(release.released["rows"], sd)
         rows = f"<p>A noisy number of rows was released as well: {escape(number)}.</p>"
-    note = "Exact counts."
+    note = "Only hit and miss of each path are real." if release.certificate.by_hits else "Exact counts."
     if forest.noisy:
         note = "Released counts, averaged over all trees; whiskers show ± 1 standard deviation of the noise."
     return section("Classes", f'<figure class="scroll">{picture}</figure><p class="soft">{note}</p>{more}{rows}')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -38,7 +39,9 @@ def start(tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
     def call(*words: object, encoding_there: str = "utf-8", **more: Any) -> subprocess.Popen[str]:
         environment = {**os.environ, "PYTHONPATH": SOURCES, "PYTHONIOENCODING": encoding_there, **WIDE}
         command = [sys.executable, "-m", "hedgerow", *map(str, words)]
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
+        # Where the tests themselves run in the background, Ctrl-C is ignored, and a child would inherit that.
+        heard: dict[str, Any] = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **heard, **more}
         return subprocess.Popen(command, cwd=tmp_path, env=environment, text=True, encoding="utf-8", **pipes)
 
     return call

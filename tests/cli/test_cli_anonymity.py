@@ -285,3 +285,26 @@ def test_show_says_what_it_still_tells(grown: SimpleNamespace, run: Run) -> None
     report = grown.folder / "report.html"
     assert run("show", grown.out, "--report", report).exit_code == 0
     assert "not differential privacy" in report.read_text()
+
+
+def test_invented_counts_never_become_real_ones(tmp_path: Path, run: Run) -> None:
+    """A tree that was pruned by hit and miss stays one, however it is pruned again."""
+    tree, once, twice = saved([[14, 6, 0], [3, 19, 5]], tmp_path / "tree.json"), tmp_path / "once.json", tmp_path / "twice.json"
+    assert run("anonymity", "prune", tree, "-c", 5, "-l", 3, "--hits", "-o", once).exit_code == 0
+    assert run("anonymity", "prune", once, "-c", 5, "-l", 3, "-o", twice).exit_code == 0
+    assert "by its hit and miss" in Release.load(twice).certificate.reason
+    assert "only hit and miss are real" in run("show", once).output
+
+
+def test_a_schema_that_was_read_from_rows_is_not_shared(tmp_path: Path, run: Run) -> None:
+    """Single persons may show in its values and bounds."""
+    table, schema = tmp_path / "t.csv", tmp_path / "s.toml"
+    table.write_text("age,ill\n" + "".join(f"{20 + i % 60},{'yes' if i % 60 > 30 else 'no'}\n" for i in range(600)) + "117,yes\n")
+    assert run("schema", "draft", table, "--target", "ill", "-o", schema).exit_code == 0
+    tree = tmp_path / "tree.json"
+    fitted = run("fit", table, "--schema", schema, "--algorithm", "local-tree", "--accept-draft", "-o", tree)
+    assert fitted.exit_code == 0, fitted.output
+    result = run("anonymity", "prune", tree, "-k", 20, "-o", tmp_path / "out.json")
+    assert result.exit_code == 2
+    assert "read from the rows" in result.output
+    assert not (tmp_path / "out.json").exists()

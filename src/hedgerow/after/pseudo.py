@@ -40,6 +40,7 @@ COUNTS, HITS = "counts", "hits"
 CLASSES = (COUNTS, HITS)
 BLOCK = 65_536  # rows that have random numbers of their own: the unit in which rows are made
 MAX_ROWS = 1 << 45
+MANY_ROWS = 1_000_000_000  # more than that is not made because a file says so
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 
@@ -143,6 +144,10 @@ class PseudoRows:
         rng = self._rng(0)
         sizes = np.array([model.rows * (len(model.trees) if recipe.every_tree else 1) for model in models])
         self.rows = round(float(sizes.sum())) if recipe.rows is None else int(recipe.rows)
+        if recipe.rows is None and self.rows > MANY_ROWS:
+            raise PlanError(
+                f"rows: the releases speak of {self.rows:,} rows, more than {MANY_ROWS:,}. If that is meant, give the number yourself."
+            )
         if self.rows > MAX_ROWS:
             raise PlanError(f"rows: the releases speak of {self.rows} rows; at most {MAX_ROWS} can be made.")
         self.of_model = whole_numbers(sizes if sizes.sum() > 0 else np.ones(len(models)), self.rows, rng)

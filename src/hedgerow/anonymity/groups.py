@@ -36,6 +36,12 @@ class Group:
         found = requirement.satisfied(np.array([self.label]), np.array([self.hit]), np.array([self.miss]), counts)
         return bool(found[0])
 
+    def in_whole_numbers(self, n_classes: int) -> Group:
+        """As it is published where only hit and miss are known: whole persons."""
+        counts = spread(self.label, self.hit, self.miss, n_classes)
+        label = int(counts.argmax())
+        return Group(label, float(counts[label]), float(counts.sum() - counts[label]))
+
     def why_not(self, requirement: Requirement) -> str:
         return requirement.why_not(self.hit, self.miss, self.counts)
 

@@ -139,7 +139,7 @@ def prune_groups(
     shares = kept if rows is None else [_times(group, 1 / scale, exactly=True) for group in kept]
     result = Pruned(requirement, codebook, built, tuple(shares), tuple(cuts), scale)
     for group in kept:  # by the measuring code, not by what the pruning remembers
-        if not group.satisfies(requirement):
+        if not _holds(group, requirement, codebook.n_classes):
             raise ReleaseError(f"the pruned tree does not satisfy {requirement.words()}: a defect, nothing is published.")
     return result
 
@@ -154,6 +154,13 @@ def _times(group: Group, factor: float, exactly: bool = False) -> Group:
 
     counts = None if group.counts is None else np.array([times(float(number)) for number in group.counts])
     return Group(group.label, times(group.hit), times(group.miss), counts)
+
+
+def _holds(group: Group, requirement: Requirement, n_classes: int) -> bool:
+    """Whether a group satisfies the requirement, also as it will be published: Eq. 1 makes fractions, and persons are whole."""
+    if not group.satisfies(requirement):
+        return False
+    return group.counts is not None or group.in_whole_numbers(n_classes).satisfies(requirement)
 
 
 class _Pruning:
@@ -219,7 +226,7 @@ class _Pruning:
         return (near, not other[1].leaf, self.group(other[1]).total, other[0])
 
     def fails(self, node: _Node) -> bool:
-        return node.leaf and not self.group(node).satisfies(self.requirement)
+        return node.leaf and not _holds(self.group(node), self.requirement, self.codebook.n_classes)
 
     @staticmethod
     def group(node: _Node) -> Group:
@@ -227,7 +234,9 @@ class _Pruning:
         return node.group
 
     def note(self, node: _Node, where: str, failing: _Node, codes: Sequence[int], group: Group, whole: bool) -> None:
-        why = self.group(failing).why_not(self.requirement)
+        lacking = self.group(failing)
+        whole_numbers = lacking.in_whole_numbers(self.codebook.n_classes)
+        why = lacking.why_not(self.requirement) or f"in whole persons: {whole_numbers.why_not(self.requirement)}"
         merged = condition_words(self.codebook, node.attribute, sorted(codes))
         self.cuts.append(Cut(where, self.codebook.schema.names[node.attribute], merged, why, group.total, whole))
 

@@ -50,6 +50,7 @@ def check(tree: TreeFile, k: K = None, c: C = None, l: L = None, alpha: Alpha = 
     from hedgerow.anonymity.measure import largest_k, measure, smallest_alpha, smallest_c
 
     release, requirement = _open(tree), requirement_of(k, c, l, alpha)
+    hits = hits or release.certificate.by_hits
     found = [measure(_paths(release, number, hits), requirement) for number in range(len(release.forest.trees))]
     good = all(each.satisfied for each in found)
     paths = sum(len(each.paths) for each in found)
@@ -109,7 +110,7 @@ def prune(
     from hedgerow.cli.count import private_key
 
     release, requirement, key = _open(tree), requirement_of(k, c, l, alpha), private_key(sign)
-    pruned = prune_tree(release.forest, requirement, siblings=siblings, hits_only=hits)
+    pruned = prune_tree(release.forest, requirement, siblings=siblings, hits_only=hits or release.certificate.by_hits)
     table(f"merges: {len(pruned.cuts)}", ["where", "what", "why"], [
         (cut.where, f"all of {cut.attribute}" if cut.whole_family else cut.merged, cut.why) for cut in pruned.cuts[:SHOWN]
     ])  # fmt: skip

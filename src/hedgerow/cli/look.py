@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -182,7 +183,7 @@ def summary(release: Release) -> None:
         ("target", f"{release.schema.target.name}: {', '.join(map(str, release.schema.target.classes))}"),
         ("attributes", ", ".join(release.schema.names)),
         ("trees", f"{len(forest.trees)}, height {max(tree.height for tree in forest.trees)}, {counts:,} counts"),
-        ("noise on a count", f"standard deviation {forest.leaf_noise_sd:.3g}" if forest.noisy else "none: exact"),
+        ("noise on a count", f"standard deviation {forest.leaf_noise_sd:.3g}" if forest.noisy else _exact(release)),
     ]
     lines.append(("importances", _importances(release)))
     lines += [(f"set: {name}", str(value)) for name, value in release.parameters.items()]
@@ -200,7 +201,13 @@ def summary(release: Release) -> None:
         from hedgerow.paths import paths_of
 
         record = {name: text for name, text in (release.certificate.requirement or {}).items() if name != "by"}
-        pairs("what it tells", disclosure(paths_of(release.forest), Requirement.from_record(record)))
+        paths = paths_of(release.forest)
+        shown = replace(paths, counts=None) if release.certificate.by_hits else paths
+        pairs("what it tells", disclosure(shown, Requirement.from_record(record)))
+
+
+def _exact(release: Release) -> str:
+    return "none: but only hit and miss are real, the misses stand evenly" if release.certificate.by_hits else "none: exact"
 
 
 def _importances(release: Release) -> str:

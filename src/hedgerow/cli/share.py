@@ -61,13 +61,16 @@ def share(
 
     declared = Schema.load(schema)
     requirement = requirement_of(k, c, l, alpha) if any(given is not None for given in (k, c, l, alpha)) else None
-    output.mkdir(parents=True, exist_ok=True)
+    _check_choices(model, method, siblings, suppression)
+    for path in (*tables, *([] if test is None else [test])):
+        TableFile(path, [*declared.names, declared.target.name])
     names = [stem(path.with_suffix("")) for path in tables]
-    targets = [output / f"{name}.json" for name in names] + [output / "pseudo.csv"]
+    targets = [output / f"{name}.json" for name in names] + [output / "pseudo.csv", output / "pseudo.csv.certificate.json"]
     if len(set(names)) < len(names):
         raise PlanError("share: two tables have the same name; the trees are named by them.")
     if taken := [path for path in targets if path.exists()]:
         raise PlanError(f"output {str(taken[0])!r} exists already. Choose an empty folder.")
+    output.mkdir(parents=True, exist_ok=True)
 
     def read(path: Path) -> tuple[dict[str, Any], Any]:
         columns = TableFile(path, [*declared.names, declared.target.name]).text_columns([*declared.names, declared.target.name])
@@ -94,6 +97,20 @@ def share(
     say(f"pseudo-data: {certificate.sentence()}")
     if test is not None:
         _compare(learnt, model, published, [read(path) for path in tables], read(test), declared, requirement, suppression, seed)
+
+
+def _check_choices(model: str, method: str, siblings: str, suppression: float) -> None:
+    """What can be refused is refused before anything is learnt or written."""
+    from hedgerow.after.pseudo import METHODS
+    from hedgerow.global_models.models import GLOBAL_MODELS
+
+    known = {"--model": (model.replace("-", " ").lower(), tuple(GLOBAL_MODELS)), "--method": (method, METHODS)}
+    known["--siblings"] = (siblings, ("needed", "all"))
+    for option, (given, expected) in known.items():
+        if given not in expected:
+            raise PlanError(f"{option}: got {given!r}; expected one of {', '.join(expected)}.")
+    if not 0 <= suppression < 1:
+        raise PlanError(f"--suppression: got {suppression}; expected a share from 0 to below 1.")
 
 
 def _compare(

@@ -289,7 +289,8 @@ class PrivateForestClassifier(ForestClassifier):
             released=grown.released,
         )
         release.certificate = certificate_of([part])
-        self._settled(release, reservation, release.released.get("rows", schema.rows))
+        expected = schema.rows if name is None else None  # a declared number is that of the whole table, not of a batch
+        self._settled(release, reservation, release.released.get("rows", expected))
         return release
 
     def _release_of(self, grown: Grown, plan: Plan, codebook: Codebook) -> Release:

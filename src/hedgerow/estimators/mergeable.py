@@ -224,9 +224,10 @@ def count(
     it, the larger of their ε counts; otherwise they add up. If a warning is made an error, the release is its attribute `release`.
     """
     name = TableName(batch, owner, disjoint)
-    cost = cost_of(plan, epsilon)
     if isinstance(plan, Release):
         check_random_trees(plan, "the forest")
+    cost = cost_of(plan, epsilon)
+    if isinstance(plan, Release):
         name.check_new(plan.certificate.parts)
         plan = PublicPlan.of(plan, cost)
     estimator = estimator_for(plan).set_params(budget=budget, sampler=sampler, n_jobs=n_jobs)

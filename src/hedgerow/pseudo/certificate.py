@@ -130,8 +130,9 @@ def _claim(sources: Sequence[SourceRecord]) -> tuple[str, str | None, str]:
         reasons = "; ".join(dict.fromkeys(source.reason for source in sources))
         trees = "each source tree satisfies its requirement" if several else "its source tree satisfies its requirement"
         return ANONYMITY, None, f"{trees} ({reasons}); the pseudo-data itself need not. This is not differential privacy"
-    lacking = "; ".join(dict.fromkeys(source.reason for source in sources if source.guarantee not in (DP, ANONYMITY)))
-    if lacking:
+    without = [source for source in sources if source.guarantee not in (DP, ANONYMITY)]
+    lacking = "; ".join(dict.fromkeys(source.reason for source in without))
+    if without:
         which = "a release without a guarantee" if several else "its release has none"
         return NONE, None, f"no privacy guarantee, since {'it was made from ' if several else ''}{which}: {lacking}"
     return NONE, None, "no privacy guarantee for the whole: some releases have differential privacy and others only anonymity (see sources)"
