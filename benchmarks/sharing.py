@@ -11,23 +11,22 @@ import argparse
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
 from benchmarks.measure import Line, not_run, table
-from hedgerow.anonymity.generalise import generalise
 from hedgerow.anonymity.requirement import Requirement
 from hedgerow.datasets import load
 from hedgerow.datasets.dataset import Dataset
-from hedgerow.encoding import Codebook
 from hedgerow.errors import HedgerowError, PlanError
 from hedgerow.estimators.local_tree import LocalTreeClassifier
 from hedgerow.global_models.models import global_model
 from hedgerow.pseudo.tables import pseudo_data
 from hedgerow.release import Release
-from hedgerow.sharing import publish
+from hedgerow.sharing import generalised_model, publish
 
 FOLDS = 10
 OWNERS = (1, 2, 3, 5, 10)
@@ -97,23 +96,9 @@ def generation(name: str, models: tuple[str, ...] = MODELS, owners: tuple[int, .
 
 
 def generalised(model: str, data: Dataset, train: Any, test: Any, requirement: Requirement) -> float | None:
-    codebook = Codebook(data.schema)
-    rows = {name: values[train] for name, values in data.columns.items()}
-    found = generalise(codebook.encode(rows), codebook.encode_classes(data.target[train]), codebook, requirement)
-    if found.impossible:
-        return None
-    wide = found.codebook
-    classes = np.array([str(value) for value in data.schema.target.classes])
-
-    def columns(codes: Any) -> dict[str, Any]:
-        return {
-            name: np.array([*wide.labels[j], ""], dtype=object)[np.minimum(codes[:, j], len(wide.labels[j]))]
-            for j, name in enumerate(wide.schema.names)
-        }
-
-    fitted = learnt(model, wide.schema, columns(found.codes), classes[found.labels])
-    there = columns(found.apply(codebook.encode({name: values[test] for name, values in data.columns.items()})))
-    return float(np.mean(np.asarray(fitted.predict(there)).astype(str) == data.target[test].astype(str)))
+    rows, there = ({name: values[part] for name, values in data.columns.items()} for part in (train, test))
+    predict = generalised_model(partial(learnt, model), rows, data.target[train], data.schema, requirement)
+    return None if predict is None else float(np.mean(predict(there).astype(str) == data.target[test].astype(str)))
 
 
 def pruning(

@@ -157,7 +157,7 @@ class CategoricalCoder(Coder):
         if kind in "iu":
             return self._whole_numbers(block.astype(np.int64))
         if kind == "f":
-            return self._floats(_floats(block))
+            return self._floats(as_floats(block))
         known: dict[Any, int] = {}  # of this block only: the values are private and must not live on
         return np.fromiter((self._any_value(value, known) for value in block.tolist()), dtype=np.int32, count=len(block))
 
@@ -223,7 +223,7 @@ class NumericCoder(Coder):
         self.missing = cells  # the branch for missing values, or the code without a branch: the same number
 
     def with_missing(self, values: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
-        numbers = _floats(values).copy()
+        numbers = as_floats(values).copy()
         numbers[missing] = np.nan
         return numbers
 
@@ -236,7 +236,7 @@ class NumericCoder(Coder):
         return codes
 
     def encode_into(self, block: NDArray[Any], out: NDArray[Any]) -> None:
-        _cells(_floats(block), self.inner, self.low, self.per_unit, self.missing, out)
+        _cells(as_floats(block), self.inner, self.low, self.per_unit, self.missing, out)
 
 
 @numba.njit(nogil=True, cache=True)
@@ -279,7 +279,7 @@ def _cells(numbers: Any, inner: Any, low: float, per_unit: float, missing: int, 
         out[i] = cell
 
 
-def _floats(block: NDArray[Any]) -> NDArray[np.float64]:
+def as_floats(block: NDArray[Any]) -> NDArray[np.float64]:
     """Anything as floats; what is not a number is missing. Never raises."""
     if block.dtype.kind in "iufb":
         with np.errstate(all="ignore"):  # a long double beyond the range of floats is infinite: no warning about it

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from hedgerow.anonymity.generalise import generalise
 from hedgerow.anonymity.prune import NEEDED, Pruned, prune
 from hedgerow.anonymity.requirement import Requirement
 from hedgerow.anonymous import anonymous_release
+from hedgerow.encoding import Codebook
 from hedgerow.errors import PlanError
 from hedgerow.estimators.local_tree import LocalTreeClassifier
 from hedgerow.global_models.models import global_model
@@ -51,6 +54,28 @@ def mine(
     made = pseudo_data(given, rows, seed=seed, **recipe)
     learner = global_model(model, given[0].schema, random_state=seed)
     return learner.fit(made.columns, made.target), made
+
+
+def generalised_model(
+    learn: Callable[[Schema, Any, Any], Any], X: Any, y: Any, schema: Schema, requirement: Requirement, suppression: float = 0.0
+) -> Callable[[Any], NDArray[Any]] | None:
+    """LD, the baseline: what is learnt from a table that is generalised to the requirement, as a prediction for rows generalised alike.
+
+    `learn(schema, columns, target)` fits a model. None: no generalisation satisfies the requirement.
+    """
+    codebook = Codebook(schema)
+    found = generalise(codebook.encode(X), codebook.encode_classes(y), codebook, requirement, suppression)
+    if found.impossible:
+        return None
+    wide = found.codebook
+    classes = np.array([str(value) for value in schema.target.classes])
+
+    def columns(codes: Any) -> dict[str, Any]:
+        names = [np.array([*labels, ""], dtype=object) for labels in wide.labels]  # "": a value that has no branch
+        return {name: names[j][np.minimum(codes[:, j], len(names[j]) - 1)] for j, name in enumerate(wide.schema.names)}
+
+    model = learn(wide.schema, columns(found.codes), classes[found.labels])
+    return lambda rows: np.asarray(model.predict(columns(found.apply(codebook.encode(rows)))))
 
 
 def accuracy(model: Any, X: Any, y: Any) -> float:

@@ -121,11 +121,14 @@ def _compare(
 
     from hedgerow.after.match import class_match
     from hedgerow.global_models.models import global_model
-    from hedgerow.sharing import accuracy
+    from hedgerow.sharing import accuracy, generalised_model
+
+    def learn(declared: Any, columns: Any, target: Any) -> Any:
+        return global_model(model, declared, random_state=seed).fit(columns, target)
 
     X = {name: np.concatenate([columns[name] for columns, _ in tables]) for name in schema.names}
     y = np.concatenate([labels for _, labels in tables])
-    basis = global_model(model, schema, random_state=seed).fit(X, y.astype(str))
+    basis = learn(schema, X, y.astype(str))
     match = class_match(learnt.predict(test[0]), basis.predict(test[0]))
     rows = [
         ("global model, from pseudo-data", f"{accuracy(learnt, *test):.3f}", f"{match:.3f}"),
@@ -134,33 +137,8 @@ def _compare(
     local = [accuracy(each.local, *test) for each in published]
     rows.append(("owners' own trees, each alone", f"{min(local):.3f} to {max(local):.3f}", ""))
     if requirement is not None:
-        baseline = _generalised(model, X, y, test, schema, requirement, suppression, seed)
-        rows.append(("LD: from all tables, pooled and generalised", baseline, ""))
+        predict = generalised_model(learn, X, y, schema, requirement, suppression)
+        right = "no table satisfies it" if predict is None else f"{float(np.mean(predict(test[0]).astype(str) == test[1].astype(str))):.3f}"
+        rows.append(("LD: from all tables, pooled and generalised", right, ""))
     table(f"{model} on the test rows", ["what", "accuracy", "class match with basis"], rows, numbers=(1, 2))
     say(TEST_NOTE)
-
-
-def _generalised(model: str, X: Any, y: Any, test: Any, schema: Any, requirement: Any, suppression: float, seed: int) -> str:
-    """The baseline: learn from a table that is generalised to the same requirement, and classify test rows that are generalised alike."""
-    import numpy as np
-
-    from hedgerow.anonymity.generalise import generalise
-    from hedgerow.encoding import Codebook
-    from hedgerow.global_models.models import global_model
-
-    codebook = Codebook(schema)
-    found = generalise(codebook.encode(X), codebook.encode_classes(y), codebook, requirement, suppression)
-    if found.impossible:
-        return "no table satisfies it"
-    wide = found.codebook
-
-    def columns(codes: Any) -> dict[str, Any]:
-        return {
-            name: np.array([*wide.labels[j], ""], dtype=object)[np.minimum(codes[:, j], len(wide.labels[j]))]
-            for j, name in enumerate(wide.schema.names)
-        }
-
-    classes = np.array([str(value) for value in schema.target.classes])
-    learnt = global_model(model, wide.schema, random_state=seed).fit(columns(found.codes), classes[found.labels])
-    predicted = learnt.predict(columns(found.apply(codebook.encode(test[0]))))
-    return f"{float(np.mean(predicted == np.asarray(test[1]).astype(str))):.3f}"

@@ -47,6 +47,7 @@ from hedgerow.rows.engine import Engine
 from hedgerow.rows.files import FileRows, TableFile
 from hedgerow.rows.memory import MemoryRows, Progress
 from hedgerow.schema import Schema, text_of
+from hedgerow.settings import one_of, whole
 
 INFER = "infer"
 
@@ -385,18 +386,6 @@ def rdt_settings(estimator: Any) -> rdt.Settings:
         one_of("numeric_splits", estimator.numeric_splits, ("bins", "thresholds")),
         whole("max_leaves", estimator.max_leaves),
     )
-
-
-def whole(name: str, value: Any, least: int = 1) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < least:
-        raise PlanError(f"{name}: got {value!r}; expected a whole number of at least {least}.")
-    return int(value)
-
-
-def one_of(name: str, value: Any, known: tuple[str, ...]) -> str:
-    if value not in known:
-        raise PlanError(f"{name}: got {value!r}; expected one of {', '.join(map(repr, known))}.")
-    return str(value)
 
 
 def _check_label_kind(y: Any, schema: Schema) -> None:

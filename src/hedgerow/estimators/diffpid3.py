@@ -9,12 +9,13 @@ from hedgerow.accounting.meter import Budget
 from hedgerow.after.vote import SUMMED_COUNTS
 from hedgerow.encoding import Codebook
 from hedgerow.errors import PlanError
-from hedgerow.estimators.base import GreedyForestClassifier, one_of, whole
+from hedgerow.estimators.base import GreedyForestClassifier
 from hedgerow.forest import Grown
 from hedgerow.growers import diffpid3
 from hedgerow.plan import Plan
 from hedgerow.private.scores import MOST_ROWS
 from hedgerow.private.table import PrivateTable
+from hedgerow.settings import one_of, whole
 
 
 class DiffPID3Classifier(GreedyForestClassifier):

@@ -8,11 +8,12 @@ from typing import Any
 from hedgerow.accounting.meter import Budget
 from hedgerow.after.vote import MAJORITY, PRUNED_SUM, WEIGHTED
 from hedgerow.encoding import Codebook
-from hedgerow.estimators.base import GreedyForestClassifier, one_of, whole
+from hedgerow.estimators.base import GreedyForestClassifier
 from hedgerow.forest import Grown
 from hedgerow.growers import dpdf
 from hedgerow.plan import Plan
 from hedgerow.private.table import PrivateTable
+from hedgerow.settings import one_of, whole
 
 VOTES = {"confidence": WEIGHTED, "majority": MAJORITY, "sum": PRUNED_SUM}
 

@@ -8,12 +8,13 @@ from typing import Any
 from hedgerow.after.vote import SUMMED_COUNTS
 from hedgerow.certificate import no_certificate
 from hedgerow.errors import PlanError
-from hedgerow.estimators.base import ForestClassifier, whole
+from hedgerow.estimators.base import ForestClassifier
 from hedgerow.growers import c45
 from hedgerow.plan import Plan
 from hedgerow.release import Release
 from hedgerow.rows.engine import Engine
 from hedgerow.rows.exact import ExactTable
+from hedgerow.settings import whole
 
 
 class LocalTreeClassifier(ForestClassifier):

@@ -21,7 +21,7 @@ from hedgerow.accounting.meter import Budget
 from hedgerow.certificate import TableName, all_disjoint, part_of, planned_rows
 from hedgerow.encoding import Codebook
 from hedgerow.errors import HedgerowWarning, PlanError, SchemaError
-from hedgerow.estimators.base import INFER, PrivateForestClassifier, parameters_of, whole
+from hedgerow.estimators.base import INFER, PrivateForestClassifier, parameters_of
 from hedgerow.merging import merge
 from hedgerow.merging_checks import check_random_trees
 from hedgerow.plan import Plan
@@ -34,6 +34,7 @@ from hedgerow.release_document import check_total
 from hedgerow.rows.engine import Engine
 from hedgerow.rows.memory import Progress
 from hedgerow.schema import Schema, Target, text_of
+from hedgerow.settings import whole
 
 MAX_COUNTS = 100_000_000  # of one plan: 800 MB
 MAX_REBUILD = 200_000_000  # nodes times attributes

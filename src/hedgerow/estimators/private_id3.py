@@ -8,11 +8,12 @@ from typing import Any
 from hedgerow.accounting.meter import Budget
 from hedgerow.after.vote import SUMMED_COUNTS
 from hedgerow.encoding import Codebook
-from hedgerow.estimators.base import GreedyForestClassifier, whole
+from hedgerow.estimators.base import GreedyForestClassifier
 from hedgerow.forest import Grown
 from hedgerow.growers import id3
 from hedgerow.plan import Plan
 from hedgerow.private.table import PrivateTable
+from hedgerow.settings import whole
 
 
 class PrivateID3Classifier(GreedyForestClassifier):

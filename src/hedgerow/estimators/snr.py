@@ -8,12 +8,12 @@ from typing import Any
 from hedgerow.accounting.meter import Budget
 from hedgerow.after.vote import MOST_CONFIDENT
 from hedgerow.encoding import Codebook
-from hedgerow.estimators.base import one_of, whole
 from hedgerow.estimators.mergeable import MergeableForestClassifier
 from hedgerow.forest import Grown
 from hedgerow.growers import snr
 from hedgerow.plan import DEFAULT_MAX_LEAVES, Plan
 from hedgerow.private.table import PrivateTable
+from hedgerow.settings import one_of, whole
 
 
 class SNRForestClassifier(MergeableForestClassifier):

@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hedgerow.errors import PlanError
 from hedgerow.global_models.antecedents import Antecedent, best_antecedent
-from hedgerow.global_models.dealing import held_out, whole
+from hedgerow.global_models.dealing import held_out
+from hedgerow.settings import whole
 
 
 class ConjunctiveRuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

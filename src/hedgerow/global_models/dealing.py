@@ -8,8 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from hedgerow.errors import PlanError
-
 
 def places(classes: NDArray[np.int64], random_state: Any) -> NDArray[np.int64]:
     """A place in a queue for each row: class after class, in random order within a class."""
@@ -30,10 +28,3 @@ def held_out(classes: NDArray[np.int64], share: float, random_state: Any) -> NDA
     place = places(classes, random_state)
     held: NDArray[np.bool_] = np.floor((place + 1) * share) > np.floor(place * share)
     return held
-
-
-def whole(name: str, value: Any, least: int) -> int:
-    """A setting that must be a whole number."""
-    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__") or int(value) < least:
-        raise PlanError(f"{name}: got {value!r}; expected a whole number of at least {least}.")
-    return int(value)

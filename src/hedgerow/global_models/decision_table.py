@@ -10,8 +10,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hedgerow.global_models.dealing import folds, whole
+from hedgerow.global_models.dealing import folds
 from hedgerow.global_models.subset_search import CrossValidation, Judge, LeaveOneOut, class_counts, found_in, grouped, search
+from hedgerow.settings import whole
 
 
 class DecisionTableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from hedgerow.coders import _floats as floats
+from hedgerow.coders import as_floats
 from hedgerow.columns import columns_of, rows_as_array
 from hedgerow.encoding import Codebook
 from hedgerow.errors import SchemaError, TableError
@@ -65,7 +65,7 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for j, attribute in enumerate(schema.attributes):
             if isinstance(attribute, Numeric) and self.numeric == "value":
                 column = self.codebook_.coders[j].guarded(columns[j], attribute.name)
-                blocks.append(_values(floats(column), attribute))
+                blocks.append(_values(as_floats(column), attribute))
             elif isinstance(attribute, Categorical) and self.categorical == "onehot":
                 blocks.append(codes[:, j, None] == np.arange(self.codebook_.sizes[j], dtype=codes.dtype))
             else:
