@@ -18,7 +18,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import hedgerow
-from benchmarks import accuracy, fit_predict, greedy, memory, merging, pseudo, sampler
+from benchmarks import accuracy, fit_predict, flagship, greedy, memory, merging, pseudo, sampler
 from benchmarks.busy import QUIET
 from benchmarks.measure import Line, at_least, not_run, table
 from benchmarks.peers import compare
@@ -76,6 +76,9 @@ def main() -> None:
             f"rounds in which other programs used at most {QUIET} CPUs (where there was none, no verdict). "
             "Ratio: the peer's time over ours, at the same number of threads; for twice the rows, ours over ours."
         ),
+        "Hedgerow forest": (
+            "Raw columns to a fitted forest. Ratio: the peer's time over ours, one thread each; for twice the rows, ours over ours."
+        ),
         "Greedy trees": "As above, for DPDF and a random forest with as many trees and levels.",
         "Memory": (
             "The peak of resident memory during fit over what was resident just before (packages, input table), each "
@@ -114,6 +117,7 @@ def main() -> None:
     steps: dict[str, Callable[[], list[Line]]] = {
         "Noise": sampler_lines,
         "Fit and predict": lambda: fit_predict.run(given.quick),
+        "Hedgerow forest": lambda: flagship.run(given.quick),
         "Greedy trees": lambda: greedy.run(given.quick),
         "Memory": lambda: memory.run(given.quick),
         "diffprivlib": lambda: compare.run(given.quick, given.diffprivlib_python),

@@ -500,7 +500,7 @@ def test_equal_counts_by_chance_are_no_copy() -> None:
 @pytest.mark.parametrize("join", [merge, merge_columns])
 def test_trees_that_follow_from_rows_are_refused(algorithm: Any, join: Any) -> None:
     release = algorithm(small_schema(), 5).fit(*small_table(300)).release_
-    with pytest.raises(MergeError, match=r"trees were chosen by looking at its rows.*--algorithm rdt` or `snr`"):
+    with pytest.raises(MergeError, match=r"trees were chosen by looking at its rows.*--algorithm hedgerow, rdt or snr"):
         join([release, release])
 
 
@@ -508,7 +508,7 @@ def test_trees_that_follow_from_rows_are_refused(algorithm: Any, join: Any) -> N
 @pytest.mark.parametrize("join", [merge, merge_columns])
 def test_exact_counts_are_refused(algorithm: Any, join: Any) -> None:
     release = algorithm(schema=small_schema()).fit(*small_table(300)).release_
-    with pytest.raises(MergeError, match=r"exact counts without any privacy.*--algorithm rdt` or `snr`"):
+    with pytest.raises(MergeError, match=r"exact counts without any privacy.*--algorithm hedgerow, rdt or snr"):
         join([release, release])
 
 

@@ -12,7 +12,11 @@ import numpy as np
 import pytest
 from strategies import small_schema, small_table
 
+from hedgerow.accounting.events import EXPONENTIAL
 from hedgerow.accounting.meter import Budget, Reservation
+from hedgerow.accounting.prices import Rho
+from hedgerow.accounting.zcdp import rho_for
+from hedgerow.additive_model import AdditiveModel
 from hedgerow.encoding import Codebook
 from hedgerow.errors import BudgetError, PlanError
 from hedgerow.growers import rdt
@@ -29,6 +33,7 @@ TREE, NODES = TREES[0], TREES[0].levels[1]
 CANDIDATES = by_value(CODEBOOK)
 ALL = np.ones((len(NODES), len(CANDIDATES)), dtype=bool)  # every attribute asked, every candidate allowed
 SIZES = np.full(len(NODES), 100)
+MODEL = AdditiveModel(np.array([0.5, 0.0]), tuple(TREES[:1]), (np.random.default_rng(9).normal(size=(TREES[0].n_nodes, 2)),))
 
 
 def private(rows: int, epsilon: Any = 10, coins: Any = None) -> tuple[PrivateTable, Reservation, MemoryRows]:
@@ -44,6 +49,11 @@ def zeros(codes: np.ndarray) -> np.ndarray:
     return np.zeros(len(codes), dtype=np.int64)
 
 
+def sure(codes: np.ndarray) -> np.ndarray:
+    first = 1 / (1 + codes[:, 2])
+    return np.stack([first, 1 - first], axis=1)
+
+
 def flags(codes: np.ndarray) -> np.ndarray:
     return np.minimum(codes[:, 1], 1).astype(np.int64)
 
@@ -52,6 +62,8 @@ VERBS = {
     "rows": lambda table, epsilon: table.rows(epsilon),
     "leaf_counts": lambda table, epsilon: table.leaf_counts(TREES, epsilon),
     "confusion": lambda table, epsilon: table.confusion(zeros, epsilon),
+    "reliability": lambda table, epsilon: table.reliability(sure, 5, epsilon),
+    "gradient_sums": lambda table, epsilon: table.gradient_sums(TREES, MODEL, epsilon),
     "sizes": lambda table, epsilon: table.sizes(TREE, NODES, epsilon),
     "class_counts": lambda table, epsilon: table.class_counts(TREE, NODES, epsilon),
     "tables": lambda table, epsilon: table.tables(TREE, NODES, ALL, epsilon),
@@ -113,21 +125,106 @@ def test_an_epsilon_that_is_not_exact_is_refused(verb: str) -> None:
 
 @pytest.mark.parametrize("verb", COUNTS)
 def test_almost_no_noise_gives_the_truth(verb: str) -> None:
-    """ε = 1000: a wrong count would show; the chance that a single number is off is below e^(−200)."""
-    table, reservation, engine = private(300, epsilon=3000)
-    answer = VERBS[verb](table, Fraction(1000))
+    """ε = 1000 for a sensitivity of 1: a wrong count would show; the chance that a single number is off is below e^(−200)."""
+    enough = Fraction(1000 * (4096 if verb == "gradient_sums" else 1))
+    table, reservation, engine = private(300, epsilon=3 * enough)
+    answer = VERBS[verb](table, enough)
     exact = {
         "rows": lambda: 300,
         "leaf_counts": lambda: engine.leaf_counts(TREES),
         "confusion": lambda: engine.confusion(zeros),
+        "reliability": lambda: engine.reliability(sure, 5),
         "sizes": lambda: by_hand(NODES).sum(axis=1),
         "class_counts": lambda: by_hand(NODES)[:, :2],
         "tables": lambda: engine.split_counts(TREE, NODES),
+        "gradient_sums": lambda: engine.gradient_sums(TREES, MODEL),
     }[verb]()
-    for noisy, true in zip(answer, exact, strict=True) if verb == "leaf_counts" else [(answer, exact)]:
+    for noisy, true in zip(answer, exact, strict=True) if verb in ("leaf_counts", "gradient_sums") else [(answer, exact)]:
         assert np.array_equal(noisy, true)
     (event,) = reservation.events
-    assert (event.verb, event.mechanism, event.epsilon) == (verb, "discrete Laplace", 1000)
+    assert (event.verb, event.mechanism, event.epsilon) == (verb, "discrete Laplace", enough)
+
+
+# ---------------------------------------------------------------- prices in concentrated privacy
+
+
+def with_delta(epsilon: Any = 1, delta: Any = "1e-6", sampler: str = "hedgerow") -> tuple[PrivateTable, Reservation, MemoryRows]:
+    engine = MemoryRows(*small_table(50), CODEBOOK)
+    reservation = Budget(epsilon, delta).reserve(epsilon, "test", delta)
+    return PrivateTable(engine, reservation, sampler=sampler), reservation, engine
+
+
+QUERIES = {"leaf_counts": len(TREES), "tables": 4, "gradient_sums": len(TREES)}
+
+
+@pytest.mark.parametrize("verb", COUNTS)
+def test_a_price_in_rho_is_gaussian_noise_charged_before_the_look(verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, reservation, engine = with_delta()
+    price = Rho(reservation.rho / 3)
+    seen = []
+    monkeypatch.setattr(type(engine), "_open", lambda self: seen.append(reservation.rho_charged) or 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        VERBS[verb](table, price)
+    assert seen == [reservation.rho / 3]
+    (event,) = reservation.events
+    queries, squared = QUERIES.get(verb, 1), 4096**2 if verb == "gradient_sums" else 1
+    assert (event.verb, event.mechanism, event.epsilon, event.rho) == (verb, "discrete Gaussian", 0, price.value)
+    assert (event.queries, event.sensitivity, event.scale) == (queries, squared, queries * squared / (2 * price.value))
+
+
+@pytest.mark.parametrize("verb", list(VERBS))
+def test_more_rho_than_the_whole_is_refused_without_opening(verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, reservation, engine = with_delta()
+    monkeypatch.setattr(type(engine), "_open", lambda self: pytest.fail("the rows were opened"))
+    price: Any = reservation.epsilon + 1 if verb in CHOICES else Rho(reservation.rho * 2)
+    with pytest.raises(BudgetError, match="more than what is left"):
+        VERBS[verb](table, price)
+    assert reservation.events == ()
+    assert reservation.rho_charged == 0
+
+
+@pytest.mark.parametrize("verb", COUNTS)
+def test_gaussian_noise_is_refused_where_pure_epsilon_was_reserved(verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, reservation, engine = private(50)
+    monkeypatch.setattr(type(engine), "_open", lambda self: pytest.fail("the rows were opened"))
+    with pytest.raises(BudgetError, match="delta above 0"):
+        VERBS[verb](table, Rho(Fraction(1, 1000)))
+    assert reservation.events == ()
+
+
+@pytest.mark.parametrize("verb", CHOICES)
+def test_choices_are_paid_in_pure_epsilon(verb: str) -> None:
+    table, reservation, _ = with_delta()
+    with pytest.raises(PlanError, match="exact fraction"):
+        VERBS[verb](table, Rho(Fraction(1, 1000)))
+    VERBS[verb](table, Fraction(1, 100))
+    assert reservation.rho_charged == Fraction(1, 20_000)  # ε²/2
+    assert [event.epsilon for event in reservation.events] == [Fraction(1, 100)]
+
+
+def test_the_exponential_mechanism_costs_a_quarter_of_that() -> None:
+    table, reservation, _ = with_delta()
+    table.choose(TREE, NODES, CANDIDATES, ALL, GINI, Fraction(1, 100), EXPONENTIAL)
+    assert reservation.rho_charged == Fraction(1, 80_000)
+
+
+@pytest.mark.parametrize("verb", COUNTS)
+def test_almost_no_gaussian_noise_gives_the_truth(verb: str) -> None:
+    """σ² = 1/1000 or less: the chance that a single number is off is below e^(−490)."""
+    table, reservation, _ = with_delta(10**12)
+    sure, _, _ = private(50, epsilon=10**9)
+    answer, exact = VERBS[verb](table, Rho(Fraction(10**11))), VERBS[verb](sure, Fraction(10**9))
+    many = verb in ("leaf_counts", "gradient_sums")
+    for noisy, true in zip(answer, exact, strict=True) if many else [(answer, exact)]:
+        assert np.array_equal(noisy, true)
+    assert reservation.rho_charged == 10**11 <= reservation.rho == rho_for(Fraction(10**12), Fraction("1e-6"))
+
+
+def test_prices_that_are_none() -> None:
+    for bad in (0.5, 1, "1", Fraction(0), Fraction(-1)):
+        with pytest.raises(PlanError, match="above 0"):
+            Rho(bad)  # type: ignore[arg-type]
+    assert Rho(Fraction(1, 2)) / 2 == Rho(Fraction(1, 8)) * 2 == Rho(Fraction(1, 4))
 
 
 def by_hand(nodes: Any) -> np.ndarray:
@@ -340,7 +437,7 @@ def test_empty_and_tiny_tables_answer_like_any_other(verb: str) -> None:
         usual = VERBS[verb](private(300)[0], Fraction(1))
         answer = VERBS[verb](table, Fraction(1))
         assert type(answer) is type(usual)
-        assert np.shape(answer) == np.shape(usual) if verb != "leaf_counts" else len(answer) == len(usual)
+        assert np.shape(answer) == np.shape(usual) if verb not in ("leaf_counts", "gradient_sums") else len(answer) == len(usual)
 
 
 def test_one_row_changes_one_cell_of_each_question() -> None:
@@ -398,3 +495,7 @@ def test_opendp_as_sampler() -> None:
         PrivateTable(engine, Budget(1).reserve(1, "test"), sampler="numpy")
     with pytest.raises(PlanError, match="test coins"):
         PrivateTable(engine, Budget(1).reserve(1, "test"), SeededCoins(1), sampler="opendp")
+    gaussian, reservation, _ = with_delta(sampler="opendp")
+    with pytest.raises(PlanError, match='sampler="hedgerow" alone'):
+        gaussian.rows(Rho(Fraction(1, 1000)))
+    assert reservation.events == ()

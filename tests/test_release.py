@@ -30,7 +30,7 @@ from strategies import codes_for, forests, small_schema, small_table
 import hedgerow
 from hedgerow import DPDFClassifier, PrivateRDTClassifier, PublicPlan, Release, Schema, SNRForestClassifier
 from hedgerow.accounting.loss import text_of_fraction
-from hedgerow.after.vote import VOTES
+from hedgerow.after.vote import ADDITIVE, VOTES
 from hedgerow.certificate import NEIGHBOURS, NEIGHBOURS_OF_PARTS, UNIT, UNIT_OF_PARTS, Part, certificate_of, no_certificate
 from hedgerow.documents import MAX_SIGNATURES, content_hash, signed_text
 from hedgerow.errors import ReleaseError
@@ -43,6 +43,7 @@ from hedgerow.signing import Signature, sign
 DATA = Path(__file__).parent / "data"
 KEY, OTHER_KEY = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
 Change = Callable[[Any], Any]
+BY_VOTE = [vote for vote in VOTES if vote != ADDITIVE]  # for any trees; those of an additive forest stand in one way (test_hedgerow)
 
 
 @cache
@@ -91,7 +92,7 @@ def json_of(thing: Any) -> bytes:
 # ---------------------------------------------------------------- round trips
 
 
-@given(forests(), st.sampled_from(VOTES), st.integers(0, 2**32))
+@given(forests(), st.sampled_from(BY_VOTE), st.integers(0, 2**32))
 def test_round_trip_keeps_every_prediction(forest: CountedForest, vote: str, seed: int) -> None:
     forest = CountedForest(forest.codebook, forest.trees, forest.counts, (Fraction(7, 3),))
     release = Release(forest, no_certificate("a test"), algorithm="test", vote=vote, parameters={"noise_rule": "tight"})
@@ -970,7 +971,9 @@ def test_a_plan_in_a_file(name: str, tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == [name]
 
 
-@given(forests(), st.sampled_from(VOTES), st.fractions(Fraction(1, 10**6), 10**6, max_denominator=10**6), st.none() | st.integers(0, 2**64))
+@given(
+    forests(), st.sampled_from(BY_VOTE), st.fractions(Fraction(1, 10**6), 10**6, max_denominator=10**6), st.none() | st.integers(0, 2**64)
+)
 def test_any_plan_comes_back(forest: CountedForest, vote: str, epsilon: Fraction, seed: int | None) -> None:
     drawn = PublicPlan(forest.codebook, forest.trees, epsilon, "test", vote, {"a": 1, "b": None, "c": "é"}, {"height": 2}, seed)
     again = PublicPlan.from_json(json_of(drawn))

@@ -350,3 +350,13 @@ def test_the_candidates_of_a_schema() -> None:
         (3, (0,)),
     ]  # fmt: skip
     assert by_threshold(codebook).attribute.tolist() == [0, 1, 1, 1, 2, 2, 3]
+
+
+def test_the_sensitivities_that_a_certificate_may_state_are_those_of_the_scores() -> None:
+    from hedgerow.accounting import events
+    from hedgerow.private import scores
+
+    assert (scores.GINI.plain_sensitivity, scores.MAX.plain_sensitivity) == events.MONOTONE
+    assert scores.NORMAL_GINI.plain_sensitivity == events.NOT_MONOTONE
+    for most_rows in (1, 1000, scores.MOST_ROWS):
+        assert events.LEAST_GAIN < scores.information_gain(most_rows).plain_sensitivity < events.MOST_GAIN

@@ -1,6 +1,6 @@
-"""Build the environment that diffprivlib needs: it does not import with current scikit-learn.
+"""Build the environment that a peer needs. diffprivlib does not import with current scikit-learn; interpret brings its own pins.
 
-    python benchmarks/peers/make_env.py [--where FOLDER]
+    python benchmarks/peers/make_env.py [--peer diffprivlib|interpret] [--where FOLDER]
 """
 
 from __future__ import annotations
@@ -11,9 +11,18 @@ import subprocess
 import sys
 from pathlib import Path
 
-DEFAULT = Path(__file__).resolve().parent / ".venv-diffprivlib"
-PACKAGES = ("diffprivlib==0.6.5", "scikit-learn==1.4.2", "numpy==1.26.*")
+PEERS = {  # packages, and what must then import
+    "diffprivlib": (("diffprivlib==0.6.5", "scikit-learn==1.4.2", "numpy==1.26.*"), "diffprivlib.models"),
+    "interpret": (("interpret-core==0.7.8", "scikit-learn==1.9.1", "pandas==3.1.1"), "interpret.privacy"),
+}
 VERSIONS = ("3.11", "3.12")  # the Pythons for which these releases have wheels
+
+
+def folder_of(peer: str) -> Path:
+    return Path(__file__).resolve().parent / f".venv-{peer}"
+
+
+DEFAULT = folder_of("diffprivlib")
 
 
 def python_in(folder: Path) -> Path:
@@ -40,13 +49,15 @@ def find_python() -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--where", type=Path, default=DEFAULT, help="folder of the environment")
-    folder = parser.parse_args().where
+    parser.add_argument("--peer", choices=list(PEERS), default="diffprivlib")
+    parser.add_argument("--where", type=Path, help="folder of the environment")
+    given = parser.parse_args()
+    folder, (packages, module) = given.where or folder_of(given.peer), PEERS[given.peer]
     subprocess.run([find_python(), "-m", "venv", str(folder)], check=True)
     python = str(python_in(folder))
-    subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
-    subprocess.run([python, "-c", "import diffprivlib.models"], check=True)
-    print(f"ready: {folder.name} has {', '.join(PACKAGES)}")
+    subprocess.run([python, "-m", "pip", "install", "--quiet", *packages], check=True)
+    subprocess.run([python, "-c", f"import {module}"], check=True)
+    print(f"ready: {folder.name} has {', '.join(packages)}")
 
 
 if __name__ == "__main__":

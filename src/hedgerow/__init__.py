@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from hedgerow.accounting.meter import Budget as Budget
     from hedgerow.estimators.diffpid3 import DiffPID3Classifier as DiffPID3Classifier
     from hedgerow.estimators.dpdf import DPDFClassifier as DPDFClassifier
+    from hedgerow.estimators.hedgerow import HedgerowClassifier as HedgerowClassifier
     from hedgerow.estimators.id3 import ID3Classifier as ID3Classifier
     from hedgerow.estimators.local_tree import LocalTreeClassifier as LocalTreeClassifier
     from hedgerow.estimators.mergeable import count as count
@@ -25,11 +26,13 @@ if TYPE_CHECKING:
     from hedgerow.merging import merge_columns as merge_columns
     from hedgerow.pseudo.tables import pseudo_data as pseudo_data
     from hedgerow.public_plan import PublicPlan as PublicPlan
+    from hedgerow.public_scoring import calibration as calibration
     from hedgerow.release import Release as Release
     from hedgerow.schema import Categorical as Categorical
     from hedgerow.schema import Numeric as Numeric
     from hedgerow.schema import Schema as Schema
     from hedgerow.schema import Target as Target
+    from hedgerow.scoring import private_calibration as private_calibration
     from hedgerow.scoring import private_score as private_score
     from hedgerow.scoring import private_scorer as private_scorer
 
@@ -41,6 +44,7 @@ _HOME = {
     "DPDFClassifier": "hedgerow.estimators.dpdf",
     "DecisionTableClassifier": "hedgerow.global_models.decision_table",
     "DiffPID3Classifier": "hedgerow.estimators.diffpid3",
+    "HedgerowClassifier": "hedgerow.estimators.hedgerow",
     "ID3Classifier": "hedgerow.estimators.id3",
     "LocalTreeClassifier": "hedgerow.estimators.local_tree",
     "Numeric": "hedgerow.schema",
@@ -53,10 +57,12 @@ _HOME = {
     "Schema": "hedgerow.schema",
     "SchemaEncoder": "hedgerow.global_models.encoder",
     "Target": "hedgerow.schema",
+    "calibration": "hedgerow.public_scoring",
     "count": "hedgerow.estimators.mergeable",
     "global_model": "hedgerow.global_models.models",
     "merge": "hedgerow.merging",
     "merge_columns": "hedgerow.merging",
+    "private_calibration": "hedgerow.scoring",
     "private_score": "hedgerow.scoring",
     "private_scorer": "hedgerow.scoring",
     "pseudo_data": "hedgerow.pseudo.tables",

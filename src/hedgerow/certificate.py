@@ -15,7 +15,9 @@ import msgspec
 
 from hedgerow import __version__
 from hedgerow.accounting.events import LOCAL_SENSITIVITY, Event
-from hedgerow.accounting.loss import exact_sum, text_of_fraction
+from hedgerow.accounting.loss import exact_sum, text_of_delta, text_of_fraction
+from hedgerow.accounting.noise import Noise, made_noise
+from hedgerow.accounting.zcdp import rho_for, rho_of_event, zcdp_cost
 from hedgerow.errors import PlanError
 
 NEIGHBOURS = "add or remove one row"
@@ -26,6 +28,7 @@ UNREVIEWED = "domains were read from private data"
 NOT_PROVEN = "splits were chosen with local sensitivity, for which the stated ε is not proven"
 TEST_COINS = "noise came from seeded test coins that anyone can replay"
 MAX_NAME = 200  # characters
+EPSILON_DP, EPSILON_DELTA_DP = "epsilon-DP", "epsilon-delta-DP"
 COUNTING = 1  # how a row is read and counted: parts that were counted in different ways cannot be added
 
 class EventRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -37,6 +40,18 @@ class EventRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     queries: int
     sensitivity: str
     scale: str
+    rho: str | msgspec.UnsetType = msgspec.UNSET  # of Gaussian noise alone: elsewhere the file has no such field
+
+    @property
+    def noise(self) -> Noise:
+        """The noise on each number that it answered."""
+        return made_noise(self.mechanism, Fraction(self.scale))
+
+    @property
+    def zcdp_cost(self) -> Fraction:
+        """Its loss in concentrated privacy."""
+        rho = Fraction(0) if isinstance(self.rho, msgspec.UnsetType) else Fraction(self.rho)
+        return rho_of_event(self.mechanism, Fraction(self.epsilon), rho)
 
     @classmethod
     def of(cls, event: Event) -> EventRecord:
@@ -47,6 +62,7 @@ class EventRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             event.queries,
             text_of_fraction(event.sensitivity),
             text_of_fraction(event.scale),
+            text_of_fraction(event.rho) if event.rho else msgspec.UNSET,
         )
 
 
@@ -56,7 +72,8 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     id:          random, or declared by the owner; never made from the rows. With `owner` it names the table
     owner:       a declared name, "" if none was given
     epsilon:     what its rows are charged at most
-    events:      every charged look at its rows; their ε add up to `epsilon`, or to less where a run ended early
+    events:      every charged look at its rows; their ε add up to `epsilon`, or to less where a run ended early. With `delta`, their
+                 losses in concentrated privacy add up to at most what (ε, δ) is worth
     sampler:     what drew the noise
     assumptions: what its owner states and nobody checked
     problem:     why no ε can be claimed for it; "" where nothing is wrong
@@ -84,6 +101,27 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     signed_by: list[str] = []
     made_by: str = ""
     counting: int = COUNTING
+    delta: str | msgspec.UnsetType = msgspec.UNSET  # where it is 0 the file has no such field
+
+    @property
+    def chance(self) -> Fraction:
+        """δ as a number, 0 where there is none."""
+        return Fraction(0) if isinstance(self.delta, msgspec.UnsetType) else Fraction(self.delta)
+
+    @property
+    def worth(self) -> Fraction:
+        """What its (ε, δ) is worth in concentrated privacy: what its events may cost; 0 where δ is 0."""
+        return rho_for(Fraction(self.epsilon), self.chance) if self.chance else Fraction(0)
+
+    @property
+    def all_pure(self) -> bool:
+        """Whether its events have pure losses that add up to at most its ε."""
+        return all(isinstance(event.rho, msgspec.UnsetType) for event in self.events) and self.spent <= Fraction(self.epsilon)
+
+    @property
+    def zcdp_cost(self) -> Fraction:
+        """The losses of its events in concentrated privacy together."""
+        return exact_sum(event.zcdp_cost for event in self.events)
 
     @property
     def name(self) -> str:
@@ -104,6 +142,9 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def spent(self) -> Fraction:
+        """The ε that its events add up to; with δ the whole, since what was not used cannot be given back (PROOF.md, Z1)."""
+        if self.chance:
+            return Fraction(self.epsilon)
         return exact_sum(Fraction(event.epsilon) for event in self.events)
 
 
@@ -136,16 +177,18 @@ class TableName:
 class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The guarantee of a release.
 
-    guarantee:   "epsilon-DP"; "anonymity" (of the tree's paths: not differential privacy); or "none" with the reason why
+    guarantee:   "epsilon-DP"; "epsilon-delta-DP"; "anonymity" (of the tree's paths: not differential privacy); or "none" with the
+                 reason why
     epsilon:     the exact loss, as text ("0.3", "1/3"): what might have been charged at most; None where no ε is claimed
     neighbours:  the relation under which it holds
     unit:        what one neighbour differs in
     assumptions: what the owners state and nobody checked
     parts:       the tables that were counted, each with its own ε
     requirement: of an anonymity release, what every path satisfies: k, c, l, alpha as text
+    delta:       the exact δ, as text, where the guarantee is "epsilon-delta-DP"
     """
 
-    guarantee: Literal["epsilon-DP", "anonymity", "none"]
+    guarantee: Literal["epsilon-DP", "epsilon-delta-DP", "anonymity", "none"]
     epsilon: str | None
     reason: str
     neighbours: str
@@ -153,6 +196,19 @@ class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
     assumptions: list[str]
     parts: list[Part]
     requirement: dict[str, str] | None = None
+    delta: str | None = None
+
+    @property
+    def private(self) -> bool:
+        """Whether it claims differential privacy."""
+        return self.guarantee in (EPSILON_DP, EPSILON_DELTA_DP)
+
+    @property
+    def loss(self) -> str:
+        """What it claims to cost at most, in words: "ε = 1", "(ε = 1, δ = 1e-06)", "not claimed"."""
+        if self.epsilon is None:
+            return "not claimed"
+        return f"ε = {self.epsilon}" if self.delta is None else f"(ε = {self.epsilon}, δ = {text_of_delta(Fraction(self.delta))})"
 
     @property
     def events(self) -> list[EventRecord]:
@@ -178,13 +234,14 @@ class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
             return f"no privacy guarantee: {self.reason}"
         if self.guarantee == "anonymity":
             return f"anonymity, NOT differential privacy: {self.reason}"
-        return f"ε = {self.epsilon} differential privacy, neighbours: {self.neighbours}"
+        return f"{self.loss} differential privacy, neighbours: {self.neighbours}"
 
 
 def part_of(
     events: Sequence[Event],
     *,
     requested: Fraction,
+    delta: Fraction = Fraction(0),
     sampler: str,
     secret: bool,
     unreviewed: Sequence[str] = (),
@@ -194,12 +251,13 @@ def part_of(
     name: TableName | None = None,
     released: Mapping[str, int] | None = None,
 ) -> Part:
-    """What one private run on one table claims. `requested` is the bound for every way the run could have gone.
+    """What one private run on one table claims. `requested`, and `delta`, are the bound for every way the run could have gone.
 
     `id` names the table where `name` declares nothing. A run that ended early charged less; its events say what, and the rest went
     back to the budget.
     """
-    assert sum((event.epsilon for event in events), Fraction(0)) <= requested
+    pure = not any(event.rho for event in events) and sum((event.epsilon for event in events), Fraction(0)) <= requested
+    assert pure or (delta and sum(map(zcdp_cost, events), Fraction(0)) <= rho_for(requested, delta))
     name = name or TableName()
     problems = [] if no_guarantee is None else [no_guarantee]
     if unreviewed:
@@ -225,6 +283,7 @@ def part_of(
         disjoint=name.disjoint,
         released=dict(released or {}),
         made_by=f"hedgerow {__version__}",
+        delta=text_of_fraction(delta) if delta else msgspec.UNSET,
     )
 
 
@@ -242,25 +301,41 @@ def planned_rows(rows: int | None) -> str | None:
 
 
 def shaping_part(part: Part) -> Part | None:
-    """What a table has given to the trees that others are counted in: all its events but the counts themselves (P3)."""
-    last = max((place for place, event in enumerate(part.events) if event.verb == "leaf_counts"), default=-1)
-    events = [event for place, event in enumerate(part.events) if place != last] if part.counted else part.events
+    """What a table has given to the trees that others are counted in: all its events but the counts themselves (P3).
+
+    The counts are left out only if they came last: what is chosen after them (the reading of a Hedgerow forest) follows from them, too.
+    With δ it keeps the whole (ε, δ): the events before the counts are a part of what that covers.
+    """
+    counts_last = part.counted and part.events[-1:] and part.events[-1].verb == "leaf_counts"
+    events = part.events[:-1] if counts_last else part.events
     if not events:
         return None
     spent = exact_sum(Fraction(event.epsilon) for event in events)
+    if part.chance or (part.counted and not counts_last):
+        spent = Fraction(part.epsilon)
     return msgspec.structs.replace(part, events=events, epsilon=text_of_fraction(spent), counted=False, group="", signed_by=[])
 
 
+Loss = tuple[Fraction, Fraction]  # ε and δ
+
+
 def loss_of(parts: Iterable[Part]) -> Fraction:
-    """The loss of one person over all parts (P3, P4).
+    """The ε of `losses_of`: the whole loss where no part has a δ."""
+    return losses_of(parts)[0]
+
+
+def losses_of(parts: Iterable[Part]) -> Loss:
+    """The loss (ε, δ) of one person over all parts (P3, P4).
 
     Ensembles were counted on different columns of the same persons: their losses add. Within one, the tables are divided into
-    sets in which no person is in two tables, by what is stated; of a set the largest ε counts, and the sets add up. Two such
-    divisions are tried, the owners' statements first or the mergers' first; both bound the loss, so the smaller one holds.
+    sets in which no person is in two tables, by what is stated; of a set the largest ε and the largest δ count, and the sets add up. Two
+    such divisions are tried, the owners' statements first or the mergers' first; both bound the loss, so the smaller one holds (by ε; of
+    two with the same ε, by δ).
     """
-    return exact_sum(
+    losses = [
         min(_divided(ensemble, owners_first) for owners_first in (True, False)) for ensemble in by_ensemble(parts).values()
-    )
+    ]
+    return exact_sum(epsilon for epsilon, _ in losses), exact_sum(delta for _, delta in losses)
 
 
 def by_ensemble(parts: Iterable[Part]) -> dict[int, list[Part]]:
@@ -270,15 +345,16 @@ def by_ensemble(parts: Iterable[Part]) -> dict[int, list[Part]]:
     return found
 
 
-def _divided(parts: Sequence[Part], owners_first: bool) -> Fraction:
-    largest: dict[object, Fraction] = {}
+def _divided(parts: Sequence[Part], owners_first: bool) -> Loss:
+    largest: dict[object, Loss] = {}
     for place, part in enumerate(parts):
         if part.disjoint and (owners_first or not part.group):
             which: object = "owners"
         else:
             which = ("group", part.group) if part.group else place
-        largest[which] = max(largest.get(which, Fraction(0)), Fraction(part.epsilon))
-    return exact_sum(largest.values())
+        epsilon, delta = largest.get(which, (Fraction(0), Fraction(0)))
+        largest[which] = max(epsilon, Fraction(part.epsilon)), max(delta, part.chance)
+    return exact_sum(epsilon for epsilon, _ in largest.values()), exact_sum(delta for _, delta in largest.values())
 
 
 def all_disjoint(parts: Sequence[Part]) -> bool:
@@ -291,29 +367,37 @@ def certificate_of(parts: Iterable[Part]) -> Certificate:
     parts = sorted(parts, key=lambda part: (part.ensemble, part.owner, part.id))
     several = len(parts) > 1
     problems = [f"{part.name}: {part.problem}" if several else part.problem for part in parts if part.problem]
+    epsilon, delta = (Fraction(0), Fraction(0)) if problems else losses_of(parts)
     return Certificate(
-        guarantee="none" if problems else "epsilon-DP",
-        epsilon=None if problems else text_of_fraction(loss_of(parts)),
+        guarantee="none" if problems else "epsilon-delta-DP" if delta else "epsilon-DP",
+        epsilon=None if problems else text_of_fraction(epsilon),
         reason="; ".join(problems) if problems else _reason(parts),
         neighbours=NEIGHBOURS_OF_PARTS if several else NEIGHBOURS,
         unit=UNIT_OF_PARTS if several else UNIT,
         assumptions=_assumptions(parts),
         parts=parts,
+        delta=text_of_fraction(delta) if delta else None,
     )
 
 
 def _reason(parts: Sequence[Part]) -> str:
     said = ["every look at the rows was noised and charged before it was made"]
+    worth = {part.worth for part in parts if part.chance and not part.all_pure}
+    if worth:
+        which = "its looks were" if len(parts) == 1 else "the looks at each table with δ were"
+        most = f"ρ = {text_of_fraction(max(worth))}{'' if len(worth) == 1 else ' at most'}"
+        said.append(f"{which} composed by zero-concentrated differential privacy to {most} and converted to (ε, δ)")
+    also = ", and the δ," if any(part.chance for part in parts) else ""
     ensembles = list(by_ensemble(parts).values())
     if any(len(ensemble) > 1 for ensemble in ensembles):
         if all(all_disjoint(ensemble) for ensemble in ensembles):
-            said.append("persons are stated to be disjoint: the largest ε of the tables counts")
+            said.append(f"persons are stated to be disjoint: the largest ε{also} of the tables counts")
         elif any(part.disjoint or part.group for part in parts):
             said.append("only of some tables it is stated that persons are disjoint: the others add up")
         else:
-            said.append("nobody states that persons are disjoint: the ε of the tables add up")
+            said.append(f"nobody states that persons are disjoint: the ε{also} of the tables add up")
     if len(ensembles) > 1:
-        said.append("the owners hold different columns of the same persons: the ε of their ensembles add up")
+        said.append(f"the owners hold different columns of the same persons: the ε{also} of their ensembles add up")
     return "; ".join(said)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numba
@@ -158,7 +159,10 @@ class CategoricalCoder(Coder):
             return self._whole_numbers(block.astype(np.int64))
         if kind == "f":
             return self._floats(as_floats(block))
-        known: dict[Any, int] = {}  # of this block only: the values are private and must not live on
+        if kind == "U":
+            texts = _Texts(lambda text: self._any_value(text, {}))  # of this block only: the values are private and must not live on
+            return np.fromiter(map(texts.__getitem__, block.tolist()), dtype=np.int32, count=len(block))
+        known: dict[Any, int] = {}
         return np.fromiter((self._any_value(value, known) for value in block.tolist()), dtype=np.int32, count=len(block))
 
     def encode_into(self, block: NDArray[Any], out: NDArray[Any]) -> None:
@@ -198,6 +202,17 @@ class CategoricalCoder(Coder):
             return self.missing if is_missing(value) else self.code_of_text.get(text_of(value), self.other)
         except Exception:  # whatever an object does when it is looked at, it is nothing that is declared
             return self.other
+
+
+class _Texts(dict[str, int]):
+    """Codes of texts, each found once."""
+
+    def __init__(self, find: Callable[[str], int]) -> None:
+        self._find = find
+
+    def __missing__(self, text: str) -> int:
+        code = self[text] = self._find(text)
+        return code
 
 
 def _number(text: str) -> int | float | None:

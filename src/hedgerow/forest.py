@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.accounting.loss import noise_variance
+from hedgerow.accounting.noise import Noise, variance_of
 from hedgerow.encoding import Codebook
 from hedgerow.tree import Tree
 
@@ -24,7 +23,7 @@ class Ensemble:
 
     trees: int
     columns: tuple[str, ...]
-    noise: tuple[Fraction, ...]
+    noise: tuple[Noise, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +31,8 @@ class CountedForest:
     """Trees with a (noisy) count for each class in each leaf.
 
     counts:    for each tree an array (leaves, classes), in the order of `Tree.leaves`; noise may make a count negative
-    noise:     scales of the independent discrete Laplace noises that every count holds: one for each table that was counted
-               (none: the counts are exact)
+    noise:     the independent noises that every count holds, one for each table that was counted: a fraction is the scale of
+               discrete Laplace noise, `Gaussian` has its σ² (none: the counts are exact)
     measured:  "leaves", or "nodes" where every node was counted by itself: (nodes, classes)
     united:    the ensembles of owners with different columns, in the order of the trees; `noise` is empty then
     """
@@ -41,7 +40,7 @@ class CountedForest:
     codebook: Codebook
     trees: tuple[Tree, ...]
     counts: tuple[NDArray[np.int64], ...]
-    noise: tuple[Fraction, ...] = ()
+    noise: tuple[Noise, ...] = ()
     measured: str = LEAVES
     united: tuple[Ensemble, ...] = ()
 
@@ -50,8 +49,8 @@ class CountedForest:
         return self.united or (Ensemble(len(self.trees), self.codebook.schema.names, self.noise),)
 
     @cached_property
-    def scales(self) -> tuple[tuple[Fraction, ...], ...]:
-        """For each tree the scales of the noises that every count of it holds."""
+    def scales(self) -> tuple[tuple[Noise, ...], ...]:
+        """For each tree the noises that every count of it holds."""
         return tuple(ensemble.noise for ensemble in self.ensembles for _ in range(ensemble.trees))
 
     @property
@@ -72,7 +71,7 @@ class CountedForest:
     @cached_property
     def tree_noise_sd(self) -> tuple[float, ...]:
         """For each tree the standard deviation of the noise on one count in a leaf: the variances of all tables add."""
-        sds = [math.sqrt(sum(noise_variance(scale) for scale in ensemble.noise)) for ensemble in self.ensembles]
+        sds = [math.sqrt(sum(map(variance_of, ensemble.noise))) for ensemble in self.ensembles]
         return tuple(sd for sd, ensemble in zip(sds, self.ensembles, strict=True) for _ in range(ensemble.trees))
 
     @property
@@ -91,6 +90,21 @@ class CountedForest:
         return np.asarray(np.mean([counts[0] for counts in self.node_counts], axis=0))
 
 
+@dataclass(frozen=True, eq=False)
+class Correction:
+    """What noisy gradient steps add to an additive forest: for each attribute a tree of one question with scores of its own.
+
+    scores, errors: for each tree (nodes, classes): what is added, and the standard deviation that the noise may give it at most
+    """
+
+    trees: tuple[Tree, ...] = ()
+    scores: tuple[NDArray[np.float64], ...] = ()
+    errors: tuple[NDArray[np.float64], ...] = ()
+
+
+NO_CORRECTION = Correction()
+
+
 @dataclass(frozen=True)
 class Grown:
     """What a grower hands over: the forest, other numbers it paid for (the noisy n̂), and what it chose for itself."""
@@ -98,3 +112,4 @@ class Grown:
     forest: CountedForest
     released: dict[str, int]
     chosen: dict[str, Any]
+    correction: Correction = NO_CORRECTION

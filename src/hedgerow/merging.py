@@ -7,6 +7,7 @@ nothing; what the result may claim follows from the parts alone (`certificate_of
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -15,6 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.accounting.noise import Noise
 from hedgerow.certificate import Part, certificate_of
 from hedgerow.encoding import Codebook
 from hedgerow.errors import MergeError
@@ -158,19 +160,28 @@ def _recorded(part: Part, release: Release) -> Part:
 
 
 def _once(parts: Sequence[Part]) -> list[Part]:
-    """A table that only shaped the trees is listed once, and not at all where its counts are there, too."""
+    """A table that only shaped the trees is listed once, and not at all where its counts, of the same run, are there, too."""
     kept: dict[tuple[int, str, str], Part] = {}
     for part in parts:
         place = (part.ensemble, *part.key)
         before = kept.get(place)
-        if before is None or _weight(part) > _weight(before):
+        if before is None:
             kept[place] = part
+            continue
+        more, less = (part, before) if _weight(part) > _weight(before) else (before, part)
+        dearer = Fraction(less.epsilon) > Fraction(more.epsilon) or less.chance > more.chance
+        if dearer or Counter(less.events) - Counter(more.events):
+            raise MergeError(
+                f"the table {part.name} stands in two files with different looks at its rows, so it was looked at twice under one name. "
+                "Each run costs its own ε: give the second one a batch name of its own and merge its release."
+            )
+        kept[place] = more
     return list(kept.values())
 
 
-def _weight(part: Part) -> tuple[bool, Fraction, bytes]:
+def _weight(part: Part) -> tuple[bool, Fraction, Fraction, bytes]:
     """Which of two entries for one table is kept, whatever their order."""
-    return (part.counted, Fraction(part.epsilon), msgspec.json.encode(part))
+    return (part.counted, Fraction(part.epsilon), part.chance, msgspec.json.encode(part))
 
 
 def _stated(parts: Sequence[Part]) -> list[Part]:
@@ -180,7 +191,7 @@ def _stated(parts: Sequence[Part]) -> list[Part]:
     return [msgspec.structs.replace(part, group=group) if part.counted else part for part in parts]
 
 
-def _noise(parts: Sequence[Part]) -> tuple[Fraction, ...]:
-    """One scale for each counted table, in the order of the certificate."""
+def _noise(parts: Sequence[Part]) -> tuple[Noise, ...]:
+    """One noise for each counted table, in the order of the certificate."""
     events = [last_count(part) for part in parts if part.counted]
-    return tuple(Fraction(event.scale) for event in events if event is not None)
+    return tuple(event.noise for event in events if event is not None)

@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from hedgerow.accounting.events import DISCRETE_LAPLACE
+from hedgerow.accounting.events import DISCRETE_GAUSSIAN, DISCRETE_LAPLACE
+from hedgerow.after.vote import ADDITIVE
 from hedgerow.certificate import all_disjoint
 from hedgerow.errors import MergeError
 from hedgerow.forest import LEAVES
@@ -17,15 +18,15 @@ from hedgerow.release import Release
 from hedgerow.release_document import last_count
 from hedgerow.schema import Categorical, Numeric, Schema, Target
 
-RANDOM_TREES = {"Private-RDT": "rdt", "SNR forest": "snr"}  # algorithms whose structures do not depend on the rows
+# Algorithms whose counts can be added up: their trees do not depend on rows, or (top questions of a Hedgerow forest) stay as they are.
+RANDOM_TREES = {"Private-RDT": "rdt", "SNR forest": "snr", "Hedgerow forest": "hedgerow"}
 _ENOUGH = 64  # counts with a noise of at least 1: two tables have the same noise with probability below 2^−64
 
 
 def check_random_trees(release: Release, name: str) -> None:
     """Refuse a forest whose trees follow from its rows, with the reason and what to use instead."""
     instead = (
-        "Use random trees: `hedgerow plan --algorithm rdt` or `snr` with --save and `hedgerow count`, or `hedgerow fit` with one of "
-        "them."
+        "Use --algorithm hedgerow, rdt or snr: `hedgerow plan --save` and `hedgerow count`, or `hedgerow fit` with one of them."
     )
     if release.algorithm not in RANDOM_TREES:
         if not release.certificate.parts:
@@ -34,8 +35,14 @@ def check_random_trees(release: Release, name: str) -> None:
             f"{name} ({release.algorithm}): its trees were chosen by looking at its rows, so other rows would have other trees, and counts "
             f"of different questions cannot be added. {instead}"
         )
+    if release.correction.trees:
+        raise MergeError(
+            f"{name} holds a correction by gradient steps, which belongs to the rows that it was measured on: counts of other rows cannot "
+            "be added to it. Fit without --delta (delta=0), count from a shared plan (`hedgerow plan --save`), or fit all rows at once."
+        )
     counted = [last_count(part) for part in release.certificate.parts if part.counted]
-    if not counted or any(event is None or event.mechanism != DISCRETE_LAPLACE for event in counted) or release.forest.measured != LEAVES:
+    noisy = all(event is not None and event.mechanism in (DISCRETE_LAPLACE, DISCRETE_GAUSSIAN) for event in counted)
+    if not counted or not noisy or release.forest.measured != LEAVES:
         raise MergeError(f"{name} does not say with which noise its leaves were counted, so it cannot be put together with others.")
 
 
@@ -67,6 +74,11 @@ def check_same_plan(first: str, base: Release, name: str, release: Release) -> N
 
 def check_unitable(first: str, base: Release, name: str, release: Release) -> None:
     """Forests over different columns need the same target, and must be read in the same way."""
+    if release.vote == ADDITIVE:
+        raise MergeError(
+            f"{name} ({release.algorithm}): its scores are made for all of its columns together, so that those of owners with different "
+            "columns do not add up. Forests that vote can be united: `hedgerow fit --algorithm rdt` or `snr` at each owner."
+        )
     found = _setting_differences(base, release, ("algorithm", "vote"))
     if base.noise_rule != release.noise_rule:
         found.append(f"noise rule {base.noise_rule} and {release.noise_rule}")
@@ -194,7 +206,8 @@ def _tree_difference(base: Release, release: Release) -> str:
     if len(a) != len(b):
         return f"{len(a)} trees and {len(b)} trees"
     different = [number for number, (x, y) in enumerate(zip(a, b, strict=True), start=1) if x != y]
-    return f"the structure of {len(different)} of {len(a)} trees, the first of them tree {different[0]} (another seed?)"
+    why = "each fit chose its own questions" if base.vote == ADDITIVE else "another seed?"
+    return f"the structure of {len(different)} of {len(a)} trees, the first of them tree {different[0]} ({why})"
 
 
 def _declared(entry: Categorical | Numeric | Target) -> bytes:

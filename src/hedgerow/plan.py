@@ -9,7 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 from hedgerow.accounting.events import Event
-from hedgerow.accounting.loss import noise_variance, text_of_fraction
+from hedgerow.accounting.loss import text_of_fraction, text_of_loss
+from hedgerow.accounting.noise import noise_of, variance_of
 from hedgerow.tree import Tree
 
 ROWS_SHARE = Fraction(3, 100)  # of ε, for a noisy number of rows where no public one is declared
@@ -28,6 +29,7 @@ class Plan:
     settings:    what the user set, for the grower
     tables:      how many tables will be counted and added up, each with noise of its own
     chosen:      what the algorithm chose for itself
+    delta:       above 0 where the guarantee is (ε, δ); events may then cost ρ of concentrated privacy
     """
 
     algorithm: str
@@ -41,6 +43,7 @@ class Plan:
     settings: Any = None
     tables: int = 1
     chosen: dict[str, Any] = field(default_factory=dict)
+    delta: Fraction = Fraction(0)
 
     @property
     def n_leaves(self) -> int:
@@ -57,8 +60,8 @@ class Plan:
     @property
     def noise_sd(self) -> float:
         """Standard deviation of the noise on one count in a leaf, when all tables are added up."""
-        scales = {event.scale for event in self.events if event.verb in ("leaf_counts", "class_counts", "tables")}
-        return math.sqrt(self.tables * sum(noise_variance(scale) for scale in scales))
+        noises = {noise_of(event) for event in self.events if event.verb in ("leaf_counts", "class_counts", "tables")}
+        return math.sqrt(self.tables * sum(map(variance_of, noises)))
 
     @property
     def rows_per_leaf(self) -> float | None:
@@ -69,16 +72,21 @@ class Plan:
         """The plan as (what, how much) pairs for a table."""
         lines = [("algorithm", self.algorithm)]
         if self.epsilon is not None:
-            lines.append(("ε in all", text_of_fraction(self.epsilon)))
+            if self.delta:
+                lines.append(("in all", text_of_loss(self.epsilon, self.delta)))
+            else:
+                lines.append(("ε in all", text_of_fraction(self.epsilon)))
         lines.append(("rows", "not needed" if self.rows is None else f"{self.rows:,} ({self.rows_source})"))
         if self.trees:
             size = f"{self.n_leaves:,} leaves × {self.n_classes} classes = {self.n_counts:,} counts"
             lines += [("trees", f"{len(self.trees)}, height {self.height}"), ("count arrays", size)]
         for event, times in Counter(self.events).items():
-            what = "tree" if event.verb == "leaf_counts" else "table"
-            each = f", {text_of_fraction(event.epsilon / event.queries)} for each {what}" if event.queries > 1 else ""
+            what = "tree" if event.verb in ("leaf_counts", "gradient_sums") else "table"
+            kind, cost = ("ρ", event.rho) if event.rho else ("ε", event.epsilon)
+            text = _short if any(e.rho for e in self.events) else text_of_fraction  # shares of ρ are long; the events have them exactly
+            each = f", {text(cost / event.queries)} for each {what}" if event.queries > 1 else ""
             often = f"{times} × " if times > 1 else ""
-            lines.append((f"charge: {event.verb}", f"{often}ε = {text_of_fraction(event.epsilon)}{each}"))
+            lines.append((f"charge: {event.verb}", f"{often}{kind} = {text(cost)}{each}"))
         if self.events:
             together = f", of {self.tables} tables together" if self.tables > 1 else ""
             lines.append(("noise on a count", f"standard deviation {self.noise_sd:.3g}{together}"))
@@ -95,3 +103,7 @@ class Plan:
     def __str__(self) -> str:
         width = max(len(name) for name, _ in self.lines())
         return "\n".join(f"{name:<{width}}  {value}" for name, value in self.lines())
+
+
+def _short(value: Fraction) -> str:
+    return f"{float(value):.4g}"

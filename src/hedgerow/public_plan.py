@@ -1,6 +1,6 @@
 """A plan that owners agree on before anyone looks at data: schema, tree structures and ε, in a file.
 
-It holds no data: `estimators.mergeable.rebuild` makes the same trees again from the schema, the settings and the seed alone.
+It holds no data: `estimators.mergeable.rebuild` makes the same trees again from the schema, the settings and the seed, if there is one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import msgspec
 
 from hedgerow import __version__
 from hedgerow.accounting.loss import exact_epsilon, plain_fraction, text_of_fraction
-from hedgerow.after.vote import VOTES
+from hedgerow.after.additive import FLAT, Reading, checked_reading
+from hedgerow.after.vote import ADDITIVE, VOTES
 from hedgerow.certificate import Part, certificate_of, shaping_part
 from hedgerow.documents import MAX_BYTES, HashedDocument, check_hash, head_of, read_document, signed_text, with_hash, write_document
 from hedgerow.encoding import Codebook
@@ -201,9 +202,17 @@ def _from_document(document: PlanDocument) -> PublicPlan:
             raise PlanError("ε is not written in its shortest form")
     except (SchemaError, PlanError, ValueError, ArithmeticError, RecursionError) as error:
         raise ReleaseError(f"its schema or ε is not sound: {str(error)[:300]}") from error
+    trees = tuple(tree_of(record, codebook) for record in document.trees)
+    if document.vote == ADDITIVE:  # what could not be read is refused before anybody counts it
+        layout, reading = checked_reading(CountedForest(codebook, trees, ()), document.chosen)
+        if layout.asks or reading != Reading(FLAT, 1.0):
+            raise ReleaseError(
+                "its questions or its reading were chosen by looking at rows, and a plan in a file does not say whose. Count in the forest "
+                "itself (`hedgerow count forest.json`), or make a plan with `hedgerow plan --save`."
+            )
     return PublicPlan(
         codebook,
-        tuple(tree_of(record, codebook) for record in document.trees),
+        trees,
         epsilon,
         document.algorithm,
         document.vote,

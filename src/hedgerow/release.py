@@ -16,19 +16,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import __version__
+from hedgerow.after.additive import AdditiveForest
 from hedgerow.after.confidence import unreliable
+from hedgerow.after.effects import Effect, contributions, effect_importances, effects, score_errors
 from hedgerow.after.importance import importances
 from hedgerow.after.prune import pruned_nodes
 from hedgerow.after.rules import COLUMNS
 from hedgerow.after.rules import rules as rules_of
-from hedgerow.after.vote import MAJORITY, MOST_CONFIDENT, PRUNED_SUM, WEIGHTED, Vote, probabilities, vote_named
+from hedgerow.after.vote import ADDITIVE, MAJORITY, MOST_CONFIDENT, PRUNED_SUM, WEIGHTED, Vote, probabilities, vote_named
 from hedgerow.certificate import Certificate
 from hedgerow.columns import absent_columns
 from hedgerow.documents import MAX_BYTES, read_document, signed_text, with_hash, write_document
 from hedgerow.encoding import Codebook
 from hedgerow.errors import MissingColumnsWarning, ReleaseError
-from hedgerow.forest import NODES, CountedForest
-from hedgerow.release_document import FORMAT, VERSION, Document, Scalar, TreeRecord, ensemble_records_of, forest_of, parse
+from hedgerow.forest import NODES, Correction, CountedForest
+from hedgerow.release_document import (
+    FORMAT,
+    VERSION,
+    Document,
+    Scalar,
+    TreeRecord,
+    check_additive,
+    correction_of,
+    correction_records_of,
+    ensemble_records_of,
+    forest_of,
+    parse,
+)
 from hedgerow.schema import Schema
 from hedgerow.schema_toml import to_plain
 from hedgerow.signing import Signature, sign
@@ -53,6 +67,7 @@ class Release:
         parameters: dict[str, Scalar] | None = None,
         chosen: dict[str, Scalar] | None = None,
         made_by: str | None = None,
+        correction: Correction | None = None,
         signatures: tuple[Signature, ...] = (),
     ) -> None:
         self.forest = forest
@@ -62,6 +77,7 @@ class Release:
         self.parameters = dict(parameters or {})
         self.chosen = dict(chosen or {})
         self.made_by = f"hedgerow {__version__}" if made_by is None else made_by
+        self.correction = correction or Correction()
         self._signatures = signatures
 
     # ------------------------------------------------------------ use
@@ -90,7 +106,19 @@ class Release:
         return str(self.parameters.get("noise_rule", "paper"))
 
     @cached_property
+    def additive(self) -> AdditiveForest:
+        """The additive model of a Hedgerow forest: margins, errors, what each attribute says."""
+        if self.vote != ADDITIVE:
+            raise ReleaseError(
+                f"{self.algorithm}: its trees vote, they do not add up what each attribute says. Only a Hedgerow forest does: "
+                "fit one with HedgerowClassifier, or with `hedgerow fit --algorithm hedgerow`."
+            )
+        return AdditiveForest(self.forest, self.chosen, self.correction)
+
+    @cached_property
     def _vote(self) -> Vote:
+        if self.vote == ADDITIVE:
+            return self.additive
         return vote_named(self.vote, self.forest, self.noise_rule)
 
     def predict_codes_proba(self, codes: NDArray[Any], n_jobs: int = 1) -> NDArray[np.float64]:
@@ -166,8 +194,33 @@ class Release:
         return pandas.DataFrame([rule.row() for rule in found], columns=list(COLUMNS))
 
     def feature_importances(self) -> dict[str, float]:
-        """The share of each attribute in what the (pruned) trees tell about the class, from released counts alone."""
+        """The share of each attribute in what the (pruned) trees tell about the class, from released counts alone.
+
+        Of a Hedgerow forest the share in what all attributes add to the scores (`after/effects.py`).
+        """
+        if self.vote == ADDITIVE:
+            return effect_importances(self.additive)
         return importances(self.forest, self.removed)
+
+    # ------------------------------------------------------------ what the attributes of a Hedgerow forest say
+
+    def scores(self, table: Any, return_errors: bool = False, n_jobs: int = 1) -> Any:
+        """The margins (rows, classes), whose softmax is `predict_proba`; with `return_errors` a pair, the second their standard errors.
+
+        The errors are what the noise gives each margin against the mean of its row. They say nothing about who was in the table.
+        """
+        forest, codes = self.additive, self.codebook.encode(table, n_jobs)
+        margins = forest.model.margins(codes, n_jobs)
+        return (margins, score_errors(forest, codes)) if return_errors else margins
+
+    def contributions(self, table: Any, n_jobs: int = 1) -> NDArray[np.float64]:
+        """What each attribute adds to each class's score of each row: (rows, attributes, classes). `scores` less their sum is the base."""
+        forest = self.additive
+        return contributions(forest, self.codebook.encode(table, n_jobs))
+
+    def effects(self) -> tuple[Effect, ...]:
+        """What each value of each attribute adds to the scores on average, with errors; the most important attribute first."""
+        return effects(self.additive)
 
     def __repr__(self) -> str:
         return f"Release({self.algorithm}, {len(self.forest.trees)} trees, {self.certificate.sentence()})"
@@ -194,6 +247,7 @@ class Release:
                 certificate=self.certificate,
                 trees=trees,
                 measured="nodes" if self.forest.measured == NODES else "leaves",
+                corrections=correction_records_of(self.correction),
             )
         )
         return msgspec.structs.replace(draft, signatures=list(self._signatures))
@@ -256,7 +310,7 @@ def class_array(schema: Schema) -> NDArray[Any]:
 
 def _from_document(document: Document) -> Release:
     forest = forest_of(document)
-    return Release(
+    release = Release(
         forest,
         document.certificate,
         algorithm=document.algorithm,
@@ -264,10 +318,15 @@ def _from_document(document: Document) -> Release:
         parameters=document.parameters,
         chosen=document.chosen,
         made_by=document.made_by,
+        correction=correction_of(document, forest.codebook),
         signatures=tuple(document.signatures),
     )
+    if release.vote == ADDITIVE:
+        check_additive(document)
+        _ = release.additive  # a file whose trees do not stand as they should is refused now, not at the first prediction
+    return release
 
 
 def _with(release: Release, **changes: Any) -> Release:
-    kept = {name: getattr(release, name) for name in ("algorithm", "vote", "parameters", "chosen", "made_by", "signatures")}
+    kept = {name: getattr(release, name) for name in ("algorithm", "vote", "parameters", "chosen", "made_by", "correction", "signatures")}
     return Release(release.forest, release.certificate, **{**kept, **changes})

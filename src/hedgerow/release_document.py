@@ -12,16 +12,28 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.accounting.events import DISCRETE_LAPLACE, EXPONENTIAL, PERMUTE_AND_FLIP
-from hedgerow.accounting.loss import plain_fraction, text_of_fraction
-from hedgerow.after.vote import VOTES
+from hedgerow.accounting.events import (
+    DISCRETE_GAUSSIAN,
+    DISCRETE_LAPLACE,
+    EXPONENTIAL,
+    LEAST_GAIN,
+    MONOTONE,
+    MOST_GAIN,
+    NOT_MONOTONE,
+    PERMUTE_AND_FLIP,
+)
+from hedgerow.accounting.loss import MAX_SCALE, exact_delta, plain_fraction, text_of_fraction
+from hedgerow.accounting.noise import noise_from_text, text_of_noise
+from hedgerow.accounting.zcdp import rho_of_gaussian
+from hedgerow.additive_model import gradient_norms
+from hedgerow.after.vote import ADDITIVE, VOTES
 from hedgerow.anonymity.groups import spread
 from hedgerow.anonymity.requirement import Requirement
 from hedgerow.certificate import COUNTING, MAX_NAME, Certificate, EventRecord, Part, anonymity_certificate, by_ensemble, certificate_of
 from hedgerow.documents import MAX_SIGNATURES, HashedDocument, check_hash, head_of
 from hedgerow.encoding import Codebook
 from hedgerow.errors import PlanError, ReleaseError, SchemaError
-from hedgerow.forest import CountedForest, Ensemble
+from hedgerow.forest import Correction, CountedForest, Ensemble
 from hedgerow.release_v1 import from_version_1
 from hedgerow.schema import Schema
 from hedgerow.schema_toml import from_plain, to_plain
@@ -44,8 +56,19 @@ class TreeRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     counts: list[int] = []
 
 
+class CorrectionRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A tree of a correction by gradient steps; `scores` and `errors` node by node, class by class, in millionths."""
+
+    attribute: list[int]
+    branch: list[int]
+    scores: list[int]
+    errors: list[int]
+
+
 class EnsembleRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """So many trees, in order, over these columns; the noise that each of their counts holds, one scale for each table."""
+    """So many trees, in order, over these columns; the noise that each of their counts holds, one for each table: the scale of
+    Laplace noise, or "gaussian" and σ².
+    """
 
     trees: int
     columns: list[str]
@@ -68,6 +91,7 @@ class Document(HashedDocument, frozen=True, kw_only=True, forbid_unknown_fields=
     certificate: Certificate
     trees: list[TreeRecord]
     measured: Literal["leaves", "nodes"] = "leaves"
+    corrections: list[CorrectionRecord] | msgspec.UnsetType = msgspec.UNSET
 
 
 MIGRATIONS: dict[int, Any] = {1: from_version_1}  # version -> function from that version's bytes or dict to the next one's dict
@@ -127,6 +151,56 @@ def forest_of(document: Document) -> CountedForest:
     if len(ensembles) == 1:
         return CountedForest(codebook, tuple(trees), tuple(counts), ensembles[0].noise, document.measured)
     return CountedForest(codebook, tuple(trees), tuple(counts), (), document.measured, ensembles)
+
+
+MILLION = 1_000_000
+_MOST_MILLIONTHS = 1_000 * MILLION
+
+
+def correction_of(document: Document, codebook: Codebook) -> Correction:
+    """What gradient steps added, if the file says that such steps were paid for."""
+    if isinstance(document.corrections, msgspec.UnsetType):
+        return Correction()
+    records = document.corrections
+    steps = [event for event in document.certificate.events if event.verb == "gradient_sums"]
+    paid = bool(steps) and all(event.queries == len(records) for event in steps)
+    if document.vote != ADDITIVE or not 1 <= len(records) <= MAX_TREES or (document.certificate.guarantee != "none" and not paid):
+        raise ReleaseError("it holds corrections that no gradient steps paid for, or that its vote does not use.")
+    trees, scores, errors = [], [], []
+    for record in records:
+        tree = tree_of(TreeRecord(record.attribute, record.branch), codebook)
+        numbers = [_numbers(record.scores), _numbers(record.errors)]
+        if any(len(n) != tree.n_nodes * codebook.n_classes or (abs(n) > _MOST_MILLIONTHS).any() for n in numbers) or (numbers[1] < 0).any():
+            raise ReleaseError("a correction does not have one score and one error for each node and class, or they are out of range.")
+        trees.append(tree)
+        scores.append(numbers[0].reshape(tree.n_nodes, -1) / MILLION)
+        errors.append(numbers[1].reshape(tree.n_nodes, -1) / MILLION)
+    return Correction(tuple(trees), tuple(scores), tuple(errors))
+
+
+def check_additive(document: Document) -> None:
+    """The top questions and the reading of a Hedgerow forest were chosen by looks at rows: a claim without them is none."""
+    if document.certificate.guarantee == "none":
+        return
+    chosen, events = document.chosen, [event.verb for event in document.certificate.events]
+    questions = chosen.get("top questions", 0)
+    plain = (chosen.get("reading", "flat"), chosen.get("strength", 1.0)) == ("tree" if questions else "flat", 1.0)
+    if (isinstance(questions, int) and events.count("choose") < questions) or not (plain or "best" in events):
+        raise ReleaseError("its top questions or its reading were chosen by looks at rows that its certificate does not name.")
+
+
+def correction_records_of(correction: Correction) -> list[CorrectionRecord] | msgspec.UnsetType:
+    if not correction.trees:
+        return msgspec.UNSET
+    return [
+        CorrectionRecord(tree.attribute.tolist(), tree.branch.tolist(), millionths(scores), millionths(errors))
+        for tree, scores, errors in zip(correction.trees, correction.scores, correction.errors, strict=True)
+    ]
+
+
+def millionths(values: NDArray[np.float64]) -> list[int]:
+    limited = np.clip(np.rint(values * MILLION), -_MOST_MILLIONTHS, _MOST_MILLIONTHS)
+    return [int(value) for value in limited.astype(np.int64).ravel()]
 
 
 def _check_anonymity(document: Document, forest: CountedForest) -> None:
@@ -191,13 +265,13 @@ def check_total(counts: Sequence[NDArray[np.int64]], most: float = 2.0**62) -> N
 
 def ensemble_records_of(ensembles: Sequence[Ensemble]) -> list[EnsembleRecord]:
     return [
-        EnsembleRecord(ensemble.trees, list(ensemble.columns), [text_of_fraction(scale) for scale in ensemble.noise])
+        EnsembleRecord(ensemble.trees, list(ensemble.columns), list(map(text_of_noise, ensemble.noise)))
         for ensemble in ensembles
     ]
 
 
 def _ensembles(document: Document, schema: Schema) -> tuple[Ensemble, ...]:
-    found = tuple(Ensemble(e.trees, tuple(e.columns), tuple(map(plain_fraction, e.noise))) for e in document.ensembles)
+    found = tuple(Ensemble(e.trees, tuple(e.columns), tuple(map(noise_from_text, e.noise))) for e in document.ensembles)
     if not found or any(e.trees < 1 for e in found) or sum(e.trees for e in found) != len(document.trees):
         raise ValueError("its ensembles do not have its trees")
     place = {name: number for number, name in enumerate(schema.names)}
@@ -218,7 +292,7 @@ def _ensembles(document: Document, schema: Schema) -> tuple[Ensemble, ...]:
 # ---------------------------------------------------------------- the certificate
 
 
-COUNTING_VERBS = ("rows", "leaf_counts", "sizes", "class_counts", "tables", "confusion")
+COUNTING_VERBS = ("rows", "leaf_counts", "sizes", "class_counts", "tables", "confusion", "reliability", "gradient_sums")
 CHOOSING_VERBS = ("choose", "best")
 
 
@@ -228,11 +302,11 @@ def check_certificate(document: Document, schema: Schema, ensembles: Sequence[En
     if len(certificate.parts) > MAX_PARTS:
         raise ValueError(f"it has more than {MAX_PARTS} counted tables")
     for part in certificate.parts:
-        _check_part(part, len(ensembles))
+        _check_part(part, len(ensembles), len(schema.target.classes))
     if len({(part.ensemble, *part.key) for part in certificate.parts}) != len(certificate.parts):
         raise ValueError("a counted table is in it twice")
     if not certificate.parts:
-        if certificate.guarantee == "epsilon-DP" or certificate.epsilon is not None:
+        if certificate.private or certificate.epsilon is not None or certificate.delta is not None:
             raise ValueError("the claimed ε has no counted table behind it")
         if (certificate.guarantee == "anonymity") != (certificate.requirement is not None):
             raise ValueError("anonymity is claimed without a requirement, or the reverse")
@@ -249,7 +323,7 @@ def check_certificate(document: Document, schema: Schema, ensembles: Sequence[En
             raise ValueError("it claims ε but names no noise")
 
 
-def _check_part(part: Part, ensembles: int) -> None:
+def _check_part(part: Part, ensembles: int, n_classes: int) -> None:
     for text in (part.id, part.owner, part.group):
         if len(text) > MAX_NAME or not text.isprintable() or (text and not text.strip()):
             raise ValueError("the name of a counted table is too long or cannot be printed")
@@ -258,13 +332,8 @@ def _check_part(part: Part, ensembles: int) -> None:
     if not 1 <= part.counting <= COUNTING:
         raise ValueError(f"a table was counted by rules of version {part.counting}, known here is {COUNTING}: install a newer hedgerow")
     for event in part.events:
-        scale = event.queries * plain_fraction(event.sensitivity) / plain_fraction(event.epsilon)
-        if plain_fraction(event.scale) != scale and (event.mechanism == DISCRETE_LAPLACE or plain_fraction(event.scale) != 2 * scale):
-            raise ValueError("an event's noise scale does not follow from its ε")
-        if event.verb in COUNTING_VERBS and (event.mechanism != DISCRETE_LAPLACE or event.sensitivity != "1" or event.queries < 1):
-            raise ValueError("an event counts with another sensitivity or mechanism than the proven one")
-    if not part.events or plain_fraction(part.epsilon) < part.spent:
-        raise ValueError("the claimed ε is less than its events add up to")
+        _check_event(event, n_classes)
+    _check_loss(part)
     if part.problem:
         return
     if any(event.verb not in (*COUNTING_VERBS, *CHOOSING_VERBS) for event in part.events):
@@ -277,18 +346,65 @@ def _check_part(part: Part, ensembles: int) -> None:
         raise ValueError("it holds a number of rows that was not paid for")
 
 
+def _check_event(event: EventRecord, n_classes: int) -> None:
+    """Its noise follows from its loss, and what it counts has the sensitivity that is proven."""
+    if event.mechanism == DISCRETE_GAUSSIAN:
+        if event.verb not in COUNTING_VERBS or event.epsilon != "0" or isinstance(event.rho, msgspec.UnsetType):
+            raise ValueError("an event with Gaussian noise does not count, or does not say its ρ alone")
+        sigma_squared = plain_fraction(event.scale, MAX_SCALE**2)
+        if plain_fraction(event.rho) != rho_of_gaussian(event.queries * plain_fraction(event.sensitivity), sigma_squared):
+            raise ValueError("an event's Gaussian noise does not follow from its ρ")
+    else:
+        if not isinstance(event.rho, msgspec.UnsetType):
+            raise ValueError("an event states a ρ that has no Gaussian noise")
+        scale = event.queries * plain_fraction(event.sensitivity) / plain_fraction(event.epsilon)
+        if plain_fraction(event.scale) != scale and (event.mechanism == DISCRETE_LAPLACE or plain_fraction(event.scale) != 2 * scale):
+            raise ValueError("an event's noise scale does not follow from its ε")
+    if event.verb in COUNTING_VERBS:
+        l1, l2_squared = gradient_norms(n_classes) if event.verb == "gradient_sums" else (1, 1)
+        proven = {DISCRETE_LAPLACE: str(l1), DISCRETE_GAUSSIAN: str(l2_squared)}
+        if proven.get(event.mechanism) != event.sensitivity or event.queries < 1:
+            raise ValueError("an event counts with another sensitivity or mechanism than the proven one")
+    if event.verb in CHOOSING_VERBS and not _proven_choice(event):
+        raise ValueError("an event chooses with another sensitivity than a proven one")
+
+
+def _proven_choice(event: EventRecord) -> bool:
+    """`best` counts rows; a split is scored by a member of the closed list, of which only monotone scores have the better rate."""
+    sensitivity = plain_fraction(event.sensitivity)
+    if event.verb == "best":
+        return event.queries == 1 and sensitivity == 1
+    twice = plain_fraction(event.scale) == 2 * sensitivity / plain_fraction(event.epsilon)
+    gain = LEAST_GAIN <= sensitivity <= MOST_GAIN
+    return event.queries == 1 and (sensitivity in MONOTONE or gain or (twice and sensitivity == NOT_MONOTONE))
+
+
+def _check_loss(part: Part) -> None:
+    """What a table is charged covers its events: the sum of their ε; with δ, or the sum of their losses in concentrated privacy."""
+    if isinstance(part.delta, msgspec.UnsetType):
+        if any(event.mechanism == DISCRETE_GAUSSIAN for event in part.events):
+            raise ValueError("it has Gaussian noise and no δ")
+        if not part.events or plain_fraction(part.epsilon) < part.spent:
+            raise ValueError("the claimed ε is less than its events add up to")
+        return
+    if text_of_fraction(exact_delta(plain_fraction(part.delta))) != part.delta:
+        raise ValueError("δ is not written in its shortest form")
+    if not part.events or plain_fraction(part.epsilon) <= 0 or not (part.all_pure or part.zcdp_cost <= part.worth):
+        raise ValueError("the claimed (ε, δ) is less than its events add up to")
+
+
 def _check_noise(parts: Sequence[Part], ensemble: Ensemble, measured: str) -> None:
-    """The noise on the counts is what the tables' events say: one scale for each table, in order."""
+    """The noise on the counts is what the tables' events say: one for each table, in order."""
     if len(parts) == 1 and last_count(parts[0]) is None and (measured == "nodes" or ensemble.trees == 1):  # greedy: level by level
         counts = [event for event in parts[0].events if event.verb in ("class_counts", "tables")]
-        paid = [event for event in counts if plain_fraction(event.scale) in ensemble.noise]
-        if len({event.scale for event in paid}) != len(ensemble.noise) or len(paid) < ensemble.trees:
+        paid = [event for event in counts if event.noise in ensemble.noise]
+        if len({event.noise for event in paid}) != len(ensemble.noise) or len(paid) < ensemble.trees:
             raise ValueError("the noise of its counts is not what its events say")
         return
     counted = [last_count(part) for part in parts]
     if not counted or any(event is None or event.queries != ensemble.trees for event in counted):
         raise ValueError("the noise of its counts is not what its events say: a table was not counted in all of its trees")
-    if tuple(plain_fraction(event.scale) for event in counted if event is not None) != ensemble.noise or measured != "leaves":
+    if tuple(event.noise for event in counted if event is not None) != ensemble.noise or measured != "leaves":
         raise ValueError("the noise of its counts is not what its events say")
 
 

@@ -14,13 +14,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hedgerow.accounting.loss import noise_variance, text_of_fraction
+from hedgerow.accounting.loss import text_of_delta, text_of_fraction, text_of_loss
 from hedgerow.accounting.meter import Budget
+from hedgerow.accounting.noise import variance_of
 from hedgerow.after.draw import bars_svg, confusion_svg, tree_svg, tree_text
+from hedgerow.after.effect_html import effects_content, explanations_content
+from hedgerow.after.effects import Effect
+from hedgerow.after.explain import Explanation
 from hedgerow.after.html import items, many, page, pairs, section, table
 from hedgerow.after.rebuild import accumulated
+from hedgerow.after.reliability_svg import reliability_svg
 from hedgerow.after.svg import PALETTE, escape
 from hedgerow.after.text import MANY_VALUES, count_with_error, error_text, share_text, share_with_error
+from hedgerow.after.vote import ADDITIVE
 from hedgerow.anonymity.disclosure import NOT_DIFFERENTIAL
 from hedgerow.certificate import Certificate, EventRecord
 from hedgerow.release import Release
@@ -28,10 +34,12 @@ from hedgerow.schema import Numeric
 from hedgerow.signing import fingerprint
 
 if TYPE_CHECKING:  # scoring reaches the rows; a report needs only the shape of its result
+    from hedgerow.after.calibration import Calibration
     from hedgerow.scoring import PrivateScore
 
 _MAX_BARS = 24
 _MAX_TABLES = 50
+_EFFECTS = 6  # attributes whose effects are drawn
 _REPORT_BOXES = 26  # smaller trees than `hedgerow show` draws: a page has several
 
 
@@ -39,6 +47,7 @@ def html_report(
     release: Release,
     *,
     score: PrivateScore | None = None,
+    calibration: Calibration | None = None,
     plan_lines: Sequence[tuple[str, str]] | None = None,
     budget: Budget | None = None,
     rules: int = 8,
@@ -47,6 +56,7 @@ def html_report(
     """The whole report as one HTML document.
 
     score:      a private score of this release (`hedgerow.scoring.private_score`); its ε is stated beside the release's
+    calibration: whether its probabilities are right (`private_calibration`, or `calibration` on public rows)
     plan_lines: `estimator.plan().lines()`, what was planned before any row was read
     budget:     the budget that paid, for a gauge and its list of requests
     rules, trees: how many of them to show
@@ -56,14 +66,16 @@ def html_report(
         _certificate(release),
         _budget(budget) if budget is not None else "",
         _score(release, score) if score is not None else "",
+        _calibration(release, calibration, score) if calibration is not None else "",
         _classes(release),
         _importances(release),
+        _effects(release),
         _trees(release, trees),
         _rules(release, rules),
         _plan(plan_lines) if plan_lines else "",
         _made(release),
     ]
-    private = release.certificate.guarantee == "epsilon-DP"
+    private = release.certificate.private
     head = [
         f"<h1>{'Private forest' if private else 'Forest'} for “{escape(release.schema.target.name)}”</h1>",
         f'<p class="lead">{escape(release.algorithm)}, {many(len(release.forest.trees), "tree")} over '
@@ -91,6 +103,20 @@ def show_page(release: Release, tree: int = 0, max_depth: int = 3, *, pruned: bo
     return page(f"Tree {int(tree) + 1} for {release.schema.target.name}", body, _footer(release))
 
 
+def effects_page(release: Release, effects: Sequence[Effect]) -> str:
+    """What some attributes do, as an HTML page: pictures, the same as text, and the guarantee."""
+    heading = f"What each attribute does for “{release.schema.target.name}”"
+    body = [f"<h1>{escape(heading)}</h1>", _promise(release.certificate), f"<section>{effects_content(effects)}</section>"]
+    return page(heading, body, _footer(release))
+
+
+def explain_page(release: Release, explanations: Sequence[Explanation], top: int) -> str:
+    """Why some rows are predicted as they are, as an HTML page. It tells about those rows: it is as private as they are."""
+    heading = f"Predictions of “{release.schema.target.name}”, explained"
+    body = [f"<h1>{escape(heading)}</h1>", _promise(release.certificate), explanations_content(explanations, top)]
+    return page(heading, body, f"{_footer(release)} The rows explained are not part of it: keep this page as private as they are.")
+
+
 def _as_text(text: str) -> str:
     lines = "\n".join(escape(line) for line in text.split("\n"))
     return f"<details><summary>The same tree as text</summary><pre>{lines}</pre></details>"
@@ -99,7 +125,7 @@ def _as_text(text: str) -> str:
 def _footer(release: Release) -> str:
     return (
         f"Made by {release.made_by}. Every number on this page was computed from what was released"
-        + ("; looking at it costs no privacy." if release.certificate.guarantee == "epsilon-DP" else ".")
+        + ("; looking at it costs no privacy." if release.certificate.private else ".")
     )
 
 
@@ -112,7 +138,7 @@ def _loss(text: str) -> str:
 
 
 def _promise(certificate: Certificate) -> str:
-    kind = "promise" if certificate.guarantee == "epsilon-DP" else "promise none"
+    kind = "promise" if certificate.private else "promise none"
     return f'<div class="{kind}"><p><strong>Guarantee:</strong> {escape(certificate.sentence())}.</p></div>'
 
 
@@ -122,7 +148,7 @@ def _meaning(certificate: Certificate) -> str:
             "What this means",
             f"<ul><li>{escape(certificate.sentence())}.</li><li>{escape(NOT_DIFFERENTIAL)}</li></ul>",
         )
-    if certificate.guarantee != "epsilon-DP" or certificate.epsilon is None:
+    if not certificate.private or certificate.epsilon is None:
         return section(
             "What this means",
             "<ul><li>Nothing here may be said to protect the people in the table: "
@@ -134,10 +160,11 @@ def _meaning(certificate: Certificate) -> str:
     means = [
         f"Whatever anyone does with this release, the chance of any outcome is at most {factor} times what it would be "
         + (
-            "had any one row been left out of the table, or added to it."
+            "had any one row been left out of the table, or added to it"
             if len(certificate.parts) < 2
-            else "had any one person been left out of all the tables, or added to them."
-        ),
+            else "had any one person been left out of all the tables, or added to them"
+        )
+        + (f", plus δ = {text_of_delta(Fraction(certificate.delta))}." if certificate.delta else "."),
         "That holds whatever else they know, now or later. Predictions, rules and pictures made from it cost nothing.",
         "Every count carries noise. “1,204 ± 35” means: noise with a standard deviation of 35 was added, so that in "
         "about seven of ten cases the true number is within 35 of 1,204.",
@@ -145,7 +172,8 @@ def _meaning(certificate: Certificate) -> str:
     does_not = [
         "It does not hide what is true of people in general. If smokers are often ill, the release may say so, of "
         "smokers who are in the table and of those who are not.",
-        "Other releases from the same table are not included: their ε add up. A shared budget keeps that total.",
+        f"Other releases from the same table are not included: their ε{' and their δ' if certificate.delta else ''} add up. A shared "
+        "budget keeps that total.",
         "A person with several rows, or a family with one each, is protected less: k rows make k times the ε.",
         "The schema was taken as public. If its values or bounds were copied from the rows, they are not protected.",
         "A rule describes; it does not say what causes what. The ± is the noise alone, not the chance of who is in the "
@@ -173,6 +201,7 @@ def _certificate(release: Release) -> str:
             [
                 ("guarantee", certificate.guarantee),
                 ("ε", "not claimed" if certificate.epsilon is None else _loss(certificate.epsilon)),
+                *([("δ", text_of_delta(Fraction(certificate.delta)))] if certificate.delta else []),
                 ("neighbours", certificate.neighbours),
                 ("unit of privacy", certificate.unit),
                 ("because", certificate.reason),
@@ -198,7 +227,7 @@ def _tables(release: Release) -> str:
         (
             part.owner or "–",
             part.id,
-            _loss(part.epsilon),
+            _loss(part.epsilon) + (f", δ = {text_of_delta(part.chance)}" if part.chance else ""),
             part.statement,
             ", ".join(release.forest.ensembles[part.ensemble].columns) if release.forest.united else "all",
             ", ".join(fingerprint(key) for key in part.signed_by) or "nobody",
@@ -213,12 +242,18 @@ def _tables(release: Release) -> str:
 
 
 def _events(events: Sequence[EventRecord]) -> str:
+    gaussian = any(isinstance(event.rho, str) for event in events)
     rows = [
-        (e.verb, e.mechanism, times, _loss(e.epsilon), f"{e.queries:,}", e.sensitivity, _loss(e.scale))
+        (
+            *(e.verb, e.mechanism, times, _loss(e.epsilon), f"{e.queries:,}", e.sensitivity, _loss(e.scale)),
+            *([_loss(e.rho) if isinstance(e.rho, str) else "–"] if gaussian else []),
+        )
         for e, times in Counter(events).items()
     ]
     total = sum((Fraction(event.epsilon) for event in events), Fraction(0))
     heads = ("asked", "mechanism", "times", "ε each", "queries", "sensitivity", "noise scale")
+    if gaussian:
+        return table((*heads, "ρ each"), rows)  # losses of both kinds are composed by concentrated privacy, not as a sum of ε
     return table(heads, rows, ("together", "", len(events), _loss(text_of_fraction(total)), "", "", ""))
 
 
@@ -228,12 +263,14 @@ def _budget(budget: Budget) -> str:
     share = min(max(float(spent / total), 0.0), 1.0) * 100
     words = f"{text_of_fraction(spent)} of ε = {text_of_fraction(total)} spent, {text_of_fraction(total - spent)} left"
     gauge = f'<div class="gauge" role="img" aria-label="{escape(words)}"><i style="width:{share:.2f}%"></i></div>'
+    if budget.delta:
+        words += f"; {text_of_delta(sum((entry.delta for entry in entries), Fraction(0)))} of δ = {text_of_delta(budget.delta)} spent"
     gauge += f"<p>{escape(words)}.</p>"
     rows = [
         (
             getattr(entry, "when", "this session"),
             entry.what,
-            text_of_fraction(entry.reserved),
+            text_of_fraction(entry.reserved) + (f", δ = {text_of_delta(entry.delta)}" if entry.delta else ""),
             "all of it (not finished)" if entry.spent is None else text_of_fraction(entry.spent),
         )
         for entry in entries
@@ -245,10 +282,10 @@ def _budget(budget: Budget) -> str:
 
 
 def _tiles(release: Release, score: PrivateScore | None) -> str:
-    forest, epsilon = release.forest, release.certificate.epsilon
+    forest, epsilon, delta = release.forest, release.certificate.epsilon, release.certificate.delta
     noise = f"± {error_text(forest.leaf_noise_sd)}" if forest.noisy else "none"
     tiles = [
-        (_short_loss(epsilon), "privacy loss ε"),
+        (_short_loss(epsilon), "privacy loss ε" + (f", δ = {text_of_delta(Fraction(delta))}" if delta else "")),
         (f"{sum(len(tree.leaves) for tree in forest.trees):,}", f"leaves in {many(len(forest.trees), 'tree')}"),
         (noise, "noise on one count"),
     ]
@@ -270,8 +307,9 @@ def _score(release: Release, score: PrivateScore) -> str:
     together = ""
     if certificate.epsilon is not None and release.certificate.epsilon is not None:
         both = Fraction(certificate.epsilon) + Fraction(release.certificate.epsilon)
-        total = _loss(text_of_fraction(both))
-        together = f" If both looked at the same people, the release and its score together cost ε = {total}."
+        chance = Fraction(certificate.delta or 0) + Fraction(release.certificate.delta or 0)
+        total = text_of_loss(both, chance) if chance else f"ε = {_loss(text_of_fraction(both))}"
+        together = f" If both looked at the same people, the release and its score together cost {total}."
     cells = len(score.classes) ** 2
     picture = confusion_svg(score.confusion, score.classes, score.noise_sd, "True against predicted class")
     rows_error = score.noise_sd * math.sqrt(cells)
@@ -282,6 +320,32 @@ def _score(release: Release, score: PrivateScore) -> str:
         "noise and the chance of the draw of rows together.</p>"
         f'<figure class="scroll">{picture}</figure>'
         f"<p>{escape(certificate.sentence())}.{escape(together)}</p>{cost}",
+    )
+
+
+def _calibration(release: Release, calibration: Calibration, score: PrivateScore | None) -> str:
+    """Its cost is told once: with the score, if one request paid for both."""
+    certificate, paid = calibration.certificate, [release.certificate]
+    if score is not None and score.certificate != certificate:
+        paid.append(score.certificate)
+    cost = f"{certificate.sentence()}."
+    if score is not None and score.certificate == certificate:
+        cost = "It was paid for together with the score, half of the ε for each."
+    elif certificate.epsilon is not None and all(each.epsilon is not None for each in paid):
+        both = sum((Fraction(each.epsilon or 0) for each in (certificate, *paid)), Fraction(0))
+        chance = sum((Fraction(each.delta or 0) for each in (certificate, *paid)), Fraction(0))
+        total = text_of_loss(both, chance) if chance else f"ε = {_loss(text_of_fraction(both))}"
+        what = "the release, its score and its calibration" if len(paid) > 1 else "the release and its calibration"
+        cost += f" If all looked at the same people, {what} together cost {total}."
+    subtracted = " What noise adds to it was subtracted as far as it is known." if calibration.charged else ""
+    return section(
+        "Calibration",
+        f"<p><strong>Expected calibration error {escape(share_with_error(calibration.ece, calibration.ece_error))}</strong>: "
+        "so far, on average, is the share of rows that are right from the probability that the forest gives."
+        f"{subtracted} By the chance of who is in the rows, a calibrated forest would show about "
+        f"{escape(share_with_error(calibration.by_chance, 0))}. The middle of a bin stands for its rows.</p>"
+        f'<figure class="scroll">{reliability_svg(calibration)}</figure>'
+        f"<p>{escape(cost)}</p>",
     )
 
 
@@ -299,8 +363,7 @@ def _classes(release: Release) -> str:
     more = f'<p class="soft">{rest:,} smaller classes are not drawn.</p>' if rest else ""
     rows = ""
     if "rows" in release.released:
-        scales = [Fraction(event.scale) for event in release.certificate.events if event.verb == "rows"]
-        sd = math.sqrt(sum(noise_variance(scale) for scale in scales))
+        sd = math.sqrt(sum(variance_of(event.noise) for event in release.certificate.events if event.verb == "rows"))
         number = count_with_error(release.released["rows"], sd)
         rows = f"<p>A noisy number of rows was released as well: {escape(number)}.</p>"
     note = "Only hit and miss of each path are real." if release.certificate.by_hits else "Exact counts."
@@ -320,19 +383,30 @@ def _importances(release: Release) -> str:
         return section("Attributes", "<p>No split of these trees stands out from the noise.</p>")
     names, values = zip(*shown, strict=True)
     numbers = [share_text(value) for value in values]
-    picture = bars_svg(names, values, [0.0] * len(values), "What the splits tell about the class", numbers=numbers)
+    title = "What the attributes add to the scores" if release.vote == ADDITIVE else "What the splits tell about the class"
+    picture = bars_svg(names, values, [0.0] * len(values), title, numbers=numbers)
     rest = len(shares) - len(shown)
     more = f" Not drawn: {many(rest, 'attribute')} with less." if rest else ""
     note = (
         "Share of each attribute in the decrease of the Gini impurity, computed from released counts; nodes with no more rows "
         f"than twice their noise are left out.{more}"
     )
+    if release.vote == ADDITIVE:
+        note = f"Share of each attribute in what all of them add to the scores, each value weighted by its noisy share of rows.{more}"
     return section("Attributes", f'<figure class="scroll">{picture}</figure><p class="soft">{note}</p>')
+
+
+def _effects(release: Release) -> str:
+    if release.vote != ADDITIVE:
+        return ""
+    return section("What each attribute does", effects_content(release.effects()[:_EFFECTS]))
 
 
 def _trees(release: Release, trees: int) -> str:
     forest, count = release.forest, len(release.forest.trees)
     shown = min(trees, count)
+    if release.vote == ADDITIVE:  # the others are the tables of the attributes, drawn above as effects
+        shown = min(shown, 1 if release.additive.tables.layout.asks else 0)
     if shown < 1:
         return ""
     removed = release.removed
@@ -343,6 +417,8 @@ def _trees(release: Release, trees: int) -> str:
     )
     first = "All trees" if shown == count else f"The first {shown} of {count:,} trees"
     first = "The only tree" if count == 1 else first
+    if release.vote == ADDITIVE:
+        first = "The top tree alone (what each attribute adds under it is drawn above)"
     pruned = " Nodes that pruning removes, and that predictions do not use, are not drawn." if removed is not None else ""
     return section("Trees", f'<p class="soft">{first}, down to three questions.{pruned}</p>{pictures}')
 

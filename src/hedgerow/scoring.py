@@ -1,4 +1,7 @@
-"""A private test score: how well a release does on rows that are private too. An exact score would be a leak."""
+"""Private test scores: how well a release does on rows that are private too, and whether its probabilities mean what they say.
+
+An exact score would be a leak.
+"""
 
 from __future__ import annotations
 
@@ -8,23 +11,25 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.accounting.loss import exact_epsilon, noise_variance
 from hedgerow.accounting.meter import Budget
+from hedgerow.after.calibration import Calibration
 from hedgerow.certificate import Certificate, certificate_of, part_of
 from hedgerow.columns import columns_of, one_column
 from hedgerow.errors import BudgetError, PlanError, TableError
 from hedgerow.private.coins import SYSTEM, random_name
 from hedgerow.private.mechanisms import counting_event
-from hedgerow.private.table import PrivateTable
+from hedgerow.private.table import PrivateTable, checked_bins
 from hedgerow.release import Release
-from hedgerow.rows.engine import Engine
+from hedgerow.rows.engine import Engine, Probabilities
 from hedgerow.rows.files import FileRows
 from hedgerow.rows.memory import MemoryRows
+from hedgerow.rows.reliability import bin_edges
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,37 +96,108 @@ def private_score(
 
     `release` is a Release, or an estimator that has one.
     """
+    release = scored_release(release, "private_score")
+    amount = exact_epsilon(epsilon)
+    scale = counting_event("confusion", amount).scale
+    engine = scored_rows(release, X, y, n_jobs, "private_score")
+    counts, certificate = _paid(
+        release, engine, amount, budget, "evaluate", lambda table: table.confusion(release.predict_codes, amount)
+    )
+    return _score(release, counts, scale, certificate)
+
+
+def private_calibration(
+    release: Any, X: Any, y: Any = None, *, epsilon: Any, budget: Budget | None = None, bins: int = 10, n_jobs: int = 1
+) -> Calibration:
+    """Charge ε, then count in which rows the most probable class is the true one, by how probable the release says that it is.
+
+    The answer tells whether its probabilities mean what they say. For rows that are public, `calibration` is exact and free.
+    """
+    release = scored_release(release, "private_calibration")
+    amount = exact_epsilon(epsilon)
+    bins = checked_bins(bins)
+    scale = counting_event("reliability", amount).scale
+    engine = scored_rows(release, X, y, n_jobs, "private_calibration")
+    shares = ready_probabilities(release)
+    counts, certificate = _paid(
+        release, engine, amount, budget, "calibration", lambda table: table.reliability(shares, bins, amount)
+    )
+    return Calibration(counts, bin_edges(release.codebook.n_classes, bins), scale, certificate)
+
+
+def private_evaluation(
+    release: Any, X: Any, y: Any = None, *, epsilon: Any, budget: Budget | None = None, bins: int = 10, n_jobs: int = 1
+) -> tuple[PrivateScore, Calibration]:
+    """Both for one ε, charged at once: half of it pays for the score, half for the calibration. They share a certificate of ε."""
+    release = scored_release(release, "private_evaluation")
+    amount = exact_epsilon(epsilon)
+    half = amount / 2
+    bins = checked_bins(bins)
+    scale = counting_event("confusion", half).scale
+    engine = scored_rows(release, X, y, n_jobs, "private_evaluation")
+    shares = ready_probabilities(release)
+
+    def ask(table: PrivateTable) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        return table.confusion(release.predict_codes, half), table.reliability(shares, bins, half)
+
+    (confusion, counts), certificate = _paid(release, engine, amount, budget, "evaluate", ask)
+    edges = bin_edges(release.codebook.n_classes, bins)
+    return _score(release, confusion, scale, certificate), Calibration(counts, edges, scale, certificate)
+
+
+def scored_release(release: Any, who: str) -> Release:
     release = getattr(release, "release_", release)
     if not isinstance(release, Release):
-        raise PlanError(f"private_score: got {type(release).__name__}; expected a Release or a fitted estimator.")
-    amount = exact_epsilon(epsilon)
+        raise PlanError(f"{who}: got {type(release).__name__}; expected a Release or a fitted estimator.")
+    return release
+
+
+def scored_rows(release: Release, X: Any, y: Any, n_jobs: int, who: str) -> Engine:
+    """The rows, with everything checked that can be without looking at a value."""
     codebook = release.codebook
-    scale = counting_event("confusion", amount).scale
     if isinstance(X, (str, os.PathLike)):
-        engine: Engine = FileRows(X, codebook, n_jobs)
-    else:
-        columns = columns_of(X, codebook.schema.names)
-        if y is None:
-            y = columns_of(X, [codebook.schema.target.name])[0]
-        y = one_column(y, codebook.schema.target.name)
-        if len(columns[0]) != len(y):
-            raise TableError("private_score: X and y do not have the same number of rows.")
-        engine = MemoryRows(X, y, codebook, n_jobs)
-    reservation = (budget if budget is not None else Budget(amount)).reserve(amount, "evaluate")
+        return FileRows(X, codebook, n_jobs)
+    columns = columns_of(X, codebook.schema.names)
+    if y is None:
+        y = columns_of(X, [codebook.schema.target.name])[0]
+    y = one_column(y, codebook.schema.target.name)
+    if len(columns[0]) != len(y):
+        raise TableError(f"{who}: X and y do not have the same number of rows.")
+    return MemoryRows(X, y, codebook, n_jobs)
+
+
+def ready_probabilities(release: Release) -> Probabilities:
+    """The class probabilities for rows of codes. Its vote is made now, once, and not by several threads."""
+    release.predict_codes_proba(np.zeros((1, len(release.codebook.sizes)), dtype=release.codebook.dtype))
+    return release.predict_codes_proba
+
+
+Answer = TypeVar("Answer")
+
+
+def _paid(
+    release: Release, engine: Engine, amount: Fraction, budget: Budget | None, what: str, ask: Callable[[PrivateTable], Answer]
+) -> tuple[Answer, Certificate]:
+    """Reserve, then ask: the answer, and what it may claim."""
+    reservation = (budget if budget is not None else Budget(amount)).reserve(amount, what)
     table = PrivateTable(engine, reservation)
-    counts = table.confusion(release.predict_codes, amount)
+    answer = ask(table)
     part = part_of(
         reservation.events,
         requested=amount,
         sampler=table.sampler,
         secret=SYSTEM.secret,
-        unreviewed=codebook.schema.unreviewed,
+        unreviewed=release.codebook.schema.unreviewed,
         id=random_name(SYSTEM),
-        no_guarantee=None if release.certificate.guarantee == "epsilon-DP" else "the scored forest has no ε of its own",
+        no_guarantee=None if release.certificate.private else "the scored forest has no ε of its own",
     )
     with contextlib.suppress(BudgetError, OSError):  # it is paid for: what is not given back may not lose it
         reservation.settle()
-    return PrivateScore(counts[:-1], int(counts[-1].sum()), tuple(codebook.schema.target.classes), scale, certificate_of([part]))
+    return answer, certificate_of([part])
+
+
+def _score(release: Release, counts: NDArray[np.int64], scale: Fraction, certificate: Certificate) -> PrivateScore:
+    return PrivateScore(counts[:-1], int(counts[-1].sum()), tuple(release.schema.target.classes), scale, certificate)
 
 
 def private_scorer(epsilon: Any, budget: Budget) -> Callable[[Any, Any, Any], float]:

@@ -21,6 +21,7 @@ from hedgerow.forest import NODES, CountedForest
 from hedgerow.tree import TreeBuilder
 
 OWN_OPTIONS = {
+    "hedgerow": ["--bins", 16],
     "snr": ["--noise-rule", "tight"],
     "rdt": ["--trees", 2, "--depth", 2, "--thresholds"],
     "dpdf": ["--trees", 2, "--depth", 3, "--min-rows", 50, "--vote", "majority", "--sensitivity", "global"],
@@ -31,6 +32,7 @@ OWN_OPTIONS = {
     "local-tree": ["--depth", 3],
 }
 NAMES = {
+    "hedgerow": "Hedgerow forest",
     "snr": "SNR forest",
     "rdt": "Private-RDT",
     "dpdf": "DPDF",
@@ -43,6 +45,7 @@ NAMES = {
 NOT_PRIVATE = ("plain-rdt", "id3", "local-tree")
 GREEDY = ("dpdf", "diffpid3", "private-id3", "id3", "local-tree")
 STRANGE = {
+    "hedgerow": ["--trees", 3],
     "snr": ["--depth", 3],
     "rdt": ["--min-rows", 10],
     "dpdf": ["--criterion", "max"],
@@ -102,7 +105,7 @@ def test_options_of_another_algorithm_are_refused(
     algorithm: str, place: SimpleNamespace, run: Callable[..., Any]
 ) -> None:
     before = place.budget.read_bytes()
-    strange = [STRANGE[algorithm]] + ([["--seed", 1]] if algorithm in GREEDY else [])
+    strange = [STRANGE[algorithm]] + ([["--seed", 1]] if algorithm in (*GREEDY, "hedgerow") else [])
     for option in strange:
         result = fit(run, place, algorithm, *option)
         assert result.exit_code == 2

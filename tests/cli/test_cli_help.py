@@ -22,6 +22,7 @@ COMMANDS = [
     ["count"],
     ["merge"],
     ["predict"],
+    ["explain"],
     ["rules"],
     ["show"],
     ["evaluate"],

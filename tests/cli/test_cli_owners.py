@@ -72,11 +72,14 @@ def refused(result: Any, code: int, words: str) -> None:
 # ---------------------------------------------------------------- plan --save
 
 
-@pytest.mark.parametrize("options", [RDT, ["--epsilon", "0.5"]], ids=["rdt", "snr"])
+@pytest.mark.parametrize(
+    "options", [RDT, ["--algorithm", "snr", "--epsilon", "0.5"], ["--epsilon", "0.5"]], ids=["rdt", "snr", "hedgerow"]
+)
 def test_a_plan_is_shown_saved_and_holds_no_data(options: list[Any], here: SimpleNamespace, run: Callable[..., Any]) -> None:
     result = done(run("plan", "--schema", "schema.toml", *options, "--rows", 1800, "--save", "plan.json"))
-    for words in ("ε for each owner", "0.5", "1,800", "noise on a count", "saved plan.json", "seed ", "hedgerow count plan.json"):
+    for words in ("ε for each owner", "0.5", "1,800", "noise on a count", "saved plan.json", "hedgerow count plan.json"):
         assert words in result.stdout
+    assert ("seed " if "--algorithm" in options else "nothing in it is drawn") in result.stdout
     assert "ε in all" not in result.stdout
     document = json.loads(Path("plan.json").read_text())
     assert (document["format"], document["epsilon"], document["schema"]["rows"]) == ("hedgerow-plan", "0.5", 1800)
@@ -114,8 +117,9 @@ BAD_PLANS: dict[str, tuple[list[Any], str]] = {
     "an older greedy tree": (["--algorithm", "private-id3", "--epsilon", 1, "--save", "plan.json"], "looking at the rows"),
     "no privacy": (["--algorithm", "plain-rdt", "--rows", 100, "--save", "plan.json"], "no privacy"),
     "no privacy, greedy": (["--algorithm", "id3", "--save", "plan.json"], "no privacy"),
-    "greedy trees of several owners": (["--algorithm", "dpdf", "--epsilon", 1, "--owners", 2], "rdt and snr"),
-    "no number of rows": (["--epsilon", 1, "--save", "plan.json"], "--rows"),
+    "greedy trees of several owners": (["--algorithm", "dpdf", "--epsilon", 1, "--owners", 2], "hedgerow, rdt and snr can"),
+    "no number of rows": (["--algorithm", "snr", "--epsilon", 1, "--save", "plan.json"], "--rows"),
+    "δ": (["--epsilon", 1, "--delta", "1e-6", "--save", "plan.json"], "leave --delta out"),
     "no rows at all": (["--epsilon", 1, "--rows", 0, "--save", "plan.json"], "at least 1"),
     "no ε": (["--rows", 100, "--save", "plan.json"], "--epsilon 1"),
     "a signature on nothing": (["--epsilon", 1, "--rows", 100, "--sign", "a.key"], "--save plan.json"),
@@ -304,7 +308,7 @@ BAD_UPDATES = {
     "missing column": (["forest.json", "narrow.csv"], 2, "sex"),
     "no such forest": (["absent.json", "office-b.csv"], 2, "absent.json"),
     "a plan": (["plan.json", "office-b.csv"], 2, "it is a plan"),
-    "greedy trees": (["dpdf.json", "office-b.csv"], 2, "--algorithm rdt` or `snr`"),
+    "greedy trees": (["dpdf.json", "office-b.csv"], 2, "--algorithm hedgerow, rdt or snr"),
     "budget too small": (["forest.json", "office-b.csv", "--epsilon", "2.5"], 3, "short by 0.5"),
     "no key": (["forest.json", "office-b.csv", "--sign", "schema.toml"], 2, "not an Ed25519 private key"),
     "existing output": (["forest.json", "office-b.csv", "-o", "test.csv"], 2, "--force"),

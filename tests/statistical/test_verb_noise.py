@@ -47,6 +47,11 @@ ASKED[:4, 3] = ASKED[0, 1] = True  # two tables at the first node, one at three 
 ASKED_CELLS = np.repeat(ASKED, CODEBOOK.sizes, axis=1)
 
 
+def sure(codes: np.ndarray) -> np.ndarray:
+    first = 1 / (1 + codes[:, 2])
+    return np.stack([first, 1 - first], axis=1)
+
+
 def predict(codes: np.ndarray) -> np.ndarray:
     return np.zeros(len(codes), dtype=np.int64)
 
@@ -55,6 +60,7 @@ VERBS: dict[str, tuple[Callable[[PrivateTable], Any], Callable[[], Any], int]] =
     "rows": (lambda table: [np.array([table.rows(Fraction(1))])], lambda: [np.array([ENGINE.count_rows()])], 1),
     "leaf_counts": (lambda table: table.leaf_counts(TREES, Fraction(1)), lambda: ENGINE.leaf_counts(TREES), len(TREES)),
     "confusion": (lambda table: [table.confusion(predict, Fraction(1))], lambda: [ENGINE.confusion(predict)], 1),
+    "reliability": (lambda table: [table.reliability(sure, 5, Fraction(1))], lambda: [ENGINE.reliability(sure, 5)], 1),
     "sizes": (
         lambda table: [table.sizes(TREE, LEAVES, Fraction(1))],
         lambda: [ENGINE.class_counts(TREE, LEAVES).sum(axis=1)],

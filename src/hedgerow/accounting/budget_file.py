@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from hedgerow.accounting.loss import exact_epsilon, text_of_fraction
+from hedgerow.accounting.loss import exact_delta, exact_epsilon, text_of_fraction
 from hedgerow.accounting.meter import Budget, Entry
 from hedgerow.errors import BudgetError, PlanError
 
@@ -24,15 +24,15 @@ class BudgetFile(Budget):
         # Resolved once: two names of one file must share one lock, and a change of folder must not change the purse.
         self.path = Path(path).resolve()
         self.name = os.fspath(path)
-        super().__init__(self._read()[0])
+        super().__init__(*self._read()[:2])
 
     @classmethod
-    def create(cls, path: str | os.PathLike[str], epsilon: Any) -> BudgetFile:
-        amount = exact_epsilon(epsilon)
+    def create(cls, path: str | os.PathLike[str], epsilon: Any, delta: Any = 0) -> BudgetFile:
+        amount, chance = exact_epsilon(epsilon), exact_delta(delta)
         try:
             # "x": a budget that exists is never replaced, since that would forget what was spent.
             with open(path, "x", encoding="utf-8") as file:
-                file.write(_text(amount, ()))
+                file.write(_text(amount, chance, ()))
                 file.flush()
                 os.fsync(file.fileno())
         except FileExistsError as error:
@@ -49,8 +49,12 @@ class BudgetFile(Budget):
         return self._read()[0]
 
     @property
-    def entries(self) -> tuple[Entry, ...]:
+    def delta(self) -> Fraction:
         return self._read()[1]
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        return self._read()[2]
 
     def _change(self, change: Callable[[tuple[Entry, ...]], tuple[Entry, ...]]) -> None:
         """One writer at a time, among threads and among processes. The lock file beside it is never removed."""
@@ -60,10 +64,11 @@ class BudgetFile(Budget):
             raise BudgetError(f"budget file {self.name!r}: its lock cannot be opened ({error.strerror}).") from error
         with self._lock, lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            total, entries = self._read()
-            self._write(_text(total, change(entries)))
+            total, chance, entries = self._read()
+            self._write(_text(total, chance, change(entries)))
 
-    def _read(self) -> tuple[Fraction, tuple[Entry, ...]]:
+    def _read(self) -> tuple[Fraction, Fraction, tuple[Entry, ...]]:
+        """The total ε, the total δ, the requests."""
         try:
             if self.path.stat().st_nlink > 1:
                 raise BudgetError(
@@ -71,10 +76,11 @@ class BudgetFile(Budget):
                     "Keep one name."
                 )
             document = json.loads(self.path.read_text(encoding="utf-8"))
-            if document["format"] != FORMAT or document["version"] != 1:
+            if document["format"] != FORMAT or document["version"] not in (1, 2):
                 raise ValueError("format")
-            total = exact_epsilon(document["epsilon"])
-            return total, tuple(_entry(item) for item in document["entries"])
+            with_delta = document["version"] == 2
+            total, chance = exact_epsilon(document["epsilon"]), exact_delta(document["delta"] if with_delta else 0)
+            return total, chance, tuple(_entry(item, with_delta) for item in document["entries"])
         except FileNotFoundError as error:
             raise BudgetError(
                 f"budget file {self.name!r} does not exist. `hedgerow budget init {self.name} --epsilon 1` makes one."
@@ -112,15 +118,16 @@ class BudgetFile(Budget):
         return (BudgetFile, (self.path,))
 
 
-def _entry(item: dict[str, Any]) -> Entry:
-    reserved = exact_epsilon(item["reserved"])
+def _entry(item: dict[str, Any], with_delta: bool) -> Entry:
+    reserved, delta = exact_epsilon(item["reserved"]), exact_delta(item["delta"] if with_delta else 0)
     spent = None if item["spent"] is None else Fraction(str(item["spent"]))
-    if spent is not None and not 0 <= spent <= reserved:
+    if spent is not None and (not 0 <= spent <= reserved or (delta and spent != reserved)):
         raise ValueError("spent")
-    return Entry(str(item["key"]), str(item["when"]), str(item["what"]), reserved, spent)
+    return Entry(str(item["key"]), str(item["when"]), str(item["what"]), reserved, spent, delta)
 
 
-def _text(total: Fraction, entries: tuple[Entry, ...]) -> str:
+def _text(total: Fraction, chance: Fraction, entries: tuple[Entry, ...]) -> str:
+    """Version 1 where there is no δ, as ever; version 2 has a total δ and that of each request."""
     items = [
         {
             "key": entry.key,
@@ -129,7 +136,9 @@ def _text(total: Fraction, entries: tuple[Entry, ...]) -> str:
             "reserved": text_of_fraction(entry.reserved),
             "spent": None if entry.spent is None else text_of_fraction(entry.spent),
         }
+        | ({"delta": text_of_fraction(entry.delta)} if chance else {})
         for entry in entries
     ]
-    document = {"format": FORMAT, "version": 1, "epsilon": text_of_fraction(total), "entries": items}
+    totals = {"epsilon": text_of_fraction(total)} | ({"delta": text_of_fraction(chance)} if chance else {})
+    document = {"format": FORMAT, "version": 2 if chance else 1, **totals, "entries": items}
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"

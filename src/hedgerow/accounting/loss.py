@@ -1,7 +1,8 @@
 """Privacy losses as exact numbers: ε is a fraction, so 0.1 + 0.2 is 0.3 here.
 
 A float is read as the decimal that Python prints for it: `epsilon=0.1` means one tenth, not the binary number near it.
-Losses are pure ε-differential privacy under add/remove-one-row neighbours; sequential composition adds them.
+Losses are pure ε-differential privacy under add/remove-one-row neighbours; sequential composition adds them. Where δ is above 0,
+`zcdp.py` keeps the account.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 from hedgerow.errors import PlanError
 
 MAX_SCALE = 2**50  # noise wider than this could not be added to counts without losing exactness in 64 bits
+LEAST_DELTA, MOST_DELTA = Fraction(1, 2**1000), Fraction(1, 2)
 _MAX_DIGITS = 100
 _MAX_BITS = 600  # of the denominator of a sum: its text still fits a document
 
@@ -29,6 +31,19 @@ def exact_epsilon(value: Any, what: str = "epsilon") -> Fraction:
     if len(str(epsilon)) > _MAX_DIGITS:
         raise PlanError(f"{what}: got a number of more than {_MAX_DIGITS} digits; expected a shorter one.")
     return epsilon
+
+
+def exact_delta(value: Any, what: str = "delta") -> Fraction:
+    """A δ of at least 0 as an exact fraction; accepts what `exact_epsilon` accepts, and 0."""
+    delta = _fraction(value, what)
+    if not 0 <= delta <= MOST_DELTA or 0 < delta < LEAST_DELTA:
+        raise PlanError(
+            f"{what}: got {value!r}; expected 0 (pure ε), or a small number such as 1e-6, at most 1/2. δ bounds the chance that the "
+            "guarantee fails for a person: it should be far below one over the number of rows."
+        )
+    if len(str(delta)) > _MAX_DIGITS:
+        raise PlanError(f"{what}: got a number of more than {_MAX_DIGITS} digits; expected a shorter one.")
+    return delta
 
 
 def _fraction(value: Any, what: str) -> Fraction:
@@ -59,14 +74,14 @@ def _huge_exponent(text: str) -> bool:
     return len(tail) > 3
 
 
-def plain_fraction(text: str) -> Fraction:
+def plain_fraction(text: str, most: int = MAX_SCALE) -> Fraction:
     """An ε or a scale from somebody's file: short, positive, no exponent that would make it huge."""
     if not re.fullmatch(r"[0-9]{1,200}([./][0-9]{1,200})?", text):
         raise ValueError("an ε or a noise scale is not a plain fraction")
     if re.search(r"/0+$", text):
         raise ValueError("an ε or a noise scale is out of range")
     value = Fraction(text)
-    if not 0 < value <= MAX_SCALE:
+    if not 0 < value <= most:
         raise ValueError("an ε or a noise scale is out of range")
     return value
 
@@ -95,6 +110,19 @@ def text_of_fraction(value: Fraction) -> str:
     digits = str(abs(value.numerator) * 10**places // value.denominator).rjust(places + 1, "0")
     text = digits if places == 0 else f"{digits[:-places]}.{digits[-places:]}"
     return "-" + text if value < 0 else text
+
+
+def text_of_delta(delta: Fraction) -> str:
+    """A δ for people: "1e-06" where that is exact."""
+    rough = repr(float(delta))
+    return rough if delta and Fraction(rough) == delta else text_of_fraction(delta)
+
+
+def text_of_loss(epsilon: Fraction, delta: Fraction) -> str:
+    """A loss in words: ε alone where δ is 0."""
+    if not delta:
+        return f"ε = {text_of_fraction(epsilon)}"
+    return f"(ε = {text_of_fraction(epsilon)}, δ = {text_of_delta(delta)})"
 
 
 def noise_scale(sensitivity: Fraction | int, epsilon: Fraction) -> Fraction:

@@ -5,6 +5,9 @@
 A reservation takes the whole ε of a request at once, so that a request which cannot be paid in full is refused before it
 looks at anything. `settle` gives back what the request did not use; that amount follows from what it released. A request
 that crashed or was interrupted never settles, and its whole reservation stays spent.
+
+A reservation with δ > 0 is a filter of concentrated privacy: its (ε, δ) is worth a ρ that is set beforehand, the ρ of its events add
+up to that at most, and it keeps the whole (ε, δ) in the end: what is certified is the ρ that was set, not what was reached.  [Z1] [Z3]
 """
 
 from __future__ import annotations
@@ -18,20 +21,22 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from hedgerow.accounting.events import Event
-from hedgerow.accounting.loss import exact_epsilon, text_of_fraction
-from hedgerow.errors import BudgetError
+from hedgerow.accounting.events import DISCRETE_GAUSSIAN, Event
+from hedgerow.accounting.loss import exact_delta, exact_epsilon, text_of_delta, text_of_fraction, text_of_loss
+from hedgerow.accounting.zcdp import rho_after, rho_for, zcdp_cost
+from hedgerow.errors import BudgetError, PlanError
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One request in a budget: what was reserved, and what it spent in the end (None: it never settled)."""
+    """One request in a budget: what was reserved, and what ε it spent in the end (None: it never settled). Its δ is spent whole."""
 
     key: str
     when: str
     what: str
     reserved: Fraction
     spent: Fraction | None = None
+    delta: Fraction = Fraction(0)
 
     @property
     def cost(self) -> Fraction:
@@ -39,7 +44,7 @@ class Entry:
 
 
 class Budget:
-    """A total ε for one table, shared by everything that reads it.
+    """A total ε, and perhaps a total δ, for one table, shared by everything that reads it. Requests add up, each by itself.
 
     >>> budget = Budget("0.3")
     >>> for amount in (0.1, 0.2):
@@ -48,8 +53,9 @@ class Budget:
     Fraction(0, 1)
     """
 
-    def __init__(self, epsilon: Any) -> None:
+    def __init__(self, epsilon: Any, delta: Any = 0) -> None:
         self._epsilon = exact_epsilon(epsilon)
+        self._delta = exact_delta(delta)
         self._entries: tuple[Entry, ...] = ()
         self._lock = threading.RLock()
         self._process = os.getpid()
@@ -57,6 +63,10 @@ class Budget:
     @property
     def epsilon(self) -> Fraction:
         return self._epsilon
+
+    @property
+    def delta(self) -> Fraction:
+        return self._delta
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -70,13 +80,22 @@ class Budget:
     def remaining(self) -> Fraction:
         return self.epsilon - self.spent
 
-    def reserve(self, epsilon: Any, what: str) -> Reservation:
-        """Take ε for one request, or refuse with an error that says by how much the budget falls short."""
-        amount = exact_epsilon(epsilon)
+    @property
+    def spent_delta(self) -> Fraction:
+        return sum((entry.delta for entry in self.entries), Fraction(0))
+
+    @property
+    def remaining_delta(self) -> Fraction:
+        return self.delta - self.spent_delta
+
+    def reserve(self, epsilon: Any, what: str, delta: Any = 0) -> Reservation:
+        """Take (ε, δ) for one request, or refuse with an error that says by how much the budget falls short."""
+        amount, chance = exact_epsilon(epsilon), exact_delta(delta)
+        rho = rho_for(amount, chance) if chance else Fraction(0)  # refuses what has no ρ, before anything is taken
         when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        entry = Entry(uuid.uuid4().hex, when, what, amount)
+        entry = Entry(uuid.uuid4().hex, when, what, amount, delta=chance)
         self._change(lambda entries: self._with_room_for(entries, entry))
-        return Reservation(self, entry)
+        return Reservation(self, entry, rho)
 
     def _with_room_for(self, entries: tuple[Entry, ...], new: Entry) -> tuple[Entry, ...]:
         remaining = self.epsilon - sum((entry.cost for entry in entries), Fraction(0))
@@ -86,6 +105,13 @@ class Budget:
                 f"{text_of_fraction(remaining)} of {text_of_fraction(self.epsilon)}, short by "
                 f"{text_of_fraction(new.reserved - remaining)}. Nothing was spent. "
                 + ("Ask for at most what remains." if remaining > 0 else "The budget is used up.")
+            )
+        chance = self.delta - sum((entry.delta for entry in entries), Fraction(0))
+        if not 0 <= new.delta <= chance:
+            raise BudgetError(
+                f"budget cannot pay for {new.what}: requested δ = {text_of_delta(new.delta)}, remaining {text_of_delta(chance)} of "
+                f"{text_of_delta(self.delta)}, short by {text_of_delta(new.delta - chance)}. Nothing was spent. "
+                + ("Ask for at most what remains." if self.delta else "This budget pays for pure ε alone: it was made without a δ.")
             )
         return (*entries, new)
 
@@ -103,9 +129,10 @@ class Budget:
             self._entries = change(self._entries)
 
     def __repr__(self) -> str:
+        chance = f"; δ = {text_of_delta(self.delta)}, remaining {text_of_delta(self.remaining_delta)}" if self.delta else ""
         return (
             f"{type(self).__name__}(ε = {text_of_fraction(self.epsilon)}, spent {text_of_fraction(self.spent)}, "
-            f"remaining {text_of_fraction(self.remaining)})"
+            f"remaining {text_of_fraction(self.remaining)}{chance})"
         )
 
     # scikit-learn clones an estimator by copying its parameters. A copied budget would pay twice with the same money, so a
@@ -124,13 +151,16 @@ class Budget:
 
 
 class Reservation:
-    """The ε of one request. `charge` is called before each look at the rows and refuses what was not reserved."""
+    """The (ε, δ) of one request. `charge` is called before each look at the rows and refuses what was not reserved."""
 
-    def __init__(self, budget: Budget, entry: Entry) -> None:
+    def __init__(self, budget: Budget, entry: Entry, rho: Fraction = Fraction(0)) -> None:
         self._budget = budget
         self._entry = entry
         self._events: list[Event] = []
         self._charged = Fraction(0)
+        self._rho = rho
+        self._rho_charged = Fraction(0)
+        self._all_pure = True
         self._settled = False
         self._process = os.getpid()
         self._lock = threading.Lock()
@@ -138,6 +168,20 @@ class Reservation:
     @property
     def epsilon(self) -> Fraction:
         return self._entry.reserved
+
+    @property
+    def delta(self) -> Fraction:
+        return self._entry.delta
+
+    @property
+    def rho(self) -> Fraction:
+        """What (ε, δ) is worth in concentrated privacy, all events together; 0 where δ is 0.  [Z3]"""
+        return self._rho
+
+    @property
+    def rho_charged(self) -> Fraction:
+        """The ρ of the events so far, where δ is above 0."""
+        return self._rho_charged
 
     @property
     def entry(self) -> Entry:
@@ -153,26 +197,53 @@ class Reservation:
 
     @property
     def charged(self) -> Fraction:
-        return self._charged
+        """The ε of the events so far; with δ above 0 that is the whole, from the beginning."""
+        return self.epsilon if self.delta else self._charged
 
     def charge(self, event: Event) -> None:
-        """Take the event's ε from the reservation, or refuse: the look must come after this call returns."""
-        if not isinstance(event.epsilon, Fraction) or os.getpid() != self._process:
+        """Take the event's loss from the reservation, or refuse: the look must come after this call returns."""
+        exact = isinstance(event.epsilon, Fraction) and isinstance(event.rho, Fraction)
+        if not exact or os.getpid() != self._process:
             raise BudgetError(f"{self.what}: a charge must be an exact fraction, made in the process that reserved it.")
         with self._lock:
-            left = self.epsilon - self.charged
-            if self._settled or not 0 < event.epsilon <= left:
-                short = max(event.epsilon - left, Fraction(0))
-                raise BudgetError(
-                    f"{self.what}: {event.verb} requested ε = {text_of_fraction(event.epsilon)}, remaining of its "
-                    f"reservation {text_of_fraction(left)}, short by {text_of_fraction(short)}"
-                    + ("; the reservation is settled already." if self._settled else ".")
-                )
-            self._charged += event.epsilon
+            if self.delta:
+                self._charge_rho(event)
+            else:
+                self._charge_epsilon(event)
             self._events.append(event)
 
+    def _charge_epsilon(self, event: Event) -> None:
+        left = self.epsilon - self._charged
+        if event.rho or event.mechanism == DISCRETE_GAUSSIAN:
+            raise BudgetError(
+                f"{self.what}: {event.verb} asks for Gaussian noise, which is never pure ε-differential privacy. Reserve a delta above 0."
+            )
+        if self._settled or not 0 < event.epsilon <= left:
+            short = max(event.epsilon - left, Fraction(0))
+            raise BudgetError(
+                f"{self.what}: {event.verb} requested ε = {text_of_fraction(event.epsilon)}, remaining of its "
+                f"reservation {text_of_fraction(left)}, short by {text_of_fraction(short)}"
+                + ("; the reservation is settled already." if self._settled else ".")
+            )
+        self._charged += event.epsilon
+
+    def _charge_rho(self, event: Event) -> None:
+        """Allowed while the ρ of all events fits, or while all of them are pure and their ε fits: either is (ε, δ).  [Z4]"""
+        cost = zcdp_cost(event)
+        pure = self._charged + event.epsilon if event.mechanism != DISCRETE_GAUSSIAN and self._all_pure else None
+        fits = pure is not None and pure <= self.epsilon
+        try:
+            if self._settled or cost <= 0 or event.epsilon < 0:
+                raise PlanError("the reservation is settled already." if self._settled else "a charge must be above 0.")
+            self._rho_charged = self._rho_charged + cost if fits else rho_after(self._rho_charged, cost, self._rho)  # [Z1]
+        except PlanError as error:
+            raise BudgetError(
+                f"{self.what}: {event.verb} is more than what is left of {text_of_loss(self.epsilon, self.delta)}: {error}"
+            ) from error
+        self._charged, self._all_pure = (self._charged if pure is None else pure), pure is not None
+
     def settle(self) -> None:
-        """The request has ended well: keep what its events cost, give the rest back."""
+        """The request has ended well: keep what its events cost, give the rest back. With δ above 0 the whole is kept.  [Z1]"""
         with self._lock:
             if not self._settled and os.getpid() == self._process:  # a forked copy does not know what the original charged
                 self._settled = True

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.accounting.noise import rough_variance
 from hedgerow.forest import CountedForest
 from hedgerow.routing import route
 
@@ -23,7 +24,7 @@ def signal_to_noise(forest: CountedForest, tree: int, noise_rule: str) -> NDArra
     support = forest.node_counts[tree].sum(axis=1)
     n_classes = forest.codebook.n_classes
     classes = n_classes if noise_rule == "paper" else math.sqrt(n_classes)
-    scale = math.sqrt(sum(float(scale) ** 2 for scale in forest.scales[tree]))
+    scale = math.sqrt(sum(rough_variance(noise) / 2 for noise in forest.scales[tree]))
     noise = classes * math.sqrt(2) * scale * np.sqrt(forest.leaves_below[tree])
     return np.asarray(support / np.maximum(noise, np.finfo(float).tiny))
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.accounting.loss import noise_variance
+from hedgerow.accounting.noise import variance_of
 from hedgerow.forest import CountedForest
 
 
@@ -60,7 +60,7 @@ def accumulated(forest: CountedForest) -> Accumulated | None:
         start += ensemble.trees
         if len(ensemble.noise) < 2:
             continue
-        variances = [noise_variance(scale) for scale in ensemble.noise]
+        variances = [variance_of(noise) for noise in ensemble.noise]
         power = sum(float(np.square(each, dtype=np.float64).sum()) for each in counts) / sum(each.size for each in counts)
         typical = math.sqrt(max(power - sum(variances), 0.0))
         found = Accumulated(len(variances), typical, math.sqrt(sum(variances)), math.sqrt(min(variances)))

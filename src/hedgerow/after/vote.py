@@ -20,7 +20,8 @@ MOST_CONFIDENT = "most confident"
 WEIGHTED = "weighted by confidence"
 MAJORITY = "majority"
 PRUNED_SUM = "summed counts of pruned trees"
-VOTES = (SUMMED_COUNTS, MOST_CONFIDENT, WEIGHTED, MAJORITY, PRUNED_SUM)
+ADDITIVE = "added scores"  # of a Hedgerow forest; see `after/additive.py`
+VOTES = (SUMMED_COUNTS, MOST_CONFIDENT, WEIGHTED, MAJORITY, PRUNED_SUM, ADDITIVE)
 
 
 class Vote(Protocol):

@@ -13,7 +13,24 @@ from typing import Annotated
 import typer
 
 from hedgerow import __version__
-from hedgerow.cli import anonymity, budget, count, demo, evaluate, fit, keys, look, merge, plan, predict, schema, share, synth, update
+from hedgerow.cli import (
+    anonymity,
+    budget,
+    count,
+    demo,
+    evaluate,
+    explain,
+    fit,
+    keys,
+    look,
+    merge,
+    plan,
+    predict,
+    schema,
+    share,
+    synth,
+    update,
+)
 from hedgerow.cli.errors import CommandGroup
 
 app = typer.Typer(
@@ -70,6 +87,7 @@ app.command("update")(update.update)
 app.command("count")(count.count)
 app.command("merge")(merge.merge)
 app.command("predict")(predict.predict)
+app.command("explain")(explain.explain)
 app.command("synth")(synth.synth)
 app.command("rules")(look.rules)
 app.command("show")(look.show)

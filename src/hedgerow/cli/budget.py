@@ -21,21 +21,29 @@ BudgetArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The budget
 def init(
     path: BudgetArgument,
     epsilon: Annotated[str, typer.Option("--epsilon", help="The total, such as 2 or 1/3.", show_default=False)],
+    delta: Annotated[
+        str,
+        typer.Option(
+            "--delta", help="The total δ, such as 1e-6, for (ε, δ)-private requests.  [default: 0, pure ε alone]", show_default=False
+        ),
+    ] = "0",
 ) -> None:
     """Make a budget file for one table.
 
     Use one file for everything that reads the same people's rows, for as long as they exist: the ε of all requests add
-    up. An existing file is never replaced, since that would forget what was spent.
+    up, and so do their δ. An existing file is never replaced, since that would forget what was spent.
 
     Example:
 
         hedgerow budget init budget.json --epsilon 2
+
+        hedgerow budget init budget.json --epsilon 2 --delta 1e-6
     """
     from hedgerow.accounting.budget_file import BudgetFile
-    from hedgerow.accounting.loss import text_of_fraction
+    from hedgerow.accounting.loss import text_of_loss
 
-    made = BudgetFile.create(path, epsilon)
-    say(f"made {path}: ε = {text_of_fraction(made.epsilon)} in all, nothing spent")
+    made = BudgetFile.create(path, epsilon, delta)
+    say(f"made {path}: {text_of_loss(made.epsilon, made.delta)} in all, nothing spent")
 
 
 @app.command("show")
@@ -50,10 +58,11 @@ def show(path: BudgetArgument) -> None:
         hedgerow budget show budget.json
     """
     from hedgerow.accounting.budget_file import BudgetFile
+    from hedgerow.accounting.loss import text_of_delta
     from hedgerow.accounting.loss import text_of_fraction as exact
 
     budget = BudgetFile(path)
-    total, entries = budget._read()  # once: another process may charge between two reads
+    total, chance, entries = budget._read()  # once: another process may charge between two reads
     spent = sum((entry.cost for entry in entries), start=total * 0)
     rows = [
         (
@@ -61,12 +70,17 @@ def show(path: BudgetArgument) -> None:
             entry.what,
             exact(entry.reserved),
             "not settled: stays spent" if entry.spent is None else exact(entry.spent),
+            *([text_of_delta(entry.delta)] if chance else []),
         )
         for entry in entries
     ]
     if rows:
-        table("requests", ["when", "what", "reserved ε", "spent ε"], rows, numbers=(2, 3))
+        heads = ["when", "what", "reserved ε", "spent ε", *(["δ"] if chance else [])]
+        table("requests", heads, rows, numbers=(2, 3, 4)[: len(heads) - 2])
     else:
         say("no requests yet")
     say(f"total ε {exact(total)}, spent {exact(spent)}, remaining {exact(total - spent)}")
     say(gauge(spent, total))
+    if chance:
+        gone = sum((entry.delta for entry in entries), start=total * 0)
+        say(f"total δ {text_of_delta(chance)}, spent {text_of_delta(gone)}, remaining {text_of_delta(chance - gone)}")

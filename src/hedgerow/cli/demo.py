@@ -93,7 +93,7 @@ def write_tables(folder: Path, rows: int) -> None:
 def _steps(folder: Path, rows: int, output: Path) -> None:
     from hedgerow import datasets
     from hedgerow.accounting.budget_file import BudgetFile
-    from hedgerow.estimators.snr import SNRForestClassifier
+    from hedgerow.estimators.hedgerow import HedgerowClassifier
     from hedgerow.release import Release
     from hedgerow.report import html_report
 
@@ -114,13 +114,13 @@ def _steps(folder: Path, rows: int, output: Path) -> None:
     budget_commands.init(budget, TOTAL)
 
     _heading(3, "What would be built, before any row is touched")
-    shared = f"--schema {schema.name} --epsilon {FOR_THE_FOREST} --seed 0"
+    shared = f"--schema {schema.name} --epsilon {FOR_THE_FOREST}"
     _command(f"plan {shared} --rows {rows}")
-    plan(schema, epsilon=FOR_THE_FOREST, rows=rows, seed=0)
+    plan(schema, epsilon=FOR_THE_FOREST, rows=rows)
 
     _heading(4, "Charge, look, release")
     _command(f"fit {train.name} {shared} --budget {budget.name} -o {forest.name}")
-    fit(train, schema, forest, epsilon=FOR_THE_FOREST, budget=budget, seed=0)
+    fit(train, schema, forest, epsilon=FOR_THE_FOREST, budget=budget)
 
     _heading(5, "How good is it? The test rows are private too, so the score is noisy and charged")
     _command(f"evaluate {forest.name} {test.name} --epsilon {FOR_THE_SCORE} --budget {budget.name}")
@@ -140,14 +140,14 @@ def _steps(folder: Path, rows: int, output: Path) -> None:
     _heading(8, "The budget, and a request that it cannot pay")
     _command(f"fit {train.name} {shared} --budget {budget.name} -o second.json")
     try:
-        fit(train, schema, folder / "second.json", epsilon=FOR_THE_FOREST, budget=budget, seed=0)
+        fit(train, schema, folder / "second.json", epsilon=FOR_THE_FOREST, budget=budget)
     except BudgetError as refused:
         say(f"error: {refused}", style="red")  # expected here, so it stands in line with the rest
     _command(f"budget show {budget.name}")
     budget_commands.show(budget)
 
     release, declared = Release.load(forest), patients.schema
-    planned = SNRForestClassifier(declared, FOR_THE_FOREST, random_state=0).plan(rows)
+    planned = HedgerowClassifier(declared, FOR_THE_FOREST).plan(rows)
     page = html_report(release, score=score, plan_lines=planned.lines(), budget=BudgetFile(budget))
     output.write_text(page, encoding="utf-8")
     say()

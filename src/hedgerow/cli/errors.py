@@ -18,8 +18,8 @@ REFUSED = 2
 REFUSED_BY_BUDGET = 3
 INTERRUPTED = 130
 ORDER = [  # of the help
-    "schema", "plan", "fit", "update", "count", "merge", "predict", "rules", "show", "evaluate", "budget", "anonymity", "synth", "share",
-    "key", "sign", "verify", "demo",
+    "schema", "plan", "fit", "update", "count", "merge", "predict", "explain", "rules", "show", "evaluate", "budget", "anonymity", "synth",
+    "share", "key", "sign", "verify", "demo",
 ]  # fmt: skip
 
 

@@ -9,15 +9,25 @@ import typer
 
 from hedgerow.cli.console import guarantee, say, table, warn
 from hedgerow.cli.options import BudgetPath, Jobs, threads
+from hedgerow.errors import PlanError
 
 if TYPE_CHECKING:
+    from hedgerow.after.calibration import Calibration
     from hedgerow.scoring import PrivateScore
 
 
 def evaluate(
     forest: Annotated[Path, typer.Argument(help="A saved forest.", show_default=False)],
     data: Annotated[Path, typer.Argument(help="CSV or Parquet file with private test rows.", show_default=False)],
-    epsilon: Annotated[str, typer.Option("--epsilon", help="The exact privacy loss, such as 0.1.", show_default=False)],
+    epsilon: Annotated[
+        str | None, typer.Option("--epsilon", help="The exact privacy loss, such as 0.1.", show_default=False)
+    ] = None,
+    calibration: Annotated[
+        bool, typer.Option("--calibration", help="Also whether its probabilities are right: half of the ε pays for that.")
+    ] = False,
+    public: Annotated[
+        bool, typer.Option("--public", help="The test rows may be looked at freely: exact numbers, no ε, no guarantee.")
+    ] = False,
     budget: BudgetPath = None,
     jobs: Jobs = None,
 ) -> None:
@@ -25,37 +35,74 @@ def evaluate(
 
     An exact test score would leak, so this one is noisy and charged like any other look. Use rows that were not used
     for training. The ± of the accuracy is one standard error: noise and the chance of the draw of test rows together.
+    With --calibration, half of the ε pays for the confusion matrix and half for counts that tell whether a forest that
+    says 80 % is right in 80 of 100 cases. With --public nothing is charged, and nothing protects the people in the rows.
 
     Example:
 
         hedgerow evaluate forest.json test.csv --epsilon 0.1 --budget budget.json
+
+        hedgerow evaluate forest.json test.csv --epsilon 0.5 --calibration --budget budget.json
     """
+    if public and (epsilon is not None or budget is not None):
+        raise PlanError("--public: nothing is charged for public rows; leave out --epsilon and --budget, or --public.")
+    if public:
+        _evaluate_public(forest, data, calibration, threads(jobs))
+        return
+    if epsilon is None:
+        raise PlanError("--epsilon: missing; expected the exact privacy loss, such as 0.1 (or --public, for rows that are public).")
     from hedgerow.cli.purse import open_purse, paid_look, say_what_is_left
     from hedgerow.release import Release
-    from hedgerow.scoring import private_score
+    from hedgerow.scoring import private_evaluation, private_score
 
     release = Release.load(forest)
     n_jobs = threads(jobs)
     purse = open_purse(budget, epsilon)
+    found = None
     with paid_look(purse, unfinished="There is no score."):
-        score = private_score(release, data, epsilon=epsilon, budget=purse, n_jobs=n_jobs)
+        if calibration:
+            score, found = private_evaluation(release, data, epsilon=epsilon, budget=purse, n_jobs=n_jobs)
+        else:
+            score = private_score(release, data, epsilon=epsilon, budget=purse, n_jobs=n_jobs)
     show_score(score)
-    guarantee(score.certificate.sentence(), score.certificate.guarantee == "epsilon-DP")
+    if found is not None:
+        show_calibration(found)
+        each = " and ".join(f"ε = {event.epsilon} for {WHAT[event.verb]}" for event in score.certificate.events)
+        say(f"charged: {each}")
+    guarantee(score.certificate.sentence(), score.certificate.private)
     say_what_is_left(purse)
+
+
+WHAT = {"confusion": "the confusion matrix", "reliability": "the reliability counts"}
+
+
+def _evaluate_public(forest: Path, data: Path, with_calibration: bool, n_jobs: int) -> None:
+    from hedgerow.public_scoring import calibration, public_score
+    from hedgerow.release import Release
+
+    release = Release.load(forest)
+    warn(
+        "--public: the test rows are taken as public. The numbers are exact and nothing is charged, so they tell about the people in "
+        "these rows: right only for rows that anyone may see."
+    )
+    score = public_score(release, data, n_jobs=n_jobs)
+    show_score(score)
+    if with_calibration:
+        show_calibration(calibration(release, data, n_jobs=n_jobs))
+    guarantee(score.certificate.sentence(), score.certificate.private)
 
 
 def show_score(score: PrivateScore) -> None:
     from hedgerow.cli.predict import class_text
 
     names = [class_text(value) for value in score.classes]
-    rows = [[name, *numbers] for name, numbers in zip(names, score.confusion.tolist(), strict=True)]
+    lines = [[name, *numbers] for name, numbers in zip(names, score.confusion.tolist(), strict=True)]
     heads = ["true class", *(f"predicted {name}" for name in names)]
-    title = f"noisy confusion matrix, each number ± {score.noise_sd:.3g}"
-    table(title, heads, rows, numbers=range(1, len(names) + 1))
-    say(
-        f"accuracy: {score.accuracy:.3f} ± {score.accuracy_error:.2g}, on about {score.rows:,.0f} ± {score.rows_error:.2g} rows",
-        style="bold",
-    )
+    noisy = score.noise_sd > 0
+    title = f"noisy confusion matrix, each number ± {score.noise_sd:.3g}" if noisy else "confusion matrix, exact"
+    table(title, heads, lines, numbers=range(1, len(names) + 1))
+    rows = f"about {score.rows:,.0f} ± {score.rows_error:.2g} rows" if noisy else f"{score.rows:,.0f} rows"
+    say(f"accuracy: {score.accuracy:.3f} ± {score.accuracy_error:.2g}, on {rows}", style="bold")
     label, share = score.majority
     say(f"always answering {class_text(label)} would give about {share:.3f}")
     if score.undeclared > max(8 * score.undeclared_error, 0.05 * score.rows):
@@ -63,3 +110,31 @@ def show_score(score: PrivateScore) -> None:
             f"about {score.undeclared:,} ± {score.undeclared_error:.2g} test rows have no declared class and are not part of "
             "this score. Does the schema declare the classes of this table?"
         )
+
+
+def show_calibration(found: Calibration, width: int = 40) -> None:
+    """One line for each bin: what the forest says, how often it is right, and a bar of that with a mark at what it says."""
+    from hedgerow.after.text import count_with_error, share_with_error
+
+    lines, few = [], "too few rows" if found.charged else "no rows"
+    for b, middle in enumerate(found.middles):
+        share, error = float(found.shares[b]), float(found.share_errors[b])
+        seen = bool(found.seen[b])
+        filled = round(share * width) if seen else 0
+        bar = ["█"] * filled + ["░"] * (width - filled)
+        bar[min(int(middle * width), width - 1)] = "│"
+        lines.append(
+            [
+                f"{found.edges[b] * 100:.0f} to {found.edges[b + 1] * 100:.0f} %",
+                count_with_error(float(found.bin_rows[b]), found.bin_rows_error),
+                share_with_error(share, error) if seen else few,
+                "".join(bar),
+            ]
+        )
+    noisy = f"noisy reliability, each count ± {found.noise_sd:.3g}" if found.charged else "reliability, exact"
+    heads = ["it says", "rows", "it is right", "│ what it says"]
+    table(f"{noisy}: how often the most probable class is right", heads, lines, numbers=(0, 1, 2))
+    say(f"expected calibration error: {found.ece:.3f} ± {found.ece_error:.2g}", style="bold")
+    noise = "; what noise adds was subtracted as far as it is known" if found.charged else ""
+    chance = f"by the chance of who is in the rows, a calibrated forest would show about {found.by_chance:.3f}"
+    say(f"{chance}{noise}; the middle of a bin stands for its rows")

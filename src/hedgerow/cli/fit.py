@@ -18,6 +18,7 @@ from hedgerow.cli.options import (
     Bins,
     BudgetPath,
     Criterion,
+    Delta,
     Depth,
     Epsilon,
     ForestOptions,
@@ -48,8 +49,9 @@ def fit(
     ],
     schema: SchemaFile,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the forest.", show_default=False)],
-    algorithm: AlgorithmName = Algorithm.snr,
+    algorithm: AlgorithmName = Algorithm.hedgerow,
     epsilon: Epsilon = None,
+    delta: Delta = None,
     budget: BudgetPath = None,
     accept_draft: Annotated[
         bool, typer.Option("--accept-draft", help="Train with unreviewed schema entries; the forest then claims no ε.")
@@ -82,6 +84,8 @@ def fit(
 
         hedgerow fit data.csv --schema schema.toml --epsilon 1 --budget budget.json -o forest.json
 
+        hedgerow fit data.csv --schema schema.toml --epsilon 1 --delta 1e-6 --budget budget.json -o forest.json
+
         hedgerow fit data.csv --schema schema.toml --algorithm dpdf --trees 3 --epsilon 1 --budget budget.json -o forest.json
     """
     check_output(output, [data, schema, budget], force)
@@ -91,6 +95,7 @@ def fit(
         algorithm,
         epsilon,
         bins,
+        delta=delta,
         n_estimators=trees,
         max_depth=depth,
         numeric_splits="thresholds" if thresholds else None,
@@ -112,7 +117,7 @@ def fit(
         )
     how: dict[str, Any] = {"accept_draft": accept_draft}
     named = owner is not None or batch is not None
-    if named and algorithm not in (Algorithm.snr, Algorithm.rdt):
+    if named and algorithm not in (Algorithm.hedgerow, Algorithm.snr, Algorithm.rdt):
         raise PlanError(f"--owner, --batch: no rows can be added to the trees of {algorithm}, so its table needs no name. Leave it out.")
     if not options.private:
         if budget is not None:
@@ -134,13 +139,16 @@ def fit(
     if named:
         how |= {"owner": checked_owner(owner, ""), "batch": batch}
         learn = estimator.partial_fit
-    purse = open_purse(budget, epsilon)
+    used = 0 if delta is None else estimator.plan(rows=1).delta  # public facts decide whether it would help
+    purse = open_purse(budget, epsilon, used)
     estimator.set_params(budget=purse)
     with paid_look(purse, unfinished="No forest was saved."):
         with progress_bar("counting") as progress:
             learn(data, progress=progress, **how)
         saved = save_paid(estimator.release_, output)
     summarise(estimator.release_, saved)
+    if delta is not None and not used:
+        say("δ was not used: for so few attributes Laplace noise is the smaller, and the guarantee is pure ε")
     say_what_is_left(purse)
 
 
@@ -178,7 +186,7 @@ def save_paid(release: Release, output: Path | None) -> Path:
 def summarise(release: Release, saved: Path, events: bool = True) -> None:
     trees = len(release.forest.trees)
     say(f"saved {saved}: {release.algorithm}, {trees} {'tree' if trees == 1 else 'trees'}")
-    guarantee(release.certificate.sentence(), release.certificate.guarantee == "epsilon-DP")
+    guarantee(release.certificate.sentence(), release.certificate.private)
     if events:
         show_events(release.certificate)
 
@@ -187,8 +195,10 @@ def show_events(certificate: Certificate) -> None:
     """Every charged look at the rows, like ones together."""
     if certificate.events:
         heads = ["asked", "mechanism", "times", "ε each", "queries", "sensitivity", "noise scale"]
+        gaussian = any(isinstance(e.rho, str) for e in certificate.events)
+        heads += ["ρ each"] if gaussian else []
         rows = [
-            (e.verb, e.mechanism, times, e.epsilon, e.queries, e.sensitivity, e.scale)
+            (e.verb, e.mechanism, times, e.epsilon, e.queries, e.sensitivity, e.scale, *([e.rho or ""] if gaussian else []))
             for e, times in Counter(certificate.events).items()
         ]
-        table("charged", heads, rows, numbers=(2, 3, 4, 5, 6))
+        table("charged", heads, rows, numbers=range(2, len(heads)))

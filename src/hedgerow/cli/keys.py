@@ -93,7 +93,7 @@ def verify(document: Document, trust: TrustedKeys = None) -> None:
     if isinstance(found, PublicPlan):
         good = _holds_no_data(found) and good
     else:
-        guarantee(found.certificate.sentence(), found.certificate.guarantee == "epsilon-DP")
+        guarantee(found.certificate.sentence(), found.certificate.private)
     if not good:
         raise typer.Exit(1)
 
@@ -104,12 +104,13 @@ def _holds_no_data(plan: PublicPlan) -> bool:
 
     say(f"plan: {one_line(plan.algorithm)}, {len(plan.trees)} trees, ε = {text_of_fraction(plan.epsilon)} for each table that is counted")
     if rebuild(plan):
-        say("it holds no data: its trees follow from its schema, its settings and its seed alone")
+        seed = "" if plan.seed is None else " and its seed"
+        say(f"it holds no data: its trees follow from its schema{', its settings' if seed else ' and its settings'}{seed} alone")
         say("its author chose the schema freely: read it with your own eyes, it must hold public facts only")
         return True
     warn(
         "its trees do not follow from its schema, settings and seed"
-        + (f" with this generator (it was drawn with {plan.drawn_with}, try that version)" if plan.seed is not None else ": it names none")
+        + (f" with this generator (it was drawn with {plan.drawn_with}, try that version)" if plan.seed is not None else " (it names none)")
         + ". Whoever made it may have chosen them by looking at data. Counting it still costs you no more than its ε."
     )
     return False

@@ -116,6 +116,10 @@ def show(
         Path | None,
         typer.Option("--report", help="Write a whole report with pictures to this .html file.", show_default=False),
     ] = None,
+    attribute: Annotated[
+        str | None,
+        typer.Option("--attribute", help="hedgerow: only the effect of this attribute.", show_default=False),
+    ] = None,
     unpruned: Unpruned = False,
     force: Force = False,
     certificate: Annotated[
@@ -124,11 +128,16 @@ def show(
 ) -> None:
     """Show what a forest is, what it claims, and how one of its trees looks.
 
+    Of a Hedgerow forest, which adds up what its attributes say, it shows what the values of the most important attributes do
+    (or those of --attribute); a tree only with --tree.
+
     Trees of a forest that prunes itself are shown pruned, as predictions use them; --unpruned shows all that was counted.
 
     Example:
 
         hedgerow show forest.json --tree 2 --depth 4 -o tree.svg
+
+        hedgerow show forest.json --attribute age -o age.svg
 
         hedgerow show forest.json --report report.html
     """
@@ -138,6 +147,7 @@ def show(
         check_output(output, [forest], force)
     if report is not None:
         check_output(report, [forest], force)
+    from hedgerow.after.vote import ADDITIVE
     from hedgerow.release import Release
 
     release = Release.load(forest)
@@ -152,6 +162,15 @@ def show(
         return
     if certificate:
         show_certificate(release)
+        return
+    if attribute is not None or (tree is None and release.vote == ADDITIVE):
+        from hedgerow.cli.explain import show_effects
+
+        if tree is not None:
+            raise PlanError("--attribute and --tree: expected one of the two.")
+        if output is None and attribute is None:
+            summary(release)
+        show_effects(release, attribute, output)
         return
     if output is None:
         if tree is None:
@@ -193,7 +212,7 @@ def summary(release: Release) -> None:
     if release.signatures:
         lines += [("signed by", who_signed([signature.key for signature in release.signatures]))]
     pairs("forest", lines)
-    guarantee(release.certificate.sentence(), release.certificate.guarantee == "epsilon-DP")
+    guarantee(release.certificate.sentence(), release.certificate.private)
     show_tables(release)
     if release.certificate.guarantee == "anonymity":
         from hedgerow.anonymity.disclosure import disclosure
@@ -221,11 +240,16 @@ def _importances(release: Release) -> str:
 
 
 def show_certificate(release: Release) -> None:
+    from fractions import Fraction
+
+    from hedgerow.accounting.loss import text_of_delta
+
     certificate = release.certificate
-    guarantee(certificate.sentence(), certificate.guarantee == "epsilon-DP")
+    guarantee(certificate.sentence(), certificate.private)
     lines = [
         ("guarantee", certificate.guarantee),
         ("ε", certificate.epsilon or "not claimed"),
+        *([("δ", text_of_delta(Fraction(certificate.delta)))] if certificate.delta else []),
         ("reason", certificate.reason),
         ("neighbours", certificate.neighbours),
         ("unit", certificate.unit),

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 
 class Algorithm(StrEnum):
+    hedgerow = "hedgerow"
     snr = "snr"
     rdt = "rdt"
     dpdf = "dpdf"
@@ -26,6 +27,7 @@ class Algorithm(StrEnum):
 
 
 ESTIMATORS = {  # where each is: imported only when it is needed
+    Algorithm.hedgerow: ("hedgerow", "HedgerowClassifier"),
     Algorithm.snr: ("snr", "SNRForestClassifier"),
     Algorithm.rdt: ("private_rdt", "PrivateRDTClassifier"),
     Algorithm.dpdf: ("dpdf", "DPDFClassifier"),
@@ -65,13 +67,23 @@ AlgorithmName = Annotated[
     Algorithm,
     typer.Option(
         "--algorithm",
-        help="snr: a private forest that tunes itself from signal-to-noise ratios. rdt: private random decision trees. "
-        "dpdf: a few private trees that choose their questions, made to be read. diffpid3, private-id3: one such tree, the "
-        "older ways. plain-rdt, id3, local-tree: exact counts, NO privacy.",
+        help="hedgerow: the most accurate, with nothing to tune: what every attribute says about the class, added up. snr: a "
+        "forest that tunes itself from signal-to-noise ratios. rdt: private random decision trees. dpdf: a few private trees that "
+        "choose their questions, made to be read. diffpid3, private-id3: one such tree, the older ways. plain-rdt, id3, "
+        "local-tree: exact counts, NO privacy.",
     ),
 ]
 Epsilon = Annotated[
     str | None, typer.Option("--epsilon", help="The exact privacy loss, such as 1, 0.5 or 1/3.", show_default=False)
+]
+Delta = Annotated[
+    str | None,
+    typer.Option(
+        "--delta",
+        help="hedgerow: a small chance that ε may not hold, such as 1e-6: it buys accuracy where there are many attributes.  "
+        "[default: 0, pure ε]",
+        show_default=False,
+    ),
 ]
 BudgetPath = Annotated[
     Path | None, typer.Option("--budget", help="The budget file that pays (see `hedgerow budget`).", show_default=False)
@@ -84,7 +96,7 @@ Depth = Annotated[
     int | None,
     typer.Option(
         "--depth",
-        help="All but snr. rdt: height of the trees [default: the paper's rule]; dpdf, diffpid3: levels, the root included "
+        help="All but hedgerow and snr. rdt: height of the trees [default: the paper's rule]; dpdf, diffpid3: levels, the root included "
         "[default: 5]; id3: attributes asked on a path [default: all]; local-tree: questions on a path [default: no "
         "limit].",
         show_default=False,
@@ -116,7 +128,7 @@ Bins = Annotated[
     int | None,
     typer.Option(
         "--bins",
-        help="Equal-width cells of a numeric attribute without declared edges.  [default: 5; local-tree 32]",
+        help="Equal-width cells of a numeric attribute without declared edges.  [default: 5; hedgerow and local-tree 32]",
         show_default=False,
     ),
 ]
@@ -133,7 +145,7 @@ MaxLeaves = Annotated[
 ]
 Seed = Annotated[
     int | None,
-    typer.Option("--seed", help="Fixes the public structure of the trees. Noise cannot be seeded.", show_default=False),
+    typer.Option("--seed", help="snr, rdt: fixes the public structure of the trees. Noise cannot be seeded.", show_default=False),
 ]
 Jobs = Annotated[int | None, typer.Option("--jobs", help="Threads.  [default: all processors]", show_default=False)]
 
@@ -158,9 +170,14 @@ class ForestOptions:
         return self.algorithm not in (Algorithm.plain_rdt, Algorithm.id3, Algorithm.local_tree)
 
     @property
-    def greedy(self) -> bool:
-        """Whether the trees follow from what the rows answer: no public randomness, and a plan without a number of rows."""
-        return self.algorithm not in (Algorithm.snr, Algorithm.rdt, Algorithm.plain_rdt)
+    def seeded(self) -> bool:
+        """Whether the trees are drawn at random, so that a seed fixes them."""
+        return self.algorithm in (Algorithm.snr, Algorithm.rdt, Algorithm.plain_rdt)
+
+    @property
+    def depends_on_rows(self) -> bool:
+        """Whether what would be built depends on the number of rows: a plan then needs one."""
+        return self.algorithm in (Algorithm.hedgerow, Algorithm.snr) or (self.seeded and "max_depth" not in self.settings)
 
     @property
     def proven(self) -> bool:
@@ -172,8 +189,12 @@ class ForestOptions:
 
         module, name = ESTIMATORS[self.algorithm]
         estimator = getattr(import_module(f"hedgerow.estimators.{module}"), name)()
-        known = estimator.get_params().keys() - ({"random_state"} if self.greedy else set())
+        known = estimator.get_params().keys() - (set() if self.seeded else {"random_state"})
         strange = [option_of(name) for name in self.settings if name not in known]
+        if strange == ["--delta"]:
+            raise PlanError(
+                f"--delta: --algorithm {self.algorithm} has no such setting: it has no δ. Leave it out, or use --algorithm hedgerow."
+            )
         if strange:
             raise PlanError(f"{', '.join(strange)}: --algorithm {self.algorithm} has no such setting. Leave it out.")
         if self.settings.get("random_state", 0) < 0:

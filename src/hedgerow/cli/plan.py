@@ -14,6 +14,7 @@ from hedgerow.cli.options import (
     AlgorithmName,
     Bins,
     Criterion,
+    Delta,
     Depth,
     Epsilon,
     ForestOptions,
@@ -34,8 +35,9 @@ from hedgerow.errors import PlanError
 
 def plan(
     schema: SchemaFile,
-    algorithm: AlgorithmName = Algorithm.snr,
+    algorithm: AlgorithmName = Algorithm.hedgerow,
     epsilon: Epsilon = None,
+    delta: Delta = None,
     rows: Annotated[
         int | None,
         typer.Option("--rows", help="Assumed number of rows, if the schema declares none.", show_default=False),
@@ -52,10 +54,11 @@ def plan(
     max_leaves: MaxLeaves = None,
     seed: Seed = None,
     owners: Annotated[
-        int, typer.Option("--owners", min=1, help="rdt, snr: how many owners or batches will be added up, each with its own noise.")
+        int,
+        typer.Option("--owners", min=1, help="hedgerow, rdt, snr: how many owners or batches will be added up, each with its own noise."),
     ] = 1,
     save: Annotated[
-        Path | None, typer.Option("--save", help="Save the plan for several owners to count (rdt, snr).", show_default=False)
+        Path | None, typer.Option("--save", help="Save the plan for several owners to count (hedgerow, rdt, snr).", show_default=False)
     ] = None,
     sign: SignKey = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing plan file.")] = False,
@@ -63,14 +66,17 @@ def plan(
     """Show what `fit` would build and what it would cost. Touches no data, costs nothing.
 
     Compare "rows in a leaf" with "noise on a count": where the noise is larger, the counts say little. Fewer trees, a
-    smaller depth, coarser domains or a larger ε help. The trees of dpdf, diffpid3 and private-id3 follow from their charged
+    smaller depth, coarser domains or a larger ε help. A hedgerow forest decides by itself, from the number of rows, which of its
+    steps are worth their share: the plan says which and why. The trees of dpdf, diffpid3 and private-id3 follow from their charged
     looks at the rows: their plan lists those charges, and what a tree that ends early does not use is given back.
 
     With --save the plan becomes a file that several owners count, each on its own rows (`hedgerow count`). It fixes the schema, the
-    trees and the ε of each owner. Its --rows is a public number: roughly how many rows all owners have together. Say with
-    --owners how many there are: the noise of each adds up, and the plan shows whether the trees are small enough for it.
+    trees and the ε of each owner. Its --rows is a public number: roughly how many rows all owners have together (hedgerow needs none).
+    Say with --owners how many there are: the noise of each adds up, and the plan shows whether the trees are small enough for it.
 
     Example:
+
+        hedgerow plan --schema schema.toml --epsilon 1 --delta 1e-6 --rows 10000
 
         hedgerow plan --schema schema.toml --algorithm rdt --epsilon 1 --rows 10000 --trees 5
 
@@ -87,6 +93,7 @@ def plan(
         algorithm,
         epsilon,
         bins,
+        delta=delta,
         n_estimators=trees,
         max_depth=depth,
         numeric_splits="thresholds" if thresholds else None,
@@ -99,16 +106,17 @@ def plan(
         random_state=seed,
     )
     estimator = options.estimator(declared)
-    if rows is None and declared.rows is None and not options.greedy and (algorithm is Algorithm.snr or depth is None):
+    shared = algorithm is Algorithm.hedgerow and (save is not None or owners > 1)  # the tables of all attributes, for any number of rows
+    if rows is None and declared.rows is None and options.depends_on_rows and not shared:
         raise PlanError(
             "--rows: what would be built depends on the number of rows, and the schema declares none. Give an assumed "
-            "size, --rows 10000" + (", or fix the height with --depth." if algorithm is not Algorithm.snr else ".")
+            "size, --rows 10000" + (", or fix the height with --depth." if "max_depth" in estimator.get_params() else ".")
         )
     if save is not None:
         _save(estimator, options, rows, owners, save, sign)
         return
     if owners > 1 and not hasattr(estimator, "public_plan"):
-        raise PlanError(f"--owners: {algorithm} cannot be added up over several owners; rdt and snr can.")
+        raise PlanError(f"--owners: {algorithm} cannot be added up over several owners; hedgerow, rdt and snr can.")
     pairs("plan", (estimator.plan(rows, owners) if owners > 1 else estimator.plan(rows)).lines())
     if declared.unreviewed and options.private:
         warn(f"unreviewed in {schema}: {', '.join(declared.unreviewed)}. Until they are reviewed, no ε can be claimed.")
@@ -119,18 +127,19 @@ def plan(
 def _save(estimator: Any, options: ForestOptions, rows: int | None, owners: int, path: Path, sign: Path | None) -> None:
     """A plan for several owners: its number of rows is declared public, so that nothing needs to be asked of anyone's rows."""
     from hedgerow.cli.count import private_key
+    from hedgerow.estimators.mergeable import shown_plan
 
     if not hasattr(estimator, "public_plan"):
         why = "chooses its trees by looking at the rows, so that each owner would get other trees"
         why = why if options.private else "keeps no privacy"
-        raise PlanError(f"--save: {options.algorithm} {why}. A plan that owners share needs --algorithm rdt or snr.")
+        raise PlanError(f"--save: {options.algorithm} {why}. A plan that owners share needs --algorithm hedgerow, rdt or snr.")
     key = private_key(sign)
     plan = estimator.public_plan(rows, owners)
     if key is not None:
         plan = plan.signed(key)
-    shown = estimator.set_params(schema=plan.schema, random_state=plan.seed).plan(tables=owners)
-    pairs("plan", [(what.replace("ε in all", "ε for each owner"), text) for what, text in shown.lines()])
+    pairs("plan", [(what.replace("ε in all", "ε for each owner"), text) for what, text in shown_plan(plan).lines()])
     plan.save(path)
-    say(f"saved {path}: a public plan, {plan.content_hash[:16]}…, seed {plan.seed}")
+    drawn = "nothing in it is drawn" if plan.seed is None else f"seed {plan.seed}"
+    say(f"saved {path}: a public plan, {plan.content_hash[:16]}…, {drawn}")
     say(f"it holds no data: `hedgerow verify {path}` checks that")
     say(f"each owner now runs: hedgerow count {path} own-rows.csv -o owner-name.json")

@@ -13,11 +13,11 @@ from typing import Any
 import typer
 
 from hedgerow.accounting.budget_file import BudgetFile
-from hedgerow.accounting.loss import exact_epsilon, text_of_fraction
+from hedgerow.accounting.loss import exact_delta, exact_epsilon, text_of_delta, text_of_fraction, text_of_loss
 from hedgerow.accounting.meter import Budget, Entry
 from hedgerow.cli.console import complain, gauge, say, warn
 from hedgerow.cli.errors import INTERRUPTED
-from hedgerow.errors import NoBudgetWarning
+from hedgerow.errors import BudgetError, NoBudgetWarning
 
 
 class _Watched:
@@ -32,11 +32,11 @@ class _Watched:
         self._tried = new.key
         return changed
 
-    def reserve(self, epsilon: Any, what: str) -> Any:
+    def reserve(self, epsilon: Any, what: str, delta: Any = 0) -> Any:
         budget: Any = super()
         self._tried = ""
         try:
-            return budget.reserve(epsilon, what)
+            return budget.reserve(epsilon, what, delta)
         finally:  # also after Ctrl-C while the file was replaced: it holds the charge or not
             self.charge = next((entry for entry in budget.entries if entry.key == self._tried), None)
             self.asked = self.charge is not None
@@ -53,18 +53,26 @@ class WatchedBudgetFile(_Watched, BudgetFile):
 Purse = WatchedBudget | WatchedBudgetFile
 
 
-def open_purse(path: Path | None, epsilon: Any) -> Purse:
+def open_purse(path: Path | None, epsilon: Any, delta: Any = 0) -> Purse:
     """The budget in the file; or one for this request alone, with a warning that nothing keeps the total."""
-    amount = exact_epsilon(epsilon)
+    amount, chance = exact_epsilon(epsilon), exact_delta(delta)
     if path is not None:
-        return WatchedBudgetFile(path)
+        purse = WatchedBudgetFile(path)
+        if chance and not purse.delta:
+            total, asked = text_of_fraction(purse.epsilon), text_of_delta(chance)
+            raise BudgetError(
+                f"{path}: this budget pays for pure ε alone, and δ = {asked} was requested. Nothing was spent. Leave --delta out; or, for "
+                "a table that nothing was spent on yet, make a budget that has one: "
+                f"`hedgerow budget init FILE --epsilon {total} --delta {asked}`."
+            )
+        return purse
     warnings.warn(
-        f"no --budget: nothing adds up the ε = {text_of_fraction(amount)} of this request and what others to the same "
+        f"no --budget: nothing adds up the {text_of_loss(amount, chance)} of this request and what others to the same "
         "table spend. `hedgerow budget init budget.json --epsilon TOTAL` makes a file that does.",
         NoBudgetWarning,
         stacklevel=2,
     )
-    return WatchedBudget(amount)
+    return WatchedBudget(amount, chance)
 
 
 @contextmanager
@@ -88,7 +96,7 @@ def _what_stays(purse: Purse) -> str:
     where = f" in {purse.name}" if isinstance(purse, BudgetFile) else " (there is no budget file: keep account of it)"
     assert purse.charge is not None
     return (
-        f"The charge of ε = {text_of_fraction(purse.charge.cost)} stays{where}: the rows may have been looked at, so "
+        f"The charge of {text_of_loss(purse.charge.cost, purse.charge.delta)} stays{where}: the rows may have been looked at, so "
         "it is not given back."
     )
 
@@ -120,5 +128,6 @@ def say_what_is_left(purse: Purse) -> None:
         say(f"ended early: of the reserved ε = {reserved}, {unused} was not used{back}")
     if isinstance(purse, BudgetFile):
         left, total = purse.remaining, purse.epsilon
-        say(f"budget {purse.name}: ε = {text_of_fraction(left)} of {text_of_fraction(total)} left")
+        chance = f", δ = {text_of_delta(purse.remaining_delta)} of {text_of_delta(purse.delta)}" if purse.delta else ""
+        say(f"budget {purse.name}: ε = {text_of_fraction(left)} of {text_of_fraction(total)}{chance} left")
         say(f"  {gauge(total - left, total)}")

@@ -98,7 +98,7 @@ def synth(
         certificate = data.save(output, n_jobs, progress)
     if len(loaded) > 1:
         heads = ["release", "rows", "guarantee", "ε"]
-        made = [(file, f"{s.rows:,}", s.guarantee, s.epsilon or "–") for file, s in zip(releases, certificate.sources, strict=True)]
+        made = [(file, f"{s.rows:,}", s.guarantee, s.loss) for file, s in zip(releases, certificate.sources, strict=True)]
         table("made from", heads, made[:SHOWN], numbers=(1, 3))
         if len(made) > SHOWN:
             say(f"  and {len(made) - SHOWN} more")

@@ -68,18 +68,27 @@ def who_signed(keys: Iterable[str], known: dict[str, str] | None = None) -> str:
 
 def show_tables(release: Release) -> None:
     """The counted tables, one line each, and what their number means for the noise."""
+    from hedgerow.accounting.loss import text_of_delta
     from hedgerow.after.rebuild import accumulated
 
     parts = release.certificate.parts
     if len(parts) > 1:
         columns = [", ".join(ensemble.columns) for ensemble in release.forest.ensembles]
         united = len(columns) > 1
-        heads = ["owner", "batch", "ε", "persons disjoint", *(["columns"] if united else [])]
+        chance = any(part.chance for part in parts)
+        heads = ["owner", "batch", "ε", *(["δ"] if chance else []), "persons disjoint", *(["columns"] if united else [])]
         rows = [
-            (part.owner or "–", part.id, part.epsilon, part.statement, *([columns[part.ensemble]] if united else []))
+            (
+                part.owner or "–",
+                part.id,
+                part.epsilon,
+                *([text_of_delta(part.chance)] if chance else []),
+                part.statement,
+                *([columns[part.ensemble]] if united else []),
+            )
             for part in parts[:SHOWN]
         ]
-        table(f"counted tables: {sum(part.counted for part in parts)}", heads, rows, numbers=(2,))
+        table(f"counted tables: {sum(part.counted for part in parts)}", heads, rows, numbers=(2, 3) if chance else (2,))
         if len(parts) > SHOWN:
             say(f"  and {len(parts) - SHOWN} more")
     found = accumulated(release.forest)

@@ -18,7 +18,7 @@ from hedgerow.cli.tables import Batch, Disjoint, Owner, SignKey, checked_owner, 
 
 
 def update(
-    forest: Annotated[Path, typer.Argument(help="A saved forest of random trees (rdt, snr).", show_default=False)],
+    forest: Annotated[Path, typer.Argument(help="A saved forest (hedgerow, rdt, snr).", show_default=False)],
     data: Annotated[
         Path, typer.Argument(help="CSV (also .gz, .zst) or Parquet file with the new private rows.", show_default=False)
     ],

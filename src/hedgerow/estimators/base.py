@@ -20,8 +20,10 @@ from sklearn.utils import check_array, check_X_y
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hedgerow.accounting.loss import exact_epsilon, noise_variance
+from hedgerow.accounting.loss import exact_delta, exact_epsilon
 from hedgerow.accounting.meter import Budget, Reservation
+from hedgerow.accounting.noise import noise_of, variance_of
+from hedgerow.accounting.zcdp import rho_for
 from hedgerow.after.coverage import not_counted
 from hedgerow.certificate import TableName, certificate_of, declared_rows, no_certificate, part_of
 from hedgerow.columns import columns_of, one_column, rows_as_array
@@ -191,6 +193,7 @@ class PrivateForestClassifier(ForestClassifier):
     """Base of the estimators that keep ε: everything that can be refused is refused before the budget is touched."""
 
     epsilon: Any
+    delta: Any = 0  # an estimator that has Gaussian noise takes it as a parameter; 0 is pure ε
     budget: Budget | None
     sampler: str
     _coins: Coins = SYSTEM  # tests may set a seeded one; the release then says so
@@ -203,6 +206,10 @@ class PrivateForestClassifier(ForestClassifier):
 
     @abstractmethod
     def _grow(self, table: PrivateTable, plan: Plan) -> Grown: ...
+
+    def _used_delta(self, codebook: Codebook) -> Fraction:
+        """The δ of the guarantee: what was asked for, unless the estimator does better without it."""
+        return exact_delta(self.delta)
 
     def plan(self, rows: int | None = None) -> Plan:
         """What `fit` would build and what it costs. Needs no data; `rows` is an assumed size where none is declared."""
@@ -220,9 +227,11 @@ class PrivateForestClassifier(ForestClassifier):
         private choice of the one that gets the most rows right. Every look is charged and stands in the certificate.
         """
         part = exact_epsilon(share, "share")
+        if exact_delta(self.delta):
+            raise PlanError("tune: a search is paid in pure ε. Set delta=0, or choose the settings yourself and call fit.")
         if not part < 1:
             raise PlanError(f"share: got {share!r}; expected a number between 0 and 1.")
-        fixed = {"schema", "epsilon", "bins", "budget", "sampler", "random_state", "n_jobs"} & set(grid)
+        fixed = {"schema", "epsilon", "delta", "bins", "budget", "sampler", "random_state", "n_jobs"} & set(grid)
         unknown = set(grid) - set(self.get_params())
         if fixed or unknown:
             raise PlanError(f"grid: {', '.join(sorted(fixed | unknown))} cannot be tuned; expected settings of the algorithm.")
@@ -243,8 +252,15 @@ class PrivateForestClassifier(ForestClassifier):
     ) -> Release:
         """Plan, charge, grow. With `settings` to choose from, `share` of ε pays for trying them first."""
         codebook, schema = engine.codebook, engine.codebook.schema
-        epsilon = exact_epsilon(self.epsilon)
+        epsilon, delta = exact_epsilon(self.epsilon), self._used_delta(codebook)
         sampler_named(self.sampler, self._coins)
+        if delta:
+            rho_for(epsilon, delta)  # refuses what has no ρ
+            if self.sampler != "hedgerow":
+                raise PlanError(
+                    f'sampler: got {self.sampler!r}; Gaussian noise (delta above 0) is drawn by sampler="hedgerow" alone. Nothing was '
+                    "spent. Use that one, or set delta=0."
+                )
 
         def plan_of(estimator: Any, amount: Fraction) -> Plan:
             # With a private n the smallest table stands in: what is too large for it is too large for any.
@@ -256,7 +272,7 @@ class PrivateForestClassifier(ForestClassifier):
         plans = [(estimator, plan_of(estimator, trial)) for estimator in tried]
         finals = [plan_of(estimator, epsilon * (1 - share)) for estimator in tried or [self]]
         _ = codebook.coders  # whatever could fail about the schema fails here
-        budget = self.budget if self.budget is not None else Budget(epsilon)
+        budget = self.budget if self.budget is not None else Budget(epsilon, delta)
         if not isinstance(budget, Budget):
             raise PlanError(f"budget: got {budget!r}; expected a hedgerow.Budget or BudgetFile.")
         if schema.unreviewed:
@@ -267,7 +283,7 @@ class PrivateForestClassifier(ForestClassifier):
                 stacklevel=4,
             )
         what = f"{'tune and ' if tried else ''}fit {self._algorithm}"
-        reservation = budget.reserve(epsilon, what)  # charge, then look
+        reservation = budget.reserve(epsilon, what, delta)  # charge, then look
         table = PrivateTable(engine, reservation, self._coins, self.sampler)
         best = 0
         if tried:
@@ -281,6 +297,7 @@ class PrivateForestClassifier(ForestClassifier):
         part = part_of(
             reservation.events,
             requested=epsilon,
+            delta=delta,
             sampler=table.sampler,
             secret=self._coins.secret,
             unreviewed=schema.unreviewed,
@@ -303,6 +320,7 @@ class PrivateForestClassifier(ForestClassifier):
             vote=self._vote,
             parameters=parameters_of(plan, codebook),
             chosen=grown.chosen,
+            correction=grown.correction,
         )
 
     def _settled(
@@ -319,7 +337,7 @@ class PrivateForestClassifier(ForestClassifier):
             reservation.settle()
         except (BudgetError, OSError) as error:
             problems.append((f"what was not used could not be given back to the budget: {error}", HedgerowWarning))
-        sd = max((noise_variance(event.scale) ** 0.5 for event in reservation.events if event.verb == "rows"), default=0.0)
+        sd = max((variance_of(noise_of(event)) ** 0.5 for event in reservation.events if event.verb == "rows"), default=0.0)
         lost = not_counted(counted or release.forest, rows, sd)
         if lost is not None:
             problems.append((lost, SchemaMismatchWarning))

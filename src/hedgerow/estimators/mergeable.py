@@ -1,4 +1,4 @@
-"""Random trees over several tables: batches that come later, plans that owners share, counts that are merged.
+"""The same trees over several tables: batches that come later, plans that owners share, counts that are merged.
 
 A structure that does not depend on rows can be counted on any number of tables (Jagannathan et al. 2012, 5.2 and 5.3).
 """
@@ -42,9 +42,10 @@ LARGE = 10  # an ε above this is not taken from somebody else's file
 
 
 class MergeableForestClassifier(PrivateForestClassifier):
-    """Base of the private forests whose structure does not depend on rows: they can be updated, shared and merged."""
+    """Base of the private forests whose counts may be added up over tables: they can be updated, shared and merged."""
 
     _tables = 1  # that are planned to be added up
+    _seeded = True  # whether trees are drawn: then a plan names the seed
 
     @abstractmethod
     def _shape(self, codebook: Codebook, epsilon: Fraction, rows: int | None) -> tuple[int, int | None]:
@@ -74,18 +75,11 @@ class MergeableForestClassifier(PrivateForestClassifier):
             )
         if rows is not None:
             schema = replace(schema, rows=whole("rows", rows))
-        seed = self.random_state
-        if seed is None:
-            seed = int(np.random.SeedSequence().generate_state(1)[0])
-        elif isinstance(seed, np.random.RandomState):
-            seed = int(seed.randint(2**31))
-        elif isinstance(seed, bool) or not hasattr(seed, "__index__"):
-            raise PlanError("random_state: a plan that is shared names its seed; expected a whole number or None.")
-        seed = int(seed)
+        seed = self._seed() if self._seeded else None
         codebook, epsilon = self._codebook(schema), exact_epsilon(self.epsilon)
         seeded = self._like(random_state=seed)
         seeded._tables = whole("tables", tables)
-        plan = seeded._plan(codebook, epsilon, schema.rows, schema.rows is not None)
+        plan = seeded._shared_plan(codebook, epsilon, schema.rows)
         if not plan.fixed:
             raise PlanError(
                 "plan: its trees depend on the number of rows, which owners do not tell. Give a public number to plan for, such as "
@@ -98,11 +92,30 @@ class MergeableForestClassifier(PrivateForestClassifier):
             self._algorithm,
             self._vote,
             parameters_of(plan, codebook),
-            plan.chosen or {"height": plan.height},
+            self._chosen(plan),
             seed,
-            f"numpy {np.__version__}",
+            f"numpy {np.__version__}" if self._seeded else "",
             seeded._tables,
         )
+
+    def _shared_plan(self, codebook: Codebook, epsilon: Fraction, rows: int | None) -> Plan:
+        """What owners count: by default what a `fit` would, for that public number of rows."""
+        return self._plan(codebook, epsilon, rows, rows is not None)
+
+    def _chosen(self, plan: Plan) -> dict[str, Any]:
+        """What the releases of a shared plan say that was chosen."""
+        return plan.chosen or {"height": plan.height}
+
+    def _seed(self) -> int:
+        """A seed that can be named: what was given, or a new one."""
+        seed = self.random_state
+        if seed is None:
+            return int(np.random.SeedSequence().generate_state(1)[0])
+        if isinstance(seed, np.random.RandomState):
+            return int(seed.randint(2**31))
+        if isinstance(seed, bool) or not hasattr(seed, "__index__"):
+            raise PlanError("random_state: a plan that is shared names its seed; expected a whole number or None.")
+        return int(seed)
 
     def partial_fit(
         self,
@@ -269,25 +282,26 @@ def cost_of(plan: PublicPlan | Release, epsilon: Any = None) -> Fraction:
 
 def estimator_for(plan: PublicPlan) -> Any:
     """The estimator with the settings of the plan."""
+    from hedgerow.estimators.hedgerow import HedgerowClassifier
     from hedgerow.estimators.private_rdt import PrivateRDTClassifier
     from hedgerow.estimators.snr import SNRForestClassifier
 
-    known: dict[str, Any] = {each._algorithm: each for each in (PrivateRDTClassifier, SNRForestClassifier)}
+    known: dict[str, Any] = {each._algorithm: each for each in (HedgerowClassifier, PrivateRDTClassifier, SNRForestClassifier)}
     if plan.algorithm not in known:
         raise PlanError(f"plan: its algorithm {plan.algorithm[:40]!r} is not known here; expected one of {', '.join(known)}.")
     estimator = known[plan.algorithm](schema=plan.schema, epsilon=plan.epsilon)
-    own = estimator.get_params().keys() - {"schema", "epsilon", "bins", "budget", "sampler", "random_state", "n_jobs"}
+    own = estimator.get_params().keys() - {"schema", "epsilon", "delta", "bins", "budget", "sampler", "random_state", "n_jobs"}
     settings = {name: value for name, value in plan.parameters.items() if name in own}
     return estimator.set_params(**{**settings, "bins": plan.codebook.bins, "random_state": plan.seed})
 
 
 def rebuild(plan: PublicPlan) -> bool:
-    """Whether the trees follow from the schema, the settings and the seed alone: then the plan holds no data."""
-    if plan.seed is None or plan.seed < 0:
-        return False
+    """Whether the trees follow from the schema, the settings and the seed, if they need one, alone: then the plan holds no data."""
     if sum(tree.n_nodes for tree in plan.trees) * len(plan.codebook.sizes) > MAX_REBUILD:
         raise PlanError("plan: it is too large to be built again here.")
     estimator = estimator_for(plan)
+    if (plan.seed is None or plan.seed < 0) if estimator._seeded else plan.seed is not None:
+        return False
     settings = estimator.get_params()
     if settings.get("n_estimators", len(plan.trees)) != len(plan.trees):
         return False
@@ -296,8 +310,9 @@ def rebuild(plan: PublicPlan) -> bool:
     single = plan.codebook.sizes.count(1)
     if single * len(plan.codebook.sizes) * len(plan.trees) > MAX_REBUILD // 100:
         raise PlanError("plan: it is too large to be built again here.")
+    bounds = {"max_leaves"} & settings.keys()
     try:
-        estimator.set_params(max_leaves=min(whole("max_leaves", settings["max_leaves"]), most))
+        estimator.set_params(**{name: min(whole(name, settings[name]), most) for name in bounds})
         estimator._tables = plan.tables
         trees, height = estimator._shape(plan.codebook, plan.epsilon, plan.schema.rows)
         if trees != len(plan.trees) or height not in (None, max(tree.height for tree in plan.trees)):
@@ -306,8 +321,24 @@ def rebuild(plan: PublicPlan) -> bool:
     except (PlanError, SchemaError, TypeError):
         return False
     same = [(each.trees, each.vote, each.chosen, each.epsilon, each.codebook, each.seed, each.tables) for each in (plan, again)]
-    parameters = {**again.parameters, "max_leaves": plan.parameters.get("max_leaves")}
+    parameters = {**again.parameters, **{name: plan.parameters.get(name) for name in bounds}}
     return same[0] == same[1] and parameters == plan.parameters
+
+
+def shown_plan(plan: PublicPlan) -> Plan:
+    """What a shared plan would build and what it costs each owner, for people."""
+    event = counting_event("leaf_counts", plan.epsilon, queries=len(plan.trees))
+    return Plan(
+        plan.algorithm,
+        plan.epsilon,
+        plan.schema.rows,
+        "declared public",
+        plan.codebook.n_classes,
+        (event,),
+        plan.trees,
+        tables=plan.tables,
+        chosen=plan.chosen,
+    )
 
 
 def _with_classes(engine: Any, classes: Any, inferred: bool) -> Any:

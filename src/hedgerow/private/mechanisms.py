@@ -1,4 +1,4 @@
-"""Noise on counts and private choices: the loss and the sampling side by side. Theorems M1 and M2 of PROOF.md."""
+"""Noise on counts and private choices: the loss and the sampling side by side. Theorems M1 to M3 of PROOF.md."""
 
 from __future__ import annotations
 
@@ -9,31 +9,54 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.accounting.events import DISCRETE_LAPLACE, PERMUTE_AND_FLIP, Event
+from hedgerow.accounting.events import DISCRETE_GAUSSIAN, DISCRETE_LAPLACE, PERMUTE_AND_FLIP, Event
 from hedgerow.accounting.loss import noise_scale
+from hedgerow.accounting.prices import Price, Rho
+from hedgerow.accounting.zcdp import rho_of_gaussian, sigma_squared_for
 from hedgerow.errors import PlanError
 from hedgerow.private.choices import exponential_mechanism, permute_and_flip
 from hedgerow.private.coins import Coins
+from hedgerow.private.gaussian import discrete_gaussian
 from hedgerow.private.samplers import discrete_laplace
 from hedgerow.private.scores import Score
 
 Sampler = Callable[[Fraction, int, Coins], NDArray[np.int64]]
 
 
-def counting_event(verb: str, epsilon: Fraction, queries: int = 1) -> Event:
-    """`queries` histograms over disjoint cells, answered together for ε: each number gets noise of scale queries/ε."""
-    if not isinstance(epsilon, Fraction):
-        raise PlanError(f"{verb}: ε must be an exact fraction, got {type(epsilon).__name__}.")
-    return Event(verb, DISCRETE_LAPLACE, epsilon, queries, Fraction(1), noise_scale(queries, epsilon))  # [M1]
+def counting_event(verb: str, price: Price, queries: int = 1, l1: int = 1, l2_squared: int = 1) -> Event:
+    """`queries` vectors of whole numbers, answered together for one price; by default histograms over disjoint cells.
+
+    price: a fraction is pure ε, and each number gets discrete Laplace noise of scale queries·l1/ε; `Rho` is ρ-zCDP, and each number
+           gets discrete Gaussian noise of σ² = queries·l2_squared/(2ρ)
+    l1, l2_squared: by how much one row changes one of the vectors, in the L1 norm and in the squared L2 norm
+    """
+    if isinstance(price, Rho):
+        sigma_squared = sigma_squared_for(queries * l2_squared, price.value)
+        return Event(verb, DISCRETE_GAUSSIAN, Fraction(0), queries, Fraction(l2_squared), sigma_squared, price.value)  # [M3]
+    if not isinstance(price, Fraction):
+        raise PlanError(f"{verb}: ε must be an exact fraction, got {type(price).__name__}.")
+    return Event(verb, DISCRETE_LAPLACE, price, queries, Fraction(l1), noise_scale(queries * l1, price))  # [M1]
 
 
 def add_noise(counts: NDArray[np.int64], event: Event, coins: Coins, sampler: Sampler) -> NDArray[np.int64]:
-    """Independent discrete Laplace noise on every number. Sums outside 64 bits stay at the end: post-processing."""
-    if event.scale != Fraction(event.queries * event.sensitivity) / event.epsilon:
-        raise PlanError(f"{event.verb}: the noise scale does not follow from what was charged.")
-    noise = sampler(event.scale, counts.size, coins).reshape(counts.shape)  # [M1]
+    """Independent noise of the event's mechanism on every number. Sums outside 64 bits stay at the end: post-processing."""
+    if event.mechanism == DISCRETE_GAUSSIAN:
+        check_noise_source(event, sampler)
+        if event.rho != rho_of_gaussian(event.queries * event.sensitivity, event.scale):
+            raise PlanError(f"{event.verb}: the noise does not follow from what was charged.")
+        noise = discrete_gaussian(event.scale, counts.size, coins).reshape(counts.shape)  # [M3]
+    else:
+        if event.scale != Fraction(event.queries * event.sensitivity) / event.epsilon:
+            raise PlanError(f"{event.verb}: the noise scale does not follow from what was charged.")
+        noise = sampler(event.scale, counts.size, coins).reshape(counts.shape)  # [M1]
     limit = np.iinfo(np.int64).max // 2
     return np.clip(counts, -limit, limit) + np.clip(noise, -limit, limit)
+
+
+def check_noise_source(event: Event, sampler: Sampler) -> None:
+    """Refuse, before anything is charged, Gaussian noise from a sampler that has none here."""
+    if event.mechanism == DISCRETE_GAUSSIAN and sampler is not discrete_laplace:
+        raise PlanError(f"{event.verb}: Gaussian noise (delta above 0) is drawn by sampler=\"hedgerow\" alone.")
 
 
 def choice_event(verb: str, epsilon: Fraction, score: Score, mechanism: str) -> Event:

@@ -1,6 +1,7 @@
 """PrivateTable: the verbs, and nothing else, through which a grower sees rows.
 
 Every verb makes its event, charges it, and only then looks. Each has its theorem in PROOF.md under the label in its code.
+A price is a fraction, pure ε with Laplace noise, or `Rho`, concentrated privacy with Gaussian noise; choices are paid in pure ε.
 """
 
 from __future__ import annotations
@@ -13,19 +14,23 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.accounting.events import EXPONENTIAL, LOCAL_SENSITIVITY, PERMUTE_AND_FLIP
+from hedgerow.accounting.events import EXPONENTIAL, LOCAL_SENSITIVITY, PERMUTE_AND_FLIP, Event
 from hedgerow.accounting.meter import Reservation
+from hedgerow.accounting.prices import Price
+from hedgerow.additive_model import AdditiveModel, gradient_norms
 from hedgerow.encoding import Codebook
 from hedgerow.errors import PlanError
 from hedgerow.private.choices import exponential_mechanism
 from hedgerow.private.coins import SYSTEM, Coins
-from hedgerow.private.mechanisms import add_noise, choice_event, choose_columns, counting_event, sampler_named
+from hedgerow.private.mechanisms import add_noise, check_noise_source, choice_event, choose_columns, counting_event, sampler_named
 from hedgerow.private.scores import GINI, MAX, MOST_ROWS, NORMAL_GINI, Score, information_gain, scores_of
-from hedgerow.rows.engine import Engine, Predictor
+from hedgerow.rows.engine import Engine, Predictor, Probabilities
+from hedgerow.settings import whole
 from hedgerow.splits import Candidates
 from hedgerow.tree import Tree
 
 Nodes = Sequence[int] | NDArray[Any]
+MOST_BINS = 1000
 
 
 def _listed(score: Score) -> Score:
@@ -39,6 +44,13 @@ def _listed(score: Score) -> Score:
     if known is None or (score.unit, score.sensitivity, score.monotone) != (known.unit, known.sensitivity, known.monotone):
         raise PlanError(f"choose: the score {score.name!r} is not in the list of proven scores.")
     return known
+
+
+def checked_bins(bins: int) -> int:
+    bins = whole("bins", bins)
+    if bins > MOST_BINS:
+        raise PlanError(f"bins: got {bins}; expected at most {MOST_BINS}.")
+    return bins
 
 
 class PrivateTable:
@@ -56,63 +68,90 @@ class PrivateTable:
         self.codebook: Codebook = engine.codebook
         self.sampler = f"{sampler}, {coins.name}"
 
-    def rows(self, epsilon: Fraction) -> int:
+    def rows(self, price: Price) -> int:
         """Noisy number of rows."""
-        event = counting_event("rows", epsilon)
-        self._meter.charge(event)
+        event = counting_event("rows", price)
+        self._pay(event)
         exact = np.array([self._engine.count_rows()], dtype=np.int64)  # [V1]
         return int(add_noise(exact, event, self._coins, self._sampler)[0])
 
-    def leaf_counts(self, trees: Sequence[Tree], epsilon: Fraction) -> list[NDArray[np.int64]]:
-        """Noisy class counts in every leaf of every tree. The trees share ε; the leaves of one tree are disjoint."""
+    def leaf_counts(self, trees: Sequence[Tree], price: Price) -> list[NDArray[np.int64]]:
+        """Noisy class counts in every leaf of every tree. The trees share the price; the leaves of one tree are disjoint."""
         trees = list(trees)
         if not trees:
             raise PlanError("leaf_counts: got no trees; expected at least one.")
         for tree in trees:
             if tree.sizes != self.codebook.sizes or not tree.is_antichain(tree.leaves):
                 raise PlanError("leaf_counts: a tree was made for another schema, or its leaves are not disjoint.")
-        event = counting_event("leaf_counts", epsilon, queries=len(trees))
-        self._meter.charge(event)
+        event = counting_event("leaf_counts", price, queries=len(trees))
+        self._pay(event)
         exact = self._engine.leaf_counts(trees)  # [V2]
         return [add_noise(counts, event, self._coins, self._sampler) for counts in exact]
 
-    def confusion(self, predict: Predictor, epsilon: Fraction) -> NDArray[np.int64]:
+    def confusion(self, predict: Predictor, price: Price) -> NDArray[np.int64]:
         """Noisy counts of (true class, predicted class); the last row is for rows that have no declared class."""
-        event = counting_event("confusion", epsilon)
-        self._meter.charge(event)
+        event = counting_event("confusion", price)
+        self._pay(event)
         exact = self._engine.confusion(predict)  # [V3]
         return add_noise(exact, event, self._coins, self._sampler)
 
-    def sizes(self, tree: Tree, nodes: Nodes, epsilon: Fraction) -> NDArray[np.int64]:
+    def reliability(self, probabilities: Probabilities, bins: int, price: Price) -> NDArray[np.int64]:
+        """Noisy counts of (bin of the largest class probability; wrong, right): (bins, 2), equal-width bins from 1/classes to 1."""
+        bins = checked_bins(bins)
+        event = counting_event("reliability", price)
+        self._pay(event)
+        exact = self._engine.reliability(probabilities, bins)  # [V11]
+        return add_noise(exact, event, self._coins, self._sampler)
+
+    def sizes(self, tree: Tree, nodes: Nodes, price: Price) -> NDArray[np.int64]:
         """Noisy number of rows in each node; no node may lie above another."""
         places = self._disjoint(tree, nodes)
-        event = counting_event("sizes", epsilon)
-        self._meter.charge(event)
+        event = counting_event("sizes", price)
+        self._pay(event)
         exact = self._engine.class_counts(tree, places).sum(axis=1)  # [V4]
         return add_noise(exact, event, self._coins, self._sampler)
 
-    def class_counts(self, tree: Tree, nodes: Nodes, epsilon: Fraction) -> NDArray[np.int64]:
+    def class_counts(self, tree: Tree, nodes: Nodes, price: Price) -> NDArray[np.int64]:
         """Noisy class counts of each node (Q1); no node may lie above another."""
         places = self._disjoint(tree, nodes)
-        event = counting_event("class_counts", epsilon)
-        self._meter.charge(event)
+        event = counting_event("class_counts", price)
+        self._pay(event)
         exact = self._engine.class_counts(tree, places)[:, :-1]  # [V5]
         return add_noise(exact, event, self._coins, self._sampler)
 
-    def tables(self, tree: Tree, nodes: Nodes, asked: NDArray[np.bool_], epsilon: Fraction) -> NDArray[np.int64]:
+    def tables(self, tree: Tree, nodes: Nodes, asked: NDArray[np.bool_], price: Price) -> NDArray[np.int64]:
         """Noisy (cell, class) counts of the asked attributes of each node, 0 elsewhere: (nodes, cells, classes).
 
-        asked[i, a]: whether attribute a is asked at node i. ε is for all of them: each gets ε / (most asked at one node).
+        asked[i, a]: whether attribute a is asked at node i. The price is for all of them: each gets it / (most asked at one node).
         """
         places = self._disjoint(tree, nodes)
         if asked.dtype != np.bool_ or asked.shape != (len(places), len(self.codebook.sizes)) or not asked.any():
             raise PlanError("tables: expected for each node which attributes are asked, and at least one.")
-        event = counting_event("tables", epsilon, queries=int(asked.sum(axis=1).max()))
-        self._meter.charge(event)
+        event = counting_event("tables", price, queries=int(asked.sum(axis=1).max()))
+        self._pay(event)
         exact = self._engine.split_counts(tree, places)  # [V6]
         noisy = add_noise(exact, event, self._coins, self._sampler)
         wanted = np.repeat(asked, self.codebook.sizes, axis=1)
         return np.where(wanted[:, :, None], noisy, 0)
+
+    def gradient_sums(self, asked: Sequence[Tree], model: AdditiveModel, price: Price) -> list[NDArray[np.int64]]:
+        """Noisy sums, over the rows of every leaf of every asked tree, of the gradient of an additive model's log-likelihood.
+
+        A row of class y adds trunc(GRID · (1[y = c] − softmax(F)_c)) for each class c; of two classes, for the second alone. Divide by
+        `additive_model.GRID` to get the gradient. One array (leaves, classes or 1) for each tree asked.
+        """
+        asked = list(asked)
+        k = self.codebook.n_classes
+        if not asked or type(model) is not AdditiveModel or not model.fits(self.codebook.sizes, k):
+            raise PlanError("gradient_sums: expected at least one tree, and an AdditiveModel over this schema.")
+        for tree in asked:
+            if tree.sizes != self.codebook.sizes or not tree.is_antichain(tree.leaves):
+                raise PlanError("gradient_sums: a tree was made for another schema, or its leaves are not disjoint.")
+        l1, l2_squared = gradient_norms(k)
+        event = counting_event("gradient_sums", price, len(asked), l1, l2_squared)
+        self._pay(event)
+        exact = self._engine.gradient_sums(asked, model)  # [V10]
+        return [add_noise(sums, event, self._coins, self._sampler) for sums in exact]
 
     def choose(
         self,
@@ -168,6 +207,10 @@ class PrivateTable:
         right = [np.trace(self._engine.confusion(predict)) for predict in predictors]  # [V9]
         allowed = np.ones((1, len(right)), dtype=bool)
         return int(choose_columns(np.array([right], dtype=np.int64), allowed, event, 1, self._coins)[0])
+
+    def _pay(self, event: Event) -> None:
+        check_noise_source(event, self._sampler)
+        self._meter.charge(event)
 
     def _disjoint(self, tree: Tree, nodes: Nodes) -> NDArray[np.int64]:
         """The nodes, if a row can be in only one of them. Public: depends on the tree alone."""

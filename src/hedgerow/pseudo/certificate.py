@@ -7,21 +7,22 @@ a tree is anonymous says nothing about rows that are made from it, and never an 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from hedgerow import __version__
-from hedgerow.accounting.loss import exact_sum, plain_fraction, text_of_fraction
+from hedgerow.accounting.loss import exact_sum, plain_fraction, text_of_delta, text_of_fraction
 from hedgerow.after.pseudo import PseudoRows
-from hedgerow.certificate import NEIGHBOURS_OF_PARTS, UNIT_OF_PARTS
+from hedgerow.certificate import EPSILON_DELTA_DP, EPSILON_DP, NEIGHBOURS_OF_PARTS, UNIT_OF_PARTS
 
 if TYPE_CHECKING:
     from hedgerow.release import Release
 
 FORMAT = "hedgerow-pseudo-data"
 VERSION = 1
-DP, ANONYMITY, NONE = "epsilon-DP", "anonymity", "none"
+DP, DELTA_DP, ANONYMITY, NONE = EPSILON_DP, EPSILON_DELTA_DP, "anonymity", "none"
 
 
 class SourceRecord(msgspec.Struct, frozen=True):
@@ -34,6 +35,12 @@ class SourceRecord(msgspec.Struct, frozen=True):
     epsilon: str | None
     reason: str
     rows: int
+    delta: str | msgspec.UnsetType = msgspec.UNSET  # where it is 0 the file has no such field
+
+    @property
+    def loss(self) -> str:
+        """Its ε for a table; with δ, both."""
+        return (self.epsilon or "–") + _and_delta(self.delta)
 
 
 class PseudoCertificate(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +71,7 @@ class PseudoCertificate(msgspec.Struct, frozen=True, kw_only=True):
     diversity: dict[str, Any] | None = None
     table: str = ""
     sha256: str = ""
+    delta: str | msgspec.UnsetType = msgspec.UNSET  # where it is 0 the file has no such field
 
     def to_json(self) -> bytes:
         return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
@@ -72,6 +80,9 @@ class PseudoCertificate(msgspec.Struct, frozen=True, kw_only=True):
         """The guarantee in one line."""
         if self.guarantee == DP:
             return f"ε = {self.epsilon} differential privacy, neighbours: {self.neighbours}; {self.statement}"
+        if self.guarantee == DELTA_DP:
+            loss = f"(ε = {self.epsilon}{_and_delta(self.delta)})"
+            return f"{loss} differential privacy, neighbours: {self.neighbours}; {self.statement}"
         return self.statement
 
 
@@ -79,8 +90,9 @@ def certificate_for(releases: Sequence[Release], made: PseudoRows) -> PseudoCert
     """What the rows may claim."""
     sources = [_source(release, rows) for release, rows in zip(releases, made.of_model.tolist(), strict=True)]
     guarantee, epsilon, statement = _claim(sources)
+    delta = exact_sum(_chance(source) for source in sources) if guarantee == DELTA_DP else Fraction(0)
     one = releases[0].certificate if len(releases) == 1 else None
-    claims = guarantee == DP
+    claims = guarantee in (DP, DELTA_DP)
     recipe = made.recipe
     return PseudoCertificate(
         guarantee=guarantee,
@@ -96,12 +108,13 @@ def certificate_for(releases: Sequence[Release], made: PseudoRows) -> PseudoCert
         every_tree=recipe.every_tree,
         rows=made.rows,
         seed=str(int(recipe.seed)),
+        delta=text_of_fraction(delta) if delta else msgspec.UNSET,
     )
 
 
 def _source(release: Release, rows: int) -> SourceRecord:
     certificate = release.certificate
-    epsilon = certificate.epsilon if str(certificate.guarantee) == DP else None
+    epsilon = certificate.epsilon if certificate.private else None
     return SourceRecord(
         release.content_hash,
         release.algorithm,
@@ -110,27 +123,37 @@ def _source(release: Release, rows: int) -> SourceRecord:
         epsilon,
         certificate.reason,
         rows,
+        certificate.delta or msgspec.UNSET,
     )
+
+
+def _chance(source: SourceRecord) -> Fraction:
+    return Fraction(0) if isinstance(source.delta, msgspec.UnsetType) else plain_fraction(source.delta)
+
+
+def _and_delta(delta: str | msgspec.UnsetType) -> str:
+    return "" if isinstance(delta, msgspec.UnsetType) else f", δ = {text_of_delta(plain_fraction(delta))}"
 
 
 def _claim(sources: Sequence[SourceRecord]) -> tuple[str, str | None, str]:
     """Guarantee, ε and statement of the whole."""
     kinds = {source.guarantee for source in sources}
     several = len(sources) > 1
-    if kinds == {DP}:
+    if kinds <= {DP, DELTA_DP}:
+        loss = "(ε, δ)" if DELTA_DP in kinds else "ε"
         epsilon = text_of_fraction(exact_sum(plain_fraction(source.epsilon or "") for source in sources))
-        said = "pseudo-data made from a release with differential privacy keep its ε (post-processing)"
+        said = f"pseudo-data made from a release with differential privacy keep its {loss} (post-processing)"
         if several:
             said = (
-                "pseudo-data made from releases with differential privacy keep their ε (post-processing), which add up: one person may be "
-                "in several tables. If persons are stated to be disjoint, merge the releases first"
+                f"pseudo-data made from releases with differential privacy keep their {loss} (post-processing), which add up: one person "
+                "may be in several tables. If persons are stated to be disjoint, merge the releases first"
             )
-        return DP, epsilon, said
+        return DELTA_DP if DELTA_DP in kinds else DP, epsilon, said
     if kinds == {ANONYMITY}:
         reasons = "; ".join(dict.fromkeys(source.reason for source in sources))
         trees = "each source tree satisfies its requirement" if several else "its source tree satisfies its requirement"
         return ANONYMITY, None, f"{trees} ({reasons}); the pseudo-data itself need not. This is not differential privacy"
-    without = [source for source in sources if source.guarantee not in (DP, ANONYMITY)]
+    without = [source for source in sources if source.guarantee not in (DP, DELTA_DP, ANONYMITY)]
     lacking = "; ".join(dict.fromkeys(source.reason for source in without))
     if without:
         which = "a release without a guarantee" if several else "its release has none"

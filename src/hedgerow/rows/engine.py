@@ -8,11 +8,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.additive_model import AdditiveModel
 from hedgerow.encoding import Codebook
 from hedgerow.tree import Tree
 
 Predictor = Callable[[NDArray[Any]], NDArray[np.int64]]
 """Rows of codes in, class codes out: row by row, the same answer for the same row whatever stands beside it."""
+Probabilities = Callable[[NDArray[Any]], NDArray[np.float64]]
+"""Rows of codes in, (rows, classes) class probabilities out: row by row, as a Predictor."""
 
 
 class Engine(Protocol):
@@ -35,4 +38,12 @@ class Engine(Protocol):
 
     def confusion(self, predict: Predictor) -> NDArray[np.int64]:
         """Counts of (true class, predicted class); one row more than there are classes, for rows of no declared class."""
+        ...
+
+    def reliability(self, probabilities: Probabilities, bins: int) -> NDArray[np.int64]:
+        """Counts of (bin of the largest probability; wrong, right): (bins, 2). Rows of no declared class are counted nowhere."""
+        ...
+
+    def gradient_sums(self, asked: list[Tree], model: AdditiveModel) -> list[NDArray[np.int64]]:
+        """For each leaf of each asked tree the sum of its rows' gradients in whole steps (`additive_model.GRID` for 1)."""
         ...

@@ -1,4 +1,4 @@
-"""Exact counts with no privacy at all, for the non-private baselines. What is made from them says `guarantee: none`.
+"""Exact counts with no privacy at all, for the non-private baselines and for public rows. What is made from them says `guarantee: none`.
 
 It is not a PrivateTable and cannot be given to a private estimator's grower.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.rows.engine import Engine
+from hedgerow.rows.engine import Engine, Predictor, Probabilities
 from hedgerow.tree import Tree
 
 
@@ -26,3 +26,9 @@ class ExactTable:
 
     def split_counts(self, tree: Tree, nodes: list[int]) -> NDArray[np.int64]:
         return self._engine.split_counts(tree, np.asarray(nodes, dtype=np.int64))
+
+    def confusion(self, predict: Predictor) -> NDArray[np.int64]:
+        return self._engine.confusion(predict)
+
+    def reliability(self, probabilities: Probabilities, bins: int) -> NDArray[np.int64]:
+        return self._engine.reliability(probabilities, bins)

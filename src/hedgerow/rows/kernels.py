@@ -10,6 +10,7 @@ import numpy as np
 from numba import uint64 as at
 from numpy.typing import NDArray
 
+from hedgerow.additive_model import GRID, AdditiveModel, exp_minus, gradient_width
 from hedgerow.routing import TOGETHER, descend
 from hedgerow.tree import Tree
 
@@ -42,11 +43,7 @@ def leaf_counts(
     This is UpdateStatistics with AddInstance of Jagannathan et al. 2012, Algorithm 2, for all trees in one pass.
     """
     results = [np.zeros((len(tree.leaves), n_classes), dtype=np.int64) for tree in trees]
-    places = []
-    for tree in trees:
-        place = np.full(tree.n_nodes, -1, dtype=np.int32)
-        place[tree.leaves] = np.arange(len(tree.leaves), dtype=np.int32)
-        places.append(place)
+    places = list(map(_places, trees))
     parts = PARTS if progress else 1  # of equal size whatever the number of rows, which must not show in the progress
     for part in range(parts):
         end = len(codes) * (part + 1) // parts
@@ -57,6 +54,13 @@ def leaf_counts(
         if progress:
             progress((part + 1) / parts)
     return results
+
+
+def _places(tree: Tree) -> NDArray[np.int32]:
+    """For every node the number of the leaf that it is, −1 for an asking node."""
+    place = np.full(tree.n_nodes, -1, dtype=np.int32)
+    place[tree.leaves] = np.arange(len(tree.leaves), dtype=np.int32)
+    return place
 
 
 @numba.njit(nogil=True, cache=True)
@@ -138,3 +142,89 @@ def class_counts(
     counts = np.zeros((len(nodes), n_classes + 1), dtype=np.int64)
     _count_classes(codes, classes, tree.ask, tree.onward, tree.height, slots(tree, nodes), counts)
     return counts
+
+
+@numba.njit(nogil=True, cache=True)
+def _gradients(margins: Any, classes: Any, out: Any) -> None:
+    """out[i] = the gradient of row i in steps of 1/GRID, cut towards zero; 0 for a row of no declared class.
+
+    The last lines hold for whatever the floats above them computed: no row's vector is longer than `gradient_norms` says.
+    """
+    n_classes, width = margins.shape[1], out.shape[1]
+    first = n_classes - width  # of two classes the second alone is kept: the other is its negative
+    most, most_squared = GRID, GRID * GRID
+    if width > 1:
+        most, most_squared = 2 * GRID, 2 * GRID * GRID
+    share = np.empty(n_classes, dtype=np.float64)
+    for i in range(margins.shape[0]):
+        label = np.int64(classes[i])
+        for j in range(width):
+            out[i, j] = 0
+        if label >= n_classes:
+            continue
+        highest = margins[i, 0]
+        for c in range(1, n_classes):
+            highest = max(highest, margins[i, c])
+        total = 0.0
+        for c in range(n_classes):
+            share[c] = exp_minus(highest - margins[i, c])
+            total += share[c]
+        if not total >= 1.0:  # the highest adds 1: only margins that are no numbers come here
+            continue
+        size, squared = 0, 0
+        for j in range(width):
+            c = first + j
+            gradient = (1.0 if label == c else 0.0) - share[c] / total
+            steps = 0
+            if abs(gradient) <= 2.0:  # false for NaN
+                steps = int(gradient * GRID)  # towards zero
+            out[i, j] = steps
+            size += abs(steps)
+            squared += steps * steps
+        if size > most or squared > most_squared:
+            for j in range(width):
+                out[i, j] = 0
+
+
+@numba.njit(nogil=True, cache=True)
+def _sum_in_leaves(codes: Any, vectors: Any, ask: Any, onward: Any, height: int, place: Any, sums: Any) -> None:
+    """A row's vector is added to one leaf, or nowhere if it stopped on the way."""
+    node = np.empty(TOGETHER, dtype=np.int32)
+    for start in range(0, codes.shape[0], TOGETHER):
+        rows = min(TOGETHER, codes.shape[0] - start)
+        descend(codes, start, rows, ask, onward, height, node)
+        for i in range(rows):
+            leaf = place[node[i]]
+            if leaf >= 0:
+                for j in range(sums.shape[1]):
+                    sums[leaf, j] += vectors[start + i, j]
+
+
+def gradient_sums(
+    asked: list[Tree],
+    model: AdditiveModel,
+    codes: NDArray[Any],
+    classes: NDArray[np.uint16],
+    margins: NDArray[np.float64] | None = None,
+) -> list[NDArray[np.int64]]:
+    """For each leaf of each asked tree the sum of the integer gradients of its rows: (leaves, gradient_width) each.
+
+    Each row's vector is a function of that row and of the model alone, and the sums are of integers: in whichever order and on however
+    many threads they are taken, they are the same. `margins` are the model's for these rows, where they are known.
+    """
+    width = gradient_width(model.n_classes)
+    results = [np.zeros((len(tree.leaves), width), dtype=np.int64) for tree in asked]
+    places = list(map(_places, asked))
+    space = np.empty((min(BLOCK, len(codes)), model.n_classes))
+    vectors = np.empty((len(space), width), dtype=np.int64)
+    for start in range(0, len(codes), BLOCK):
+        rows, labels = codes[start : start + BLOCK], classes[start : start + BLOCK]
+        here, steps = space[: len(rows)], vectors[: len(rows)]
+        if margins is not None:
+            here = margins[start : start + BLOCK]
+        else:
+            model.add_margins(rows, here)
+        _gradients(here, labels, steps)
+        for tree, place, sums in zip(asked, places, results, strict=True):
+            _sum_in_leaves(rows, steps, tree.ask, tree.onward, tree.height, place, sums)
+    return results

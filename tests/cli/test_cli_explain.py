@@ -1,0 +1,146 @@
+"""`hedgerow explain`, and what `hedgerow show` tells of a Hedgerow forest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hedgerow import Release
+
+
+@pytest.fixture
+def grown(place: SimpleNamespace, run: Callable[..., Any]) -> SimpleNamespace:
+    """`place` with a Hedgerow forest that cost ε = 1."""
+    words = ["fit", place.data, "--schema", place.schema, "--algorithm", "hedgerow", "--epsilon", "1", "--budget", place.budget]
+    result = run(*words, "-o", place.forest)
+    assert result.exit_code == 0, result.output
+    return place
+
+
+def number(line: str) -> float:
+    """The score at the end of a line, without its ±."""
+    found = re.search(r"│\s*█*\s*([+−]?\d+\.\d\d)", line)
+    assert found, line
+    return float(found[1].replace("−", "-"))
+
+
+def test_explain_adds_up_and_agrees_with_predict(grown: SimpleNamespace, run: Callable[..., Any]) -> None:
+    result = run("explain", grown.forest, grown.test, "--row", 3)
+    assert result.exit_code == 0, result.output
+    head, about, *lines = result.stdout.splitlines()
+    assert about.strip() == "what adds to the log-odds of yes:"
+    assert lines[0].split("  ")[1] == "at the start"
+    assert {line.split()[0] for line in lines[1:-1]} == {"smoker", "age", "sex"}
+    assert sum(map(number, lines[:-1])) == pytest.approx(number(lines[-1]), abs=0.03)
+    assert all("±" in line or number(line) == 0 for line in lines[1:])  # what has no weight in the reading that was chosen adds nothing
+    sizes = [abs(number(line)) for line in lines[1:-1]]
+    assert sizes == sorted(sizes, reverse=True)
+    predicted = run("predict", grown.forest, grown.test).stdout.splitlines()[3]
+    assert head.startswith(f"row 3: {predicted}, probability 0.") or head.endswith("probability 1.00")
+
+
+def test_explain_several_rows_and_few_attributes(grown: SimpleNamespace, run: Callable[..., Any]) -> None:
+    first = run("explain", grown.forest, grown.test).stdout
+    assert first == run("explain", grown.forest, grown.test, "--row", 1).stdout
+    text = run("explain", grown.forest, grown.test, "--row", 5, "--row", "1-3", "--top", 1).stdout
+    assert [line.split(":")[0] for line in text.splitlines() if line.startswith("row")] == ["row 5", "row 1", "row 2", "row 3"]
+    assert text.count("2 other attributes") == 4
+
+
+def test_explain_pictures(grown: SimpleNamespace, run: Callable[..., Any]) -> None:
+    svg, page = grown.folder / "why.svg", grown.folder / "why.html"
+    result = run("explain", grown.forest, grown.test, "--row", 2, "-o", svg)
+    assert (result.exit_code, result.stdout) == (0, f"wrote {svg}: 1 row explained\n")
+    assert svg.read_text(encoding="utf-8").startswith("<svg")
+    assert run("explain", grown.forest, grown.test, "--row", "1-4", "-o", page).exit_code == 0
+    text = page.read_text(encoding="utf-8")
+    assert text.count("<svg") == 4
+    assert "as private as they are" in text
+    assert run("explain", grown.forest, grown.test, "-o", page).exit_code == 2  # it exists
+    assert run("explain", grown.forest, grown.test, "-o", page, "--force").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--row", "0"], "expected the number of a row, from 1"),
+        (["--row", "x"], "expected the number of a row, from 1"),
+        (["--row", "5-3"], "expected the number of a row, from 1"),
+        (["--row", "1-21"], "at most 20 rows"),
+        (["--row", "1-99999999999"], "at most 20 rows"),
+        (["--row", "501"], "fewer rows than that"),
+        (["--row", "1-2", "-o", "two.svg"], "an .svg shows one row"),
+        (["-o", "why.png"], "ends in .svg or .html"),
+    ],
+)
+def test_explain_refuses_what_it_cannot_do(
+    words: list[str], message: str, grown: SimpleNamespace, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(grown.folder)
+    result = run("explain", grown.forest, grown.test, *words)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert "500" not in result.stderr  # how many rows there are is theirs
+    assert not list(Path(grown.folder).glob("two.svg"))
+
+
+def test_explain_refuses_other_forests_and_other_tables(fitted: SimpleNamespace, run: Callable[..., Any]) -> None:
+    result = run("explain", fitted.forest, fitted.test)
+    assert result.exit_code == 2
+    assert "its trees vote" in result.stderr
+    assert "--algorithm hedgerow" in result.stderr
+    result = run("show", fitted.forest, "--attribute", "age")
+    assert result.exit_code == 2
+    assert "--algorithm hedgerow" in result.stderr
+
+
+def test_explain_refuses_rows_without_the_columns(grown: SimpleNamespace, run: Callable[..., Any]) -> None:
+    short = grown.folder / "short.csv"
+    short.write_text("smoker,sex\nnever,f\n")
+    result = run("explain", grown.forest, short)
+    assert result.exit_code == 2
+    assert "the column(s) age are missing" in result.stderr
+
+
+# ---------------------------------------------------------------- show
+
+
+def test_show_tells_what_the_attributes_do(grown: SimpleNamespace, run: Callable[..., Any]) -> None:
+    text = run("show", grown.forest).stdout
+    for words in ("Hedgerow forest", "importances", "differential privacy", "smoker: ", "what its values add to the log-odds of yes", "│"):
+        assert words in text
+    assert "Tree 1" not in text
+    assert "Tree 1 of" in run("show", grown.forest, "--tree", 1).stdout
+    one = run("show", grown.forest, "--attribute", "smoker").stdout
+    assert "current" in one
+    assert "age: " not in one
+    assert "guarantee" not in one
+    scores = {line.split()[0]: number(line) for line in one.splitlines() if "│" in line}
+    assert scores["current"] > scores["never"]  # as the rows were made
+
+
+def test_show_draws_effects(grown: SimpleNamespace, run: Callable[..., Any]) -> None:
+    svg, page, tree = (grown.folder / name for name in ("effects.svg", "effects.html", "tree.svg"))
+    result = run("show", grown.forest, "-o", svg)
+    assert (result.exit_code, result.stdout) == (0, f"wrote {svg}: what 3 attributes do\n")
+    assert svg.read_text(encoding="utf-8").startswith("<svg")
+    assert run("show", grown.forest, "--attribute", "age", "-o", page).exit_code == 0
+    assert page.read_text(encoding="utf-8").count("<svg") == 1
+    assert run("show", grown.forest, "--tree", 1, "-o", tree).exit_code == 0
+    assert "Tree 1 of" in tree.read_text(encoding="utf-8")
+    unknown = run("show", grown.forest, "--attribute", "shoe size")
+    assert unknown.exit_code == 2
+    assert "expected one of smoker, age, sex" in unknown.stderr
+    assert run("show", grown.forest, "--attribute", "age", "--tree", 1).exit_code == 2
+
+
+def test_the_report_of_a_hedgerow_forest(grown: SimpleNamespace, run: Callable[..., Any]) -> None:
+    report = grown.folder / "report.html"
+    assert run("show", grown.forest, "--report", report).exit_code == 0
+    assert "What each attribute does" in report.read_text(encoding="utf-8")
+    assert Release.load(grown.forest).effects()

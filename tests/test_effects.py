@@ -1,0 +1,398 @@
+"""Contributions add up to the margins; effects are their means; errors are as large as the noise makes them; pictures are sound."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hedgerow import datasets
+from hedgerow.after.additive import AdditiveForest
+from hedgerow.after.effect_noise import centred
+from hedgerow.after.effect_svg import effect_svg, effects_svg
+from hedgerow.after.effect_text import effect_text, explanation_text, signed, two_sided_bar
+from hedgerow.after.effects import Effect, alike, effect_importances, effect_named, effects
+from hedgerow.after.explain import explain
+from hedgerow.after.layout import Layout, attributes_to_ask
+from hedgerow.after.parts import Parts, contributions, score_errors
+from hedgerow.after.waterfall_svg import waterfall_svg
+from hedgerow.encoding import Codebook
+from hedgerow.errors import PlanError, ReleaseError, TableError
+from hedgerow.estimators.hedgerow import HedgerowClassifier
+from hedgerow.estimators.private_rdt import PrivateRDTClassifier
+from hedgerow.forest import Correction, CountedForest
+from hedgerow.report import html_report
+from hedgerow.routing import route
+from hedgerow.schema import Categorical, Numeric, Schema, Target
+from hedgerow.tree import TreeBuilder
+
+SVG = "{http://www.w3.org/2000/svg}"
+HOSTILE = '<script>alert("1")</script>]]>&\'\x1b[31m\u202e\x00'
+SCALE = 3.0  # of the Laplace noise on every count here
+
+
+def codebook(classes: int = 2) -> Codebook:
+    schema = Schema(
+        [
+            Categorical("colour", ("red", "blue", "green")),
+            Numeric("age", 0, 80, missing="unknown"),
+            Categorical("word", tuple(f"w{i}" for i in range(12))),
+            Categorical("sex", ("f", "m")),
+        ],
+        Target("y", tuple(f"c{i}" for i in range(classes))),
+    )
+    return Codebook(schema, 8)
+
+
+def top_tree(book: Codebook, kind: str) -> Any:
+    """none · one (colour) · two (colour, then age below 40 or not under red and sex elsewhere)."""
+    builder = TreeBuilder(book.sizes)
+    if kind != "none":
+        children = builder.split(0, 0)
+        if kind == "two":
+            builder.split(children[0], 1, [0, 0, 0, 0, 1, 1, 1, 1, 1])
+            builder.split(children[1], 3)
+            builder.split(children[2], 3)
+    return builder.build()
+
+
+def rows(book: Codebook, n: int, seed: int, missing: float = 0.0) -> np.ndarray:
+    draw = np.random.default_rng(seed)
+    codes = np.column_stack([draw.integers(0, size, n) for size in book.sizes]).astype(book.dtype)
+    codes[:, 2] = np.minimum(draw.geometric(0.6, n) - 1, 11)  # some words are rare
+    lost = draw.random(codes.shape) < missing
+    return np.where(lost, np.array(book.sizes, dtype=book.dtype), codes)
+
+
+def additive(
+    kind: str = "two", reading: str = "tree", *, joined: bool = True, classes: int = 2, corrected: bool = False, **more: Any
+) -> AdditiveForest:
+    """A Hedgerow forest over made-up rows: red and old speak for the last class."""
+    book = codebook(classes)
+    top = top_tree(book, kind)
+    asks = kind != "none"
+    layout = Layout(top, joined and asks, attributes_to_ask(top, joined and asks, range(4)))
+    codes = rows(book, 6000, 1)
+    draw = np.random.default_rng(2)
+    push = (codes[:, 0] == 0) * 1.0 + (codes[:, 1] > 4) * 1.0 + draw.normal(0, 1, len(codes))
+    labels = np.clip(np.digitize(push, np.linspace(0.3, 1.8, classes - 1)), 0, classes - 1)
+    counts = []
+    for tree in layout.trees:
+        place = np.searchsorted(tree.leaves, route(tree, codes))
+        table = np.zeros((len(tree.leaves), classes), dtype=np.int64)
+        np.add.at(table, (place, labels), 1)
+        counts.append(table + np.rint(draw.laplace(0, SCALE, table.shape)).astype(np.int64))
+    forest = CountedForest(book, layout.trees, tuple(counts), (Fraction(3),))
+    correction = Correction()
+    if corrected:
+        trees, scores, errors = [], [], []
+        for j in range(4):
+            builder = TreeBuilder(book.sizes)
+            builder.split(0, j, [code // 2 for code in range(book.sizes[j])])
+            trees.append(builder.build())
+            scores.append(np.vstack([np.zeros((1, classes)), draw.normal(0, 0.3, (trees[-1].n_nodes - 1, classes))]))
+            errors.append(np.abs(scores[-1]) / 3)
+        correction = Correction(tuple(trees), tuple(scores), tuple(errors))
+    chosen = {"top questions": top.height, "joined": layout.joined, "reading": reading, "strength": 0.5, **more}
+    return AdditiveForest(forest, chosen, correction)
+
+
+SHAPES = [
+    ("none", "flat", False), ("one", "flat", True), ("one", "flat", False), ("one", "tree", True), ("one", "tree", False),
+    ("two", "flat", True), ("two", "tree", True), ("two", "flat", False), ("two", "tree", False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize(("kind", "reading", "joined"), SHAPES)
+def test_base_and_contributions_are_the_margins(kind: str, reading: str, joined: bool, classes: int) -> None:
+    for more in ({}, {"corrected": True}):
+        forest = additive(kind, reading, joined=joined, classes=classes, **more)
+        codes = rows(forest.tables.codebook, 400, 3, missing=0.1)
+        parts = Parts(forest)
+        added = contributions(forest, codes)
+        assert added.shape == (400, 4, classes)
+        np.testing.assert_allclose(parts.base + added.sum(axis=1), forest.model.margins(codes), rtol=0, atol=1e-9)
+        errors = parts.errors(codes)
+        assert (errors >= 0).all()
+        np.testing.assert_allclose(score_errors(forest, codes) ** 2, (errors**2).sum(axis=1), atol=1e-12)
+
+
+def test_steps_of_the_top_tree_go_to_the_attribute_that_was_asked() -> None:
+    forest = additive("two", "tree", strength=0.0)  # the tables are silent: only the top tree speaks
+    shares = np.log(forest.tables.node_shares)
+    top = forest.tables.layout.top
+    red, blue = (int(top.children(0)[code]) for code in (0, 1))
+    old, male = int(top.children(red)[6]), int(top.children(blue)[1])
+    codes = np.array([[0, 6, 0, 1], [1, 6, 0, 1], [0, 9, 0, 1], [3, 6, 0, 1]], dtype=np.uint8)  # then: no age, no colour
+    added = contributions(forest, codes)
+    np.testing.assert_allclose(added[:, 0], [shares[red] - shares[0], shares[blue] - shares[0], shares[red] - shares[0], 0 * shares[0]])
+    np.testing.assert_allclose(added[:, 1], [shares[old] - shares[red], 0 * shares[0], 0 * shares[0], 0 * shares[0]])
+    np.testing.assert_allclose(added[:, 3], [0 * shares[0], shares[male] - shares[blue], 0 * shares[0], 0 * shares[0]])
+    np.testing.assert_allclose(Parts(forest).base, shares[0])
+
+
+def test_two_attributes_that_a_flat_reading_keeps_in_the_top_tree_are_told_apart() -> None:
+    book = codebook()
+    builder = TreeBuilder(book.sizes)
+    for child in builder.split(0, 0):
+        builder.split(child, 3)
+    top = builder.build()
+    layout = Layout(top, True, attributes_to_ask(top, True, range(4)))
+    assert layout.attributes == (1, 2)
+    draw = np.random.default_rng(0)
+    counts = tuple(draw.integers(20, 900, (len(tree.leaves), 2)) for tree in layout.trees)
+    forest = AdditiveForest(
+        CountedForest(book, layout.trees, counts, (Fraction(3),)),
+        {"top questions": 2, "joined": True, "reading": "flat", "strength": 1.0},
+    )
+    codes = rows(book, 300, 5)
+    added = contributions(forest, codes)
+    np.testing.assert_allclose(Parts(forest).base + added.sum(axis=1), forest.model.margins(codes), atol=1e-9)
+    for j in (0, 3):  # each follows its own code alone, and says something
+        for code in range(book.sizes[j]):
+            assert np.ptp(added[codes[:, j] == code, j], axis=0).max() < 1e-12
+        assert np.ptp(added[:, j], axis=0).min() > 0.01
+
+
+# ---------------------------------------------------------------- effects
+
+
+def test_an_effect_is_the_mean_over_the_released_rest() -> None:
+    forest = additive("one", "tree")
+    book, tables = forest.tables.codebook, forest.tables
+    share = tables.node_rows[tables.layout.top.leaves]
+    share = share / share.sum()
+    found = {effect.attribute: effect for effect in effects(forest)}
+    for j, name in enumerate(book.schema.names):
+        for code in range(book.sizes[j]):
+            colours = [code] if j == 0 else [0, 1, 2]
+            weights = [1.0] if j == 0 else share
+            codes = np.array([[colour, 0, 0, 0] for colour in colours], dtype=np.uint8)
+            codes[:, j] = code
+            mean = np.asarray(weights) @ centred(contributions(forest, codes)[:, j])
+            place = next(v for v, group in enumerate(groups(forest, j)) if code in group)
+            np.testing.assert_allclose(found[name].scores[place], mean, atol=1e-9)
+
+
+def groups(forest: AdditiveForest, j: int) -> list[list[int]]:
+    return alike(Parts(forest), j)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize(("kind", "reading", "joined"), SHAPES)
+def test_effects_are_centred_and_importances_add_up(kind: str, reading: str, joined: bool, classes: int) -> None:
+    forest = additive(kind, reading, joined=joined, classes=classes, corrected=True)
+    found = effects(forest)
+    for j, effect in enumerate(sorted(found, key=lambda one: forest.tables.codebook.schema.names.index(one.attribute))):
+        codes = groups(forest, j)
+        assert sorted(code for group in codes for code in group) == list(range(forest.tables.codebook.sizes[j]))
+        np.testing.assert_allclose(effect.scores.sum(axis=1), 0, atol=1e-9)
+        assert effect.rows.sum() == pytest.approx(1)
+        assert (effect.errors >= 0).all()
+        assert effect.errors.max() > 0
+        assert len(effect.values) == len(effect.rows) == len(effect.scores) == len(effect.errors) == len(codes)
+    shares = effect_importances(forest)
+    assert list(shares) == list(forest.tables.codebook.schema.names)
+    assert sum(shares.values()) == pytest.approx(1)
+    assert [effect.importance for effect in found] == sorted(shares.values(), reverse=True)
+    by_hand = {e.attribute: float((e.rows[:, None] * np.abs(e.scores)).sum() / classes) for e in found}
+    for name, share in shares.items():
+        assert share == pytest.approx(by_hand[name] / sum(by_hand.values()))
+    plain = effect_importances(additive(kind, reading, joined=joined, classes=classes))
+    assert plain["colour"] + plain["age"] > 0.7  # nothing else was planted
+
+
+def test_values_are_named_and_numbers_stay_in_order() -> None:
+    found = {effect.attribute: effect for effect in effects(additive("two", "tree"))}
+    age, word = found["age"], found["word"]
+    assert age.values[0].startswith("below ")
+    assert age.values[-2].endswith(" or more")
+    assert age.values[-1] == "unknown"
+    assert list(age.cuts or ()) == sorted(age.cuts or ())
+    assert 40.0 in (age.cuts or ())  # asked by the top tree
+    assert len(age.cuts or ()) == len(age.values) - 2
+    assert "w0" in word.values
+    assert re.match(r"\d+ values: w", word.values[-1])  # the rare ones
+    assert found["colour"].cuts is None
+    log_odds, errors = found["colour"].log_odds
+    np.testing.assert_allclose(log_odds, found["colour"].scores[:, 1] - found["colour"].scores[:, 0])
+    assert log_odds[0] > 10 * errors[0] > 0  # red was planted
+
+
+@pytest.mark.parametrize(("kind", "reading"), [("two", "tree"), ("one", "tree"), ("none", "flat")])
+def test_errors_are_about_as_large_as_the_noise_makes_them(kind: str, reading: str) -> None:
+    """The same counts with fresh noise 60 times: how the scores scatter against what was stated. Twice too small would be noticed."""
+    forest = additive(kind, reading)
+    draw = np.random.default_rng(7)
+    codes = rows(forest.tables.codebook, 200, 8)
+    codes[:, 2] = 0  # which words are rare changes with the noise, a jump that no error tells of
+    scatter, stated, effect_scatter, effect_stated = [], [], [], []
+    for _ in range(60):
+        noisy = tuple(counts + np.rint(draw.laplace(0, SCALE, counts.shape)).astype(np.int64) for counts in forest.tables.forest.counts)
+        chosen = {
+            "top questions": forest.tables.layout.top.height, "joined": forest.tables.layout.joined,
+            "reading": reading, "strength": 1.0,
+        }  # fmt: skip
+        again = AdditiveForest(replace(forest.tables.forest, counts=noisy), chosen)
+        scatter.append(centred(again.model.margins(codes)))
+        stated.append(score_errors(again, codes))
+        colour = effect_named(effects(again), "colour", again.tables.codebook.schema.names)
+        effect_scatter.append(colour.scores)
+        effect_stated.append(colour.errors)
+    ratio = np.std(scatter, axis=0) / np.sqrt(np.mean(np.square(stated), axis=0))
+    assert 0.6 < np.median(ratio) < 1.6
+    assert np.quantile(ratio, 0.95) < 2.2
+    ratio = np.std(effect_scatter, axis=0) / np.sqrt(np.mean(np.square(effect_stated), axis=0))
+    assert 0.6 < np.median(ratio) < 1.6
+
+
+# ---------------------------------------------------------------- explanations
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_an_explanation_adds_up_and_names_what_the_row_says(classes: int) -> None:
+    forest = additive("two", "tree", classes=classes, corrected=True)
+    codes = np.array([[0, 6, 1, 1], [1, 0, 11, 0], [3, 9, 12, 2]], dtype=np.uint8)
+    shares, margins = forest.model.probabilities(codes), centred(forest.model.margins(codes))
+    for i, one in enumerate(explain(forest, codes, [0, 1, 2])):
+        best = int(shares[i].argmax())
+        assert (one.row, one.predicted, one.probability) == (i + 1, f"c{best}", pytest.approx(shares[i, best]))
+        assert one.start + sum(said.score for said in one.said) == pytest.approx(one.total)
+        expected = 2 * margins[i, 1] if classes == 2 else margins[i, best]
+        assert one.total == pytest.approx(expected)
+        sizes = [abs(said.score) for said in one.said]
+        assert sizes == sorted(sizes, reverse=True)
+        shown, rest = one.top(2)
+        assert rest is not None
+        assert (len(shown), rest.attribute) == (2, "2 other attributes")
+        assert one.start + sum(said.score for said in (*shown, rest)) == pytest.approx(one.total)
+        assert one.top(4) == (one.said, None)
+    first, _, nothing = explain(forest, codes, [0, 1, 2])
+    words = {said.attribute: said.value for said in first.said}
+    assert (words["colour"], words["word"], words["sex"]) == ("red", "w1", "m")
+    assert re.match(r"\d+ to \d+|\d+ or more", words["age"])
+    assert {said.value for said in nothing.said} == {"missing or not declared"}
+
+
+def test_text_bars() -> None:
+    assert two_sided_bar(1.0, 2.0, 4) == "    │██  "
+    assert two_sided_bar(-2.0, 2.0, 4) == "████│    "
+    assert two_sided_bar(0.0, 0.0, 4) == "    │    "
+    assert [signed(value) for value in (1.234, -0.4, -0.001)] == ["+1.23", "−0.40", "0.00"]
+    forest = additive()
+    for effect in effects(forest):
+        lines = effect_text(effect, 5).split("\n")
+        assert len({line.index("│") for line in lines[1:6] if "│" in line}) == 1  # one axis
+        assert lines[0].startswith(f"{effect.attribute}: ")
+        if len(effect.values) > 5:
+            assert "more value" in lines[-1]
+    text = explanation_text(explain(forest, rows(forest.tables.codebook, 1, 0), [0])[0], 2).split("\n")
+    assert text[0].startswith("row 1: c")
+    assert [line.split("  ")[1] for line in text[2:]][-2:] == ["2 other attributes", "together"]
+
+
+# ---------------------------------------------------------------- pictures
+
+
+def parse(svg: str) -> ET.Element:
+    root = ET.fromstring(svg)
+    assert not re.search(r"https?:", svg.replace('xmlns="http://www.w3.org/2000/svg"', ""))
+    tags = {element.tag.removeprefix(SVG) for element in root.iter()}
+    assert tags <= {"svg", "title", "desc", "style", "rect", "text", "g", "path", "line"}
+    assert "nan" not in svg.lower().replace("finance", "")
+    return root
+
+
+def made_up(name: str, values: list[str], classes: list[str], cuts: tuple[float, ...] | None = None) -> Effect:
+    draw = np.random.default_rng(0)
+    scores = centred(draw.normal(0, 1, (len(values), len(classes))))
+    shares = draw.dirichlet(np.ones(len(values))), draw.dirichlet(np.ones(len(classes)))
+    return Effect(name, tuple(values), tuple(classes), shares[0], scores, np.full(scores.shape, 0.3), shares[1], 0.2, cuts)
+
+
+def test_pictures_of_effects_are_sound() -> None:
+    for effect in effects(additive(corrected=True)) + effects(additive("none", "flat", classes=3)):
+        root = parse(effect_svg(effect))
+        words = [element.text or "" for element in root.iter(SVG + "text")]
+        assert words[0] == effect.attribute
+        assert any("± 1 and ± 2 standard errors" in text for text in words)
+    many = made_up("m", [f"v{i} with a name that is far too long to be drawn whole" for i in range(42)], [f"c{i}" for i in range(18)])
+    svg = effect_svg(many)
+    parse(svg)
+    assert "The 6 most frequent of 18 classes." in svg
+    assert "Not drawn: 28 more values" in svg
+    assert len(svg) < 200_000
+    exact = effect_svg(replace(many, errors=np.zeros_like(many.errors)))
+    assert "no noise" in exact
+    still = effect_svg(replace(many, scores=np.zeros_like(many.scores)))  # nothing to scale by
+    parse(still)
+    parse(effects_svg([many, made_up("n", ["below 1", "1 or more", "unknown"], ["a", "b"], (1.0,))]))
+
+
+def test_pictures_escape_whatever_a_release_says() -> None:
+    svg = effect_svg(made_up(HOSTILE, [HOSTILE, "b"], [HOSTILE, "y"]))
+    parse(svg)
+    forest = additive()
+    one = explain(forest, rows(forest.tables.codebook, 1, 0), [0])[0]
+    hostile = replace(one, predicted=HOSTILE, said=tuple(replace(said, value=HOSTILE) for said in one.said))
+    parse(waterfall_svg(hostile))
+    assert "<script" not in svg + waterfall_svg(hostile)
+
+
+# ---------------------------------------------------------------- a release
+
+
+@pytest.fixture(scope="module")
+def fitted() -> SimpleNamespace:
+    table = datasets.patients(4000, seed=3)
+    release = HedgerowClassifier(table.schema, "4").fit(table.columns, table.target).release_
+    return SimpleNamespace(table=table, release=release)
+
+
+def test_a_release_tells_scores_contributions_effects_and_importances(fitted: SimpleNamespace) -> None:
+    release, columns = fitted.release, fitted.table.columns
+    margins, errors = release.scores(columns, return_errors=True)
+    np.testing.assert_array_equal(margins, release.scores(columns))
+    powers = np.exp(margins - margins.max(axis=1, keepdims=True))
+    np.testing.assert_allclose(powers / powers.sum(axis=1, keepdims=True), release.predict_proba(columns), atol=1e-9)
+    assert errors.shape == margins.shape
+    assert (errors > 0).any()
+    added = release.contributions(columns)
+    assert added.shape == (len(margins), len(release.schema.names), margins.shape[1])
+    assert np.ptp(margins - added.sum(axis=1), axis=0).max() < 1e-9  # the base is the same for all
+    shares = release.feature_importances()
+    assert list(shares) == list(release.schema.names)
+    assert sum(shares.values()) == pytest.approx(1)
+    assert {effect.attribute: effect.importance for effect in release.effects()} == {name: s for name, s in shares.items() if s > 0}
+    with pytest.raises(TableError, match="are missing"):
+        release.contributions({name: columns[name] for name in list(columns)[1:]})
+
+
+def test_other_algorithms_say_which_one_has_effects(fitted: SimpleNamespace) -> None:
+    table = fitted.table
+    voting = PrivateRDTClassifier(table.schema, "1", random_state=0).fit(table.columns, table.target).release_
+    for ask in (voting.effects, lambda: voting.contributions(table.columns), lambda: voting.scores(table.columns)):
+        with pytest.raises(ReleaseError, match=r"Private-RDT: its trees vote.*HedgerowClassifier"):
+            ask()
+    assert sum(voting.feature_importances().values()) == pytest.approx(1)
+    found, names = fitted.release.effects(), fitted.release.schema.names
+    with pytest.raises(PlanError, match="attribute: got 'nobody'; expected one of"):
+        effect_named(found, "nobody", names)
+    with pytest.raises(PlanError, match="was not measured"):
+        effect_named(found[1:], found[0].attribute, names)
+
+
+def test_the_report_draws_effects_and_the_top_tree_alone(fitted: SimpleNamespace) -> None:
+    page = html_report(fitted.release)
+    assert "What each attribute does" in page
+    assert "in what all of them add to the scores" in page
+    assert page.count("standard errors of the noise.") == 6  # pictures
+    assert page.count("The same tree as text") == (1 if fitted.release.chosen["top questions"] else 0)
+    assert "<script" not in page

@@ -1,0 +1,739 @@
+"""The Hedgerow forest: how its trees stand, how its counts are read, what it charges, what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import schemas, small_schema, small_table
+
+import hedgerow
+from hedgerow import Budget, HedgerowClassifier, PublicPlan, Release, count, merge, merge_columns
+from hedgerow.accounting.events import EXPONENTIAL, PERMUTE_AND_FLIP
+from hedgerow.accounting.zcdp import rho_for
+from hedgerow.after.additive import FLAT, TREE, AdditiveForest, Reading, Tables
+from hedgerow.after.layout import Layout, attributes_to_ask, layout_of
+from hedgerow.after.parts import score_errors
+from hedgerow.after.tables import information_cap, put_together
+from hedgerow.certificate import EventRecord
+from hedgerow.documents import with_hash
+from hedgerow.encoding import Codebook
+from hedgerow.errors import MergeError, PlanError, ReleaseError
+from hedgerow.estimators.mergeable import estimator_for, rebuild
+from hedgerow.forest import CountedForest
+from hedgerow.growers import hedgerow as grower
+from hedgerow.private.coins import SeededCoins
+from hedgerow.private.table import PrivateTable
+from hedgerow.release_document import Document
+from hedgerow.rows.memory import MemoryRows
+from hedgerow.schema import Categorical, Numeric, Schema, Target
+from hedgerow.splits import by_threshold
+from hedgerow.tree import TreeBuilder
+
+mismatch = pytest.mark.filterwarnings("ignore::hedgerow.errors.SchemaMismatchWarning")
+deltas = pytest.mark.parametrize("delta", [0, 1e-6])
+Table = tuple[dict[str, Any], np.ndarray]
+
+
+def wide_schema(attributes: int = 16, rows: int | None = None, classes: int = 2) -> Schema:
+    return Schema([Categorical(f"a{i}", [0, 1, 2]) for i in range(attributes)], Target("class", list(range(classes))), rows)
+
+
+def wide_table(rows: int, attributes: int = 16, classes: int = 2, seed: int = 0) -> Table:
+    """The first two attributes tell the class, the others nothing."""
+    draw = np.random.default_rng(seed)
+    columns = {f"a{i}": draw.integers(0, 3, rows) for i in range(attributes)}
+    told = columns["a0"] + (columns["a1"] if attributes > 1 else 0) + draw.integers(0, 2, rows)
+    return columns, np.minimum(told // 2, classes - 1)
+
+
+def fitted(epsilon: Any, delta: Any = 0, rows: int = 3000, **how: Any) -> Release:
+    model = HedgerowClassifier(wide_schema(**how), epsilon, delta)
+    return model.fit(*wide_table(rows, how.get("attributes", 16), how.get("classes", 2))).release_
+
+
+@cache
+def corrected() -> Release:
+    """(ε, δ), with top questions and a correction by gradient steps."""
+    release = fitted(2, 1e-6)
+    assert release.correction.trees
+    return release
+
+
+@cache
+def questioned() -> Release:
+    """Pure ε, with top questions."""
+    release = fitted(8)
+    assert release.chosen["top questions"]
+    return release
+
+
+@cache
+def shared() -> PublicPlan:
+    return HedgerowClassifier(wide_schema(), "0.5").public_plan()
+
+
+# ---------------------------------------------------------------- how the trees stand
+
+
+@st.composite
+def layouts(draw: Any) -> tuple[Codebook, Layout]:
+    book = Codebook(draw(schemas()), 4)
+    builder, splits = TreeBuilder(book.sizes), by_threshold(book).splits
+    for _ in range(draw(st.integers(0, 2))):
+        tree = builder.build()
+        for leaf in tree.leaves.tolist():
+            known = {attribute for attribute, ways in tree.path(leaf) if len(ways) == 1}
+            free = [split for split in splits if split.attribute not in known]
+            if free:  # as it grows: on each level every leaf is asked that can be
+                split = draw(st.sampled_from(free))
+                builder.split(leaf, split.attribute, split.groups)
+    top, joined = builder.build(), draw(st.booleans())
+    joined = joined and top.height > 0
+    wanted = draw(st.lists(st.integers(0, len(book.sizes) - 1), unique=True, min_size=1))
+    return book, Layout(top, joined, attributes_to_ask(top, joined, sorted(wanted)))
+
+
+def forest_of(book: Codebook, layout: Layout, seed: int = 0) -> CountedForest:
+    draw = np.random.default_rng(seed)
+    counts = tuple(draw.integers(-5, 50, (len(tree.leaves), book.n_classes)) for tree in layout.trees)
+    return CountedForest(book, layout.trees, counts, (Fraction(3),))
+
+
+@settings(max_examples=150)
+@given(layouts())
+def test_a_layout_follows_from_its_trees(made: tuple[Codebook, Layout]) -> None:
+    book, layout = made
+    if not layout.trees or layout.top.height > 2:
+        return
+    forest = forest_of(book, layout)
+    again = layout_of(forest, layout.top.height, layout.joined)
+    assert (again.top, again.attributes) == (layout.top, layout.attributes)
+    assert again.trees == layout.trees
+    assert all(tree.sizes == book.sizes for tree in again.trees)
+
+
+@settings(max_examples=150)
+@given(layouts(), st.integers(0, 2**20))
+def test_any_layout_can_be_read(made: tuple[Codebook, Layout], seed: int) -> None:
+    book, layout = made
+    if not layout.attributes or layout.top.height > 2:
+        return
+    tables = Tables(forest_of(book, layout, seed), layout)
+    codes = np.array([[draw % size for size in book.sizes] for draw in range(12)], dtype=np.int32)
+    for reading in tables.readings:
+        shares = tables.model(reading).probabilities(codes)
+        assert np.isfinite(shares).all()
+        assert np.allclose(shares.sum(axis=1), 1)
+
+
+def foreign() -> dict[str, Any]:
+    """Trees of two attributes with three codes that no Hedgerow forest has, for 0 questions on top."""
+    sizes = Codebook(wide_schema(2)).sizes
+
+    def tree(*asked: tuple[int, int, Any]) -> Any:
+        builder = TreeBuilder(sizes)
+        for node, attribute, groups in asked:
+            builder.split(node, attribute, groups)
+        return builder.build()
+
+    first, second = tree((0, 0, None)), tree((0, 1, None))
+    return {
+        "no question": (tree(), second),
+        "two questions": (tree((0, 0, None), (1, 1, None)), second),
+        "the same attribute twice": (first, first),
+        "codes put together": (tree((0, 0, [0, 0, 1])), second),
+        "codes in another order": (tree((0, 0, [1, 0, 2])), second),
+        "a code without a branch": (tree((0, 0, [0, 1, -1])), second),
+    }
+
+
+@pytest.mark.parametrize("kind", list(foreign()))
+def test_foreign_trees_are_refused(kind: str) -> None:
+    book, trees = Codebook(wide_schema(2)), foreign()[kind]
+    counts = tuple(np.zeros((len(tree.leaves), 2), dtype=np.int64) for tree in trees)
+    with pytest.raises(ReleaseError, match="do not stand as those of a Hedgerow forest"):
+        layout_of(CountedForest(book, trees, counts), 0, False)
+
+
+# ---------------------------------------------------------------- how the counts are read
+
+
+def exact(schema: Schema, columns: dict[str, Any], labels: np.ndarray) -> Tables:
+    """Exact counts, said to have next to no noise, and nothing asked on top."""
+    book = Codebook(schema, 32)
+    layout = Layout(TreeBuilder(book.sizes).build(), False, tuple(range(len(book.sizes))))
+    counts = MemoryRows(columns, labels, book).leaf_counts(layout.trees)
+    return Tables(CountedForest(book, layout.trees, tuple(counts), (Fraction(1, 1000),)), layout)
+
+
+def naive_bayes(codes: np.ndarray, labels: np.ndarray, n_classes: int) -> np.ndarray:
+    """P(c)·Π P(x_j | c), written down from the rows once more."""
+    share = np.array([(labels == c).mean() for c in range(n_classes)])
+    logs = np.tile(np.log(share), (len(codes), 1))
+    for j in range(codes.shape[1]):
+        for c in range(n_classes):
+            inside = np.bincount(codes[labels == c, j], minlength=codes[:, j].max() + 1)
+            logs[:, c] += np.log(inside / inside.sum())[codes[:, j]]
+    powers = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("classes", [2, 3, 5])
+def test_without_noise_the_flat_reading_is_naive_bayes(classes: int) -> None:
+    draw = np.random.default_rng(classes)
+    labels = draw.integers(0, classes, 20_000)
+    columns = {f"a{i}": np.where(draw.random(20_000) < 0.3, labels % 3, draw.integers(0, 3, 20_000)) for i in range(4)}
+    tables = exact(wide_schema(4, classes=classes), columns, labels)
+    codes = tables.codebook.encode(columns)
+    weights = tables.weights(Reading(FLAT, 1.0))
+    assert set(weights.values()) == {1.0}  # together the attributes tell less than there is to know
+    got = tables.model(Reading(FLAT, 1.0)).probabilities(codes)
+    assert np.abs(got - naive_bayes(codes, labels, classes)).max() < 0.01
+
+
+def test_numbers_and_missing_values_are_read_by_their_cells() -> None:
+    draw = np.random.default_rng(1)
+    age = draw.uniform(0, 100, 20_000)
+    labels = (draw.random(20_000) < age / 100).astype(int)
+    gone = draw.random(20_000) < np.where(labels == 1, 0.3, 0.1)
+    schema = Schema([Numeric("age", 0, 100, missing="unknown")], Target("y", [0, 1]))
+    tables = exact(schema, {"age": np.where(gone, np.nan, age)}, labels)
+    shares = tables.model(Reading(FLAT, 1.0)).probabilities(tables.codebook.encode({"age": [2.0, 50.0, 98.0, np.nan]}))[:, 1]
+    assert shares == pytest.approx([0.03, 0.43, 0.97, 0.75], abs=0.07)
+    group = tables.attributes[0].group
+    assert len(group) == 33
+    assert 10 <= group.max() <= 17
+    assert (group[:32] != group[32]).all()
+
+
+@given(st.lists(st.integers(-20, 400), min_size=1, max_size=40), st.integers(0, 40), st.floats(0.01, 60))
+def test_cells_are_put_together_in_their_order(rows: list[int], cells: int, noise: float) -> None:
+    cells = min(cells, len(rows))
+    table = np.array([[r / 2, r / 2] for r in rows])
+    group = put_together(table, cells, float(max(sum(rows), 1)), noise)
+    assert sorted(set(group.tolist())) == list(range(int(group.max()) + 1))
+    if cells:
+        assert set(np.diff(group[:cells])) <= {0, 1}
+        assert len(set(group[cells:].tolist()) - set(group[:cells].tolist())) == len(rows) - cells
+    else:
+        rare = table.sum(axis=1) < 2 * noise * np.sqrt(2)
+        assert len(set(group[rare].tolist())) <= 1
+        assert len(set(group[~rare].tolist())) == (~rare).sum()
+
+
+@given(st.lists(st.floats(0, 3), min_size=1, max_size=30), st.floats(0.01, 3))
+def test_together_the_attributes_tell_no_more_than_there_is_to_know(told: list[float], entropy: float) -> None:
+    numbers = np.array(told)
+    weights = information_cap(numbers, entropy)
+    assert ((weights >= 0) & (weights <= 1)).all()
+    assert (weights * numbers).sum() <= max(entropy, 0) * (1 + 1e-6) + 1e-6
+    if numbers.sum() <= entropy * (1 - 1e-6):
+        assert (weights == 1).all()
+    order = np.argsort(numbers)
+    assert (np.diff(weights[order]) >= -1e-12).all()  # what tells most is kept longest
+
+
+# ---------------------------------------------------------------- tables of all kinds
+
+
+ODD: dict[str, Callable[[], tuple[Schema, Table]]] = {
+    "one attribute": lambda: (wide_schema(1), wide_table(500, 1)),
+    "three classes": lambda: (wide_schema(classes=3), wide_table(3000, classes=3)),
+    "one class seen": lambda: (wide_schema(), (wide_table(500)[0], np.zeros(500, dtype=int))),
+    "one class declared": lambda: (wide_schema(classes=1), (wide_table(500)[0], np.zeros(500, dtype=int))),
+    "empty": lambda: (wide_schema(), wide_table(0)),
+    "one row": lambda: (wide_schema(), wide_table(1)),
+    "few rows": lambda: (wide_schema(), wide_table(60)),
+    "declared rows": lambda: (wide_schema(rows=3000), wide_table(3000)),
+    "one value only": lambda: (Schema([Categorical(f"a{i}", [7]) for i in range(16)], Target("y", [0, 1])), wide_table(300)),
+    "all missing": lambda: (
+        Schema([Numeric(f"a{i}", 0, 2, missing="unknown") for i in range(16)], Target("y", [0, 1])),
+        ({f"a{i}": np.full(300, np.nan) for i in range(16)}, np.arange(300) % 2),
+    ),
+    "all missing, no branch": lambda: (
+        Schema([Numeric(f"a{i}", 0, 2) for i in range(16)], Target("y", [0, 1])),
+        ({f"a{i}": np.full(300, np.nan) for i in range(16)}, np.arange(300) % 2),
+    ),
+}
+
+
+@mismatch
+@deltas
+@pytest.mark.parametrize("kind", list(ODD))
+@pytest.mark.parametrize("epsilon", ["0.05", 2, 50])
+def test_any_table_can_be_learnt_from_and_comes_back(kind: str, epsilon: Any, delta: Any, tmp_path: Path) -> None:
+    schema, (columns, labels) = ODD[kind]()
+    release = HedgerowClassifier(schema, epsilon, delta).fit(columns, labels).release_
+    rows = {name: [0, 1, 2, None, "?", 7] for name in schema.names}
+    shares = release.predict_proba(rows)
+    assert np.isfinite(shares).all()
+    assert np.allclose(shares.sum(axis=1), 1)
+    release.save(tmp_path / "forest.json")
+    again = Release.load(tmp_path / "forest.json")
+    assert np.array_equal(again.predict_proba(rows), shares)
+    assert (again.content_hash, again.chosen, again.certificate) == (release.content_hash, release.chosen, release.certificate)
+    errors = score_errors(release.additive, release.codebook.encode(rows))
+    assert (errors >= 0).all()
+    assert np.isfinite(errors).all()
+
+
+@deltas
+def test_it_learns(delta: Any) -> None:
+    columns, labels = wide_table(6000)
+    model = HedgerowClassifier(wide_schema(), 2, delta).fit(columns, labels)
+    test, truth = wide_table(2000, seed=1)
+    assert model.score(test, truth) > 0.8
+    three = HedgerowClassifier(wide_schema(classes=3), 4, delta).fit(*wide_table(6000, classes=3))
+    assert three.score(*wide_table(2000, classes=3, seed=1)) > 0.75
+
+
+@mismatch
+def test_few_rows_measure_few_attributes_and_those_that_tell() -> None:
+    """One attribute is the class: its score is 300 rows above the others', which is far at a choice of ε = 0.01."""
+    columns, _ = wide_table(2000)
+    release = HedgerowClassifier(wide_schema(rows=2000), "0.04").fit(columns, (columns["a5"] > 0).astype(int)).release_
+    assert release.chosen["attributes measured"] == len(release.forest.trees) == 1
+    assert [int(tree.attribute[0]) for tree in release.forest.trees] == [5]
+    assert [event.verb for event in release.certificate.events][:2] == ["choose", "leaf_counts"]
+
+
+def test_a_correction_is_kept_to_the_last_digit() -> None:
+    again = Release.from_json(corrected().to_json())
+    assert again.to_json() == corrected().to_json()
+    test = wide_table(1000, seed=3)[0]
+    assert np.array_equal(again.predict_proba(test), corrected().predict_proba(test))
+    codes = again.codebook.encode(test)
+    assert np.array_equal(score_errors(again.additive, codes), score_errors(corrected().additive, codes))
+    without = AdditiveForest(again.forest, again.chosen).probabilities(codes)
+    assert not np.allclose(without, again.predict_proba(test))
+
+
+# ---------------------------------------------------------------- what is charged
+
+
+def expected_events(release: Release, epsilon: Fraction, delta: Fraction) -> list[EventRecord]:
+    """All that a fit may charge, from what it released alone: n̂ (or the declared number) and the levels of its top tree."""
+    book = release.codebook
+    n = release.schema.rows or max(1, release.released["rows"])
+    planned = grower.plan(book, grower.Settings(), epsilon, delta, n, release.schema.rows is not None)
+    most = 2 if "up to 2" in planned.chosen["top questions"] else 0
+    events = list(planned.events)
+    for _ in range(most - release.chosen["top questions"]):
+        events.remove(next(event for event in reversed(events) if event.verb == "choose"))
+    return [EventRecord.of(event) for event in events]
+
+
+TEMPTING: dict[str, Callable[[], Table]] = {
+    "usual": lambda: wide_table(3000),
+    "one class": lambda: (wide_table(3000)[0], np.zeros(3000, dtype=int)),
+    "one value": lambda: ({name: np.zeros(3000, dtype=int) for name in wide_table(1)[0]}, wide_table(3000)[1]),
+    "empty": lambda: wide_table(0),
+    "one row": lambda: wide_table(1),
+    "nonsense": lambda: ({name: np.repeat("\x00 no such value", 3000) for name in wide_table(1)[0]}, np.repeat(99, 3000)),
+}
+
+
+@mismatch
+@deltas
+@pytest.mark.parametrize("kind", list(TEMPTING))
+@pytest.mark.parametrize("rows", [None, 3000, 40])
+def test_traps_1_and_11_what_is_charged_follows_from_what_is_released(kind: str, rows: int | None, delta: Any) -> None:
+    """No stage starts, stops or is paid by looking at rows for free: n̂ and the released top tree say which looks there were."""
+    budget = Budget(5, "1e-5")
+    release = HedgerowClassifier(wide_schema(rows=rows), 2, delta, budget=budget).fit(*TEMPTING[kind]()).release_
+    chance = Fraction(delta).limit_denominator(10**9)
+    events, expected = release.certificate.events, expected_events(release, Fraction(2), chance)
+    assert [(e.verb, e.mechanism) for e in events] == [(e.verb, e.mechanism) for e in expected]
+    own = [[(e.verb, e.epsilon, e.rho) for e in each if e.verb not in ("leaf_counts", "gradient_sums")] for each in (events, expected)]
+    assert own[0] == own[1]
+    assert (budget.spent, budget.spent_delta) == (2, chance)  # the same whatever the rows are
+    part = release.certificate.parts[0]
+    if any(e.mechanism == "discrete Gaussian" for e in events):
+        assert Fraction(999, 1000) * rho_for(Fraction(2), chance) < part.zcdp_cost <= rho_for(Fraction(2), chance)
+    else:
+        assert sum(Fraction(e.epsilon) for e in events) == 2
+
+
+@deltas
+def test_trap_11_what_depends_on_the_number_of_rows_depends_on_the_noisy_one(delta: Any) -> None:
+    for true_rows in (20, 4000):
+        release = HedgerowClassifier(wide_schema(), "0.1", delta).fit(*wide_table(true_rows)).release_
+        chance = Fraction(delta).limit_denominator(10**9)
+        n = max(1, release.released["rows"])
+        paid = Fraction(3, 1000)
+        stages = grower.Stages.of(release.codebook, n, grower.Purse.after_rows(release.codebook, n, Fraction(1, 10), chance, paid))
+        assert release.chosen["signal to noise"] == round(stages.nu, 3)
+        assert release.chosen["attributes measured"] == stages.measured
+
+
+@mismatch
+def test_trap_2_every_declared_value_and_class_has_its_count() -> None:
+    for table in TEMPTING.values():
+        release = HedgerowClassifier(wide_schema(rows=3000), 5).fit(*table()).release_
+        for tree, counts in zip(release.forest.trees, release.forest.counts, strict=True):
+            assert counts.shape == (len(tree.leaves), 2)
+            assert all((tree.children(int(node)) >= 0).all() for node in np.flatnonzero(tree.attribute >= 0))
+
+
+def test_trap_5_a_choice_by_permute_and_flip_is_not_charged_as_bounded_range() -> None:
+    """Under concentrated privacy: ε²/8 for the exponential mechanism, ε²/2 for permute-and-flip."""
+    seen = set()
+    for event in corrected().certificate.events:
+        if event.mechanism in (EXPONENTIAL, PERMUTE_AND_FLIP):
+            seen.add(event.mechanism)
+            least = Fraction(event.epsilon) ** 2 / (8 if event.mechanism == EXPONENTIAL else 2)
+            assert event.zcdp_cost == least
+    assert seen == {EXPONENTIAL, PERMUTE_AND_FLIP}
+
+
+@mismatch
+def test_trap_6_who_may_be_chosen_does_not_depend_on_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the first choice is among is the same for every table of that declared size."""
+    offered: list[list[Any]] = []
+    choose = PrivateTable.choose
+
+    def spy(self: PrivateTable, tree: Any, nodes: Any, candidates: Any, allowed: Any, *more: Any) -> Any:
+        offered[-1].append((list(nodes), len(candidates), np.array(allowed).tolist()))
+        return choose(self, tree, nodes, candidates, allowed, *more)
+
+    monkeypatch.setattr(PrivateTable, "choose", spy)
+    for table in TEMPTING.values():
+        offered.append([])
+        HedgerowClassifier(wide_schema(rows=3000), 5).fit(*table())
+    assert all(calls and calls[0] == offered[0][0] for calls in offered)
+
+
+def test_trap_9_no_seed_makes_it_repeat_and_none_is_kept() -> None:
+    releases = [HedgerowClassifier(wide_schema(), 1, random_state=123_456_789).fit(*wide_table(500)).release_ for _ in range(2)]
+    assert releases[0].forest.trees != releases[1].forest.trees or not all(
+        np.array_equal(a, b) for a, b in zip(releases[0].forest.counts, releases[1].forest.counts, strict=True)
+    )
+    assert b"123456789" not in releases[0].to_json()
+
+
+def test_trap_13_there_is_nothing_to_search_outside_the_budget() -> None:
+    model = HedgerowClassifier(wide_schema(), 1)
+    for grid in ({"bins": [4, 8]}, {"epsilon": [1, 2]}, {"delta": [0, 1e-6]}):
+        with pytest.raises(PlanError, match="cannot be tuned"):
+            model.tune(*wide_table(50), grid=grid)
+
+
+@mismatch
+def test_delta_is_not_used_where_laplace_noise_is_the_smaller() -> None:
+    budget = Budget(1)  # pays for no δ
+    release = HedgerowClassifier(wide_schema(3), 1, 1e-6, budget=budget).fit(*wide_table(2000, 3)).release_
+    assert (release.certificate.guarantee, release.certificate.epsilon, release.certificate.delta) == ("epsilon-DP", "1", None)
+    assert all(event.mechanism != "discrete Gaussian" for event in release.certificate.events)
+    assert budget.spent == 1
+    assert "not used: on 3 attributes" in str(HedgerowClassifier(wide_schema(3), 1, 1e-6).plan(rows=2000))
+    assert "not used" not in str(HedgerowClassifier(wide_schema(3), 1).plan(rows=2000))
+
+
+def test_a_large_loss_over_many_attributes_has_a_plan() -> None:
+    """What n̂ costs is more than all of ρ here: the fit is pure."""
+    plan = HedgerowClassifier(wide_schema(1500), 3000, 1e-6).plan(rows=2000)
+    assert not any(event.rho for event in plan.events)
+
+
+# ---------------------------------------------------------------- the plan
+
+
+def test_the_plan_says_which_stages_run_and_why() -> None:
+    def said(epsilon: Any, delta: Any, rows: int) -> dict[str, str]:
+        return dict(HedgerowClassifier(wide_schema(), epsilon, delta).plan(rows=rows).lines())
+
+    few, many, steps = said("0.1", 0, 100), said(1, 0, 20_000), said(1, 1e-6, 20_000)
+    assert "of 16 attributes, what tells most by private choice" in few["chosen: measured"]
+    assert "ν is below" in few["chosen: top questions"]
+    assert "too few rows" in few["chosen: reading"]
+    assert many["chosen: measured"] == "all 16 attributes"
+    assert "up to 2, by private choice for 3 % of the budget each" in many["chosen: top questions"]
+    assert "by private choice for 3 % of the budget" in many["chosen: reading"]
+    assert many["chosen: gradient steps"] == "none: they need δ > 0"
+    assert "δ > 0 and ν of" in few["chosen: gradient steps"]
+    assert "% of the budget" in steps["chosen: gradient steps"]
+    assert steps["in all"] == "(ε = 1, δ = 1e-06)"
+    assert "20,000 (assumed; fit charges for a noisy count)" in many["rows"]
+    assert "declared public" in dict(HedgerowClassifier(wide_schema(rows=500), 1).plan().lines())["rows"]
+
+
+@given(
+    rows=st.integers(1, 10**7), attributes=st.integers(1, 60), delta=st.sampled_from([0, 1e-6, 1e-9]),
+    epsilon=st.fractions(Fraction(1, 100), 50, max_denominator=100), public=st.booleans(), classes=st.integers(1, 4),
+)  # fmt: skip
+def test_a_plan_costs_what_it_says(rows: int, attributes: int, delta: Any, epsilon: Fraction, public: bool, classes: int) -> None:
+    schema = wide_schema(attributes, rows if public else None, classes)
+    plan = HedgerowClassifier(schema, epsilon, delta).plan(None if public else rows)
+    assert plan.fixed == public
+    assert [event.verb for event in plan.events].count("rows") == (not public)
+    if any(event.rho for event in plan.events):
+        cost = sum(EventRecord.of(event).zcdp_cost for event in plan.events)
+        assert Fraction(999, 1000) * rho_for(epsilon, plan.delta) < cost <= rho_for(epsilon, plan.delta)
+    else:
+        assert sum(event.epsilon for event in plan.events) == epsilon
+    assert str(plan)
+
+
+def test_a_plan_without_rows_says_what_to_give() -> None:
+    with pytest.raises(PlanError, match=r"plan\(rows=10000\)"):
+        HedgerowClassifier(wide_schema(), 1).plan()
+
+
+# ---------------------------------------------------------------- several tables
+
+
+def test_a_shared_plan_needs_neither_rows_nor_a_seed() -> None:
+    plan = shared()
+    assert (plan.seed, plan.drawn_with, plan.schema.rows) == (None, "", None)
+    assert [int(tree.attribute[0]) for tree in plan.trees] == list(range(16))
+    assert rebuild(plan)
+    assert rebuild(PublicPlan.from_json(msgspec.json.encode(plan.document())))
+    for other in (HedgerowClassifier(wide_schema(), "0.5", random_state=7), HedgerowClassifier(wide_schema(), "0.5", n_jobs=2)):
+        assert other.public_plan().content_hash == plan.content_hash
+    assert HedgerowClassifier(wide_schema(), "0.5").public_plan(rows=5000).schema.rows == 5000
+    assert dict(HedgerowClassifier(wide_schema(), "0.5").plan(tables=3).lines())["rows"] == "not needed"
+
+
+def test_what_does_not_follow_from_the_schema_is_found() -> None:
+    plan = shared()
+    assert not rebuild(replace(plan, seed=0))
+    assert not rebuild(replace(plan, trees=plan.trees[:-1]))
+    assert not rebuild(replace(plan, trees=plan.trees[::-1]))
+    assert not rebuild(replace(plan, trees=(plan.trees[1], *plan.trees[1:])))
+    assert not rebuild(replace(plan, vote="majority"))
+    assert not rebuild(replace(plan, chosen={**plan.chosen, "strength": 0.5}))
+    assert not rebuild(replace(plan, chosen={**plan.chosen, "remark": "Alice is ill"}))
+    assert not rebuild(replace(plan, parameters={**plan.parameters, "remark": "Alice is ill"}))
+    assert not rebuild(replace(plan, parameters={}))
+    assert not rebuild(replace(plan, tables=0))
+
+
+def test_a_plan_that_could_not_be_read_is_refused_before_anybody_counts() -> None:
+    plan = shared()
+    for hostile in (
+        replace(plan, trees=(plan.trees[0], plan.trees[0])),
+        replace(plan, chosen={"reading": "magic"}),
+        replace(plan, chosen={"reading": TREE, "strength": 1.0}),
+        replace(plan, chosen={"reading": FLAT, "strength": 9.0}),
+        replace(plan, chosen={"reading": FLAT, "top questions": 2}),
+        replace(plan, chosen={"reading": FLAT, "top questions": 1}),
+        replace(plan, chosen={"reading": FLAT, "strength": 0.5}),
+        PublicPlan.of(questioned(), Fraction(1)),
+    ):
+        with pytest.raises(ReleaseError, match=r"do not stand|usual words|chosen by looking at rows"):
+            PublicPlan.from_json(msgspec.json.encode(hostile.document()))
+
+
+def test_a_plan_of_several_owners_has_no_delta() -> None:
+    for call in (lambda model: model.public_plan(), lambda model: model.partial_fit(*wide_table(100))):
+        budget = Budget(5, "1e-5")
+        with pytest.raises(PlanError, match=r"Nothing was spent.*delta=0"):
+            call(HedgerowClassifier(wide_schema(), 1, 1e-6, budget=budget))
+        assert budget.entries == ()
+
+
+def test_the_tables_of_owners_add_up() -> None:
+    counted = [count(shared(), *wide_table(3000, seed=seed), owner=name, disjoint=True) for seed, name in enumerate("abc")]
+    whole = merge(counted)
+    assert (whole.certificate.guarantee, whole.certificate.epsilon) == ("epsilon-DP", "0.5")
+    assert (whole.chosen["reading"], whole.chosen["strength"]) == (FLAT, 1.0)
+    assert whole.forest.noise == (32, 32, 32)
+    for place, sums in enumerate(whole.forest.counts):
+        assert np.array_equal(sums, sum(each.forest.counts[place] for each in counted))
+    test, truth = wide_table(3000, seed=9)
+    assert (whole.predict(test) == truth).mean() > (counted[0].predict(test) == truth).mean() - 0.02
+    assert (whole.predict(test) == truth).mean() > 0.75
+    assert Release.from_json(whole.to_json()).to_json() == whole.to_json()
+    assert merge(counted[::-1]).to_json() == whole.to_json()
+
+
+def test_rows_can_be_added_to_a_forest_that_chose_its_questions() -> None:
+    """The trees stay; what was charged for choosing them stays in the certificate."""
+    first = questioned()
+    added = count(first, *wide_table(1000, seed=5), owner="later", epsilon=1)
+    whole = merge([first, added])
+    assert whole.forest.trees == first.forest.trees
+    assert whole.chosen == first.chosen
+    assert whole.certificate.epsilon == "9"
+    assert [part.counted for part in whole.certificate.parts] == [True, True]
+    assert {event.verb for event in whole.certificate.events} >= {"choose", "leaf_counts"}
+    model = HedgerowClassifier(wide_schema(), 4).partial_fit(*wide_table(2000), batch="a", disjoint=True)
+    model.partial_fit(*wide_table(2000, seed=1), batch="b", disjoint=True)
+    assert (model.release_.certificate.epsilon, len(model.release_.forest.noise)) == ("4", 2)
+    assert model.score(*wide_table(2000, seed=2)) > 0.75
+
+
+def test_counts_that_decided_how_they_are_read_have_shaped_what_others_count() -> None:
+    """The private choice of a reading is a look with the counts in hand. Its answer alone is not covered by its own ε."""
+    first = questioned()
+    verbs = [event.verb for event in first.certificate.events]
+    assert verbs[-2:] == ["leaf_counts", "best"]
+    before, _ = sorted(count(first, *wide_table(500), epsilon=1).certificate.parts, key=lambda part: part.counted)
+    assert (before.counted, before.epsilon) == (False, "8")
+    assert [event.verb for event in before.events] == verbs
+    plain = HedgerowClassifier(wide_schema(rows=30), "0.1").fit(*wide_table(30)).release_
+    assert [event.verb for event in plain.certificate.events][-1] == "leaf_counts"
+    chose = next(part for part in count(plain, *wide_table(100)).certificate.parts if not part.counted)
+    assert Fraction(chose.epsilon) == sum(Fraction(event.epsilon) for event in chose.events) < Fraction(1, 10)
+    assert {event.verb for event in chose.events} == {"choose"}
+
+
+def test_forests_that_chose_for_themselves_are_not_merged() -> None:
+    other = fitted(8)
+    with pytest.raises(MergeError, match=r"was not counted by the plan of release 1.*Count both from the same plan"):
+        merge([questioned(), other])
+
+
+def test_nothing_is_added_to_gradient_steps() -> None:
+    budget = Budget(5)
+    for call in (
+        lambda: merge([corrected()]),
+        lambda: merge([corrected(), corrected()]),
+        lambda: merge_columns([corrected()]),
+        lambda: count(corrected(), *wide_table(100), budget=budget),
+    ):
+        with pytest.raises(MergeError, match=r"gradient steps.*rows that it was measured on.*delta=0"):
+            call()
+    model = HedgerowClassifier(wide_schema(), 2, 1e-6, budget=Budget(5, 1e-6)).fit(*wide_table(3000))
+    assert model.release_.correction.trees
+    model.set_params(delta=0)
+    with pytest.raises(MergeError, match="gradient steps"):
+        model.partial_fit(*wide_table(100))
+    assert (budget.entries, model.budget.spent) == ((), 2)
+
+
+def test_columns_of_several_owners_are_refused() -> None:
+    halves = [Schema(wide_schema().attributes[i : i + 8], wide_schema().target) for i in (0, 8)]
+    columns, labels = wide_table(200)
+    plans = [HedgerowClassifier(half, 1).public_plan() for half in halves]
+    counted = [count(plan, {name: columns[name] for name in plan.schema.names}, labels) for plan in plans]
+    with pytest.raises(MergeError, match=r"do not add up\. Forests that vote can be united"):
+        merge_columns(counted)
+
+
+def test_the_estimator_of_a_plan_takes_nothing_from_it() -> None:
+    hostile = replace(shared(), parameters={**shared().parameters, "delta": 0.5, "sampler": "none", "random_state": 3})
+    estimator = estimator_for(hostile)
+    assert (estimator.delta, estimator.sampler, estimator.random_state) == (0, "hedgerow", None)
+
+
+# ---------------------------------------------------------------- files that were changed
+
+
+def changed(release: Release, change: Callable[[dict[str, Any]], object]) -> bytes:
+    """The file with something changed and its hash made again: its author may write anything."""
+    plain = msgspec.json.decode(release.to_json())
+    change(plain)
+    return msgspec.json.encode(with_hash(msgspec.convert(plain, type=Document)))
+
+
+BAD_READINGS: list[dict[str, Any]] = [
+    {"reading": "magic"},
+    {"reading": 1},
+    {"strength": 1.5},
+    {"strength": -0.1},
+    {"strength": "1"},
+    {"strength": True},
+    {"rules": 2},
+    {"rules": True},
+    {"joined": "yes"},
+    {"joined": 1},
+    {"top questions": 3},
+    {"top questions": -1},
+    {"top questions": True},
+    {"top questions": "1"},
+    {"top questions": 0},
+]
+
+
+@pytest.mark.parametrize("bad", BAD_READINGS)
+def test_a_reading_that_is_none_is_refused(bad: dict[str, Any]) -> None:
+    words = r"how its counts are read|counts are to be read by rules|do not stand as those of a Hedgerow forest|does not name"
+    with pytest.raises(ReleaseError, match=words):
+        Release.from_json(changed(questioned(), lambda plain: plain["chosen"].update(bad)))
+
+
+def test_corrections_that_nobody_paid_for_are_refused() -> None:
+    records = msgspec.json.decode(corrected().to_json())["corrections"]
+    for release in (questioned(), count(shared(), *wide_table(50))):
+        with pytest.raises(ReleaseError, match="corrections that no gradient steps paid for"):
+            Release.from_json(changed(release, lambda plain: plain.update(corrections=records)))
+
+
+def bad_corrections() -> dict[str, Callable[[dict[str, Any]], object]]:
+    def first(plain: dict[str, Any]) -> Any:
+        return plain["corrections"][0]
+
+    return {
+        "no records": lambda plain: plain.update(corrections=[]),
+        "a score less": lambda plain: first(plain)["scores"].pop(),
+        "an error more": lambda plain: first(plain)["errors"].append(1),
+        "a negative error": lambda plain: first(plain)["errors"].__setitem__(0, -1),
+        "a score out of range": lambda plain: first(plain)["scores"].__setitem__(0, 10**10),
+        "a number that is no number": lambda plain: first(plain)["scores"].__setitem__(0, 10**30),
+        "a tree of other attributes": lambda plain: first(plain)["attribute"].__setitem__(0, 99),
+        "another vote": lambda plain: plain.update(vote="summed counts"),
+    }
+
+
+@pytest.mark.parametrize("kind", list(bad_corrections()))
+def test_corrections_of_a_wrong_shape_are_refused(kind: str) -> None:
+    with pytest.raises(ReleaseError):
+        Release.from_json(changed(corrected(), bad_corrections()[kind]))
+
+
+def test_a_tree_less_is_refused() -> None:
+    for release in (corrected(), questioned()):
+        with pytest.raises(ReleaseError):
+            Release.from_json(changed(release, lambda plain: plain["trees"].pop()))
+
+
+def test_a_smaller_claim_is_refused() -> None:
+    """(ε, δ) follows from the events: a file cannot say less."""
+    for change in (
+        lambda plain: plain["certificate"].update(delta="1/10000000"),
+        lambda plain: plain["certificate"].update(epsilon="1"),
+        lambda plain: plain["certificate"]["parts"][0].update(delta="1/10000000"),
+        lambda plain: plain["certificate"]["parts"][0].pop("delta"),
+        lambda plain: plain["certificate"]["parts"][0]["events"].append(plain["certificate"]["parts"][0]["events"][-1]),
+    ):
+        with pytest.raises(ReleaseError):
+            Release.from_json(changed(corrected(), change))
+
+
+def test_trees_that_vote_have_no_additive_model() -> None:
+    release = hedgerow.SNRForestClassifier(small_schema(), 1).fit(*small_table(200)).release_
+    with pytest.raises(ReleaseError, match=r"[Oo]nly a Hedgerow forest does"):
+        _ = release.additive
+
+
+def test_the_coins_decide_everything_that_the_rows_do_not() -> None:
+    releases = []
+    for n_jobs in (1, 2):
+        model = HedgerowClassifier(wide_schema(), 3, 1e-6, n_jobs=n_jobs)
+        model._coins = SeededCoins(4)
+        releases.append(model.fit(*wide_table(4000)).release_)
+    assert releases[0].to_json() == releases[1].to_json()
+
+
+@mismatch
+def test_a_table_with_delta_and_no_steps_takes_more_rows_and_keeps_its_delta() -> None:
+    """Where there were too few rows for gradient steps, there is nothing that others' counts could not be added to."""
+    first = HedgerowClassifier(wide_schema(), 1, 1e-6).fit(*wide_table(20)).release_
+    assert (first.certificate.guarantee, first.correction.trees) == ("epsilon-delta-DP", ())
+    added = count(first, *wide_table(50, seed=1), owner="later")
+    before = next(part for part in added.certificate.parts if not part.counted)
+    assert (before.epsilon, before.delta) == ("1", "0.000001")
+    whole = merge([first, added])
+    assert (whole.certificate.epsilon, whole.certificate.delta) == ("2", "0.000001")
+    assert Release.from_json(whole.to_json()).to_json() == whole.to_json()
