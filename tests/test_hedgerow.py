@@ -577,7 +577,7 @@ def test_counts_that_decided_how_they_are_read_have_shaped_what_others_count() -
     """The private choice of a reading is a look with the counts in hand. Its answer alone is not covered by its own ε."""
     first = questioned()
     verbs = [event.verb for event in first.certificate.events]
-    assert verbs[-2:] == ["leaf_counts", "best"]
+    assert verbs[-3:] == ["leaf_counts", "best", "best_scale"]
     before, _ = sorted(count(first, *wide_table(500), epsilon=1).certificate.parts, key=lambda part: part.counted)
     assert (before.counted, before.epsilon) == (False, "8")
     assert [event.verb for event in before.events] == verbs

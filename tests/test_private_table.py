@@ -70,8 +70,9 @@ VERBS = {
     "choose": lambda table, epsilon: table.choose(TREE, NODES, CANDIDATES, ALL, GINI, epsilon),
     "choose_locally": lambda table, epsilon: table.choose_locally(TREE, NODES, CANDIDATES, ALL, SIZES, epsilon),
     "best": lambda table, epsilon: table.best([zeros, flags], epsilon),
+    "best_scale": lambda table, epsilon: table.best_scale(MODEL, (1.0, 0.5), epsilon),
 }
-CHOICES = ("choose", "choose_locally", "best")
+CHOICES = ("choose", "choose_locally", "best", "best_scale")
 COUNTS = [verb for verb in VERBS if verb not in CHOICES]
 # The verbs that ask about nodes of a tree: (table, tree, nodes) -> an answer
 ABOUT_NODES = {

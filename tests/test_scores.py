@@ -85,7 +85,8 @@ def constant_of(name: str) -> int:
 
 
 def test_every_member_is_checked_here() -> None:
-    assert {name for name, thing in vars(scores).items() if isinstance(thing, Score)} == {"GINI", "MAX", "NORMAL_GINI"}
+    split_scores = {name for name, thing in vars(scores).items() if isinstance(thing, Score)} - {"BRIER"}  # test_best_scale.py
+    assert split_scores == {"GINI", "MAX", "NORMAL_GINI"}
     makers = [name for name, thing in vars(scores).items() if getattr(thing, "__annotations__", {}).get("return") == "Score"]
     assert makers == ["information_gain"]
     assert [name for name, score in LIST.items() if not score.monotone] == ["NORMAL_GINI"]

@@ -185,8 +185,9 @@ def check_additive(document: Document) -> None:
     chosen, events = document.chosen, [event.verb for event in document.certificate.events]
     questions = chosen.get("top questions", 0)
     plain = (chosen.get("reading", "flat"), chosen.get("strength", 1.0)) == ("tree" if questions else "flat", 1.0)
-    if (isinstance(questions, int) and events.count("choose") < questions) or not (plain or "best" in events):
-        raise ReleaseError("its top questions or its reading were chosen by looks at rows that its certificate does not name.")
+    unpaid = chosen.get("scale", 1.0) != 1.0 and "best_scale" not in events
+    if unpaid or (isinstance(questions, int) and events.count("choose") < questions) or not (plain or "best" in events):
+        raise ReleaseError("its top questions, its reading or its scale were chosen by looks at rows that its certificate does not name.")
 
 
 def correction_records_of(correction: Correction) -> list[CorrectionRecord] | msgspec.UnsetType:
@@ -293,7 +294,7 @@ def _ensembles(document: Document, schema: Schema) -> tuple[Ensemble, ...]:
 
 
 COUNTING_VERBS = ("rows", "leaf_counts", "sizes", "class_counts", "tables", "confusion", "reliability", "gradient_sums")
-CHOOSING_VERBS = ("choose", "best")
+CHOOSING_VERBS = ("choose", "best", "best_scale")
 
 
 def check_certificate(document: Document, schema: Schema, ensembles: Sequence[Ensemble]) -> None:
@@ -370,10 +371,10 @@ def _check_event(event: EventRecord, n_classes: int) -> None:
 
 
 def _proven_choice(event: EventRecord) -> bool:
-    """`best` counts rows; a split is scored by a member of the closed list, of which only monotone scores have the better rate."""
+    """`best` counts rows, `best_scale` adds up Brier scores; a split has a score of the closed list, and its rate."""
     sensitivity = plain_fraction(event.sensitivity)
-    if event.verb == "best":
-        return event.queries == 1 and sensitivity == 1
+    if event.verb != "choose":
+        return event.queries == 1 and sensitivity == {"best": 1, "best_scale": 2}[event.verb]
     twice = plain_fraction(event.scale) == 2 * sensitivity / plain_fraction(event.epsilon)
     gain = LEAST_GAIN <= sensitivity <= MOST_GAIN
     return event.queries == 1 and (sensitivity in MONOTONE or gain or (twice and sensitivity == NOT_MONOTONE))

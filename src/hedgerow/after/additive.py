@@ -37,6 +37,7 @@ from hedgerow.tree import Tree
 
 TREE, FLAT = "tree", "flat"
 RULES = 1  # how counts become scores: every constant here and in `tables.py`. A release that is loaded must predict as it did
+SCALES = (1.0, 0.7, 0.5, 0.35)  # by which margins may be multiplied before they become probabilities
 BELOW = 0.25  # how far a leaf's own log-odds are trusted to differ from its parent's: its prior variance, in units of e²
 
 
@@ -273,20 +274,27 @@ def _add_up(tree: Tree, leaf_values: Floats) -> Floats:
 class AdditiveForest:
     """A Hedgerow forest as a release holds it: its counts, the reading that was chosen, the correction by gradient steps.
 
-    `model` gives margins; how far the noise may have moved them is in `effect_noise.py`.
+    `model` gives margins; how far the noise may have moved them is in `effect_noise.py`. Probabilities are softmax(scale · margins): one
+    number, privately chosen, since attributes that repeat each other make margins too large.
     """
 
     def __init__(self, forest: CountedForest, chosen: Mapping[str, Any], correction: Correction = NO_CORRECTION) -> None:
         layout, self.reading = checked_reading(forest, chosen)
         self.tables, self.correction = Tables(forest, layout), correction
+        self.scale = float(chosen.get("scale", 1.0))
 
     @cached_property
     def model(self) -> AdditiveModel:
         read = self.tables.model(self.reading)
         return AdditiveModel(read.base, (*read.trees, *self.correction.trees), (*read.scores, *self.correction.scores))
 
+    @cached_property
+    def _scaled(self) -> AdditiveModel:
+        model = self.model
+        return AdditiveModel(self.scale * model.base, model.trees, tuple(self.scale * scores for scores in model.scores))
+
     def probabilities(self, codes: NDArray[Any]) -> Floats:
-        return self.model.probabilities(codes)
+        return self._scaled.probabilities(codes)
 
 
 def checked_reading(forest: CountedForest, chosen: Mapping[str, Any]) -> tuple[Layout, Reading]:
@@ -295,7 +303,7 @@ def checked_reading(forest: CountedForest, chosen: Mapping[str, Any]) -> tuple[L
     questions, joined, together = chosen.get("top questions", 0), chosen.get("joined", False), chosen.get("together", 1)
     if isinstance(rules, bool) or rules != RULES:
         raise ReleaseError(f"its counts are to be read by rules {str(rules)[:20]}, known here are {RULES}: install a newer hedgerow.")
-    sound = kind in (TREE, FLAT) and _number(strength, 0, 1) and isinstance(joined, bool)
+    sound = kind in (TREE, FLAT) and _number(strength, 0, 1) and isinstance(joined, bool) and chosen.get("scale", 1.0) in SCALES
     whole = not isinstance(questions, bool) and questions in (0, 1, 2) and not isinstance(together, bool) and together in (1, TOGETHER)
     if not sound or not whole or (not questions and (joined or kind == TREE)):
         raise ReleaseError("it does not say in the usual words how its counts are read.")

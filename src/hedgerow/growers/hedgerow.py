@@ -9,6 +9,7 @@
     3. Count  the tables of all attributes under the top tree, once, in one event: one row is in one cell of each.
     4. Read   the counts (`after/additive.py`), in the way that gets the most rows right: a private choice.
     5. Step   (δ > 0 only) noisy gradient steps that correct what the attributes say together: they average out in Gaussian noise.
+    6. Scale  the margins, so that probabilities fit: a private choice among a few numbers.
 
 Every share is of what is left after n̂: of ε, or of ρ where δ > 0. What a stage does not need goes to the counts.
 m attributes, q of them measured, d_j values, C classes, k̄ the mean of min(d_j, 16), s the standard deviation of the noise on a count.
@@ -27,7 +28,7 @@ import numpy as np
 from hedgerow.accounting.events import PERMUTE_AND_FLIP, Event
 from hedgerow.accounting.noise import noise_of, variance_of
 from hedgerow.additive_model import GRID, AdditiveModel, gradient_norms
-from hedgerow.after.additive import RULES, Reading, Tables
+from hedgerow.after.additive import RULES, SCALES, Reading, Tables
 from hedgerow.after.layout import MOST_CELLS, TOGETHER, Layout, attributes_to_ask, cells_of
 from hedgerow.encoding import Codebook
 from hedgerow.errors import PlanError
@@ -35,7 +36,7 @@ from hedgerow.forest import Correction, CountedForest, Grown
 from hedgerow.growers.hedgerow_purse import SELECT_BELOW, Purse, signal_to_noise
 from hedgerow.plan import ROWS_SHARE, Plan
 from hedgerow.private.mechanisms import choice_event, counting_event
-from hedgerow.private.scores import GINI, MAX
+from hedgerow.private.scores import BRIER, GINI, MAX
 from hedgerow.private.table import PrivateTable
 from hedgerow.splits import by_threshold, by_value
 from hedgerow.tree import Tree, TreeBuilder
@@ -47,6 +48,7 @@ TOP_FROM, TOP_SHARE, TOP_QUESTIONS = 8, Fraction(3, 100), 2
 ROWS_AGAINST_NOISE = 2  # a top question needs so many rows for each (answer, class), in units of s
 KEEPS = 2  # ν that the tables under a top question must keep
 READ_SHARE, READ_FROM = Fraction(3, 100), 30  # a choice among readings is worth it if its rate times n̂ is at least this
+SCALE_SHARE, SCALE_FROM = Fraction(2, 100), 250  # the same for the scale of the probabilities, which differ less
 STEPS_MOST, STEPS_HALF = Fraction(1, 2), 10  # share of the gradient steps: half of STEPS_MOST at ν = STEPS_HALF
 LENGTH_MOST, LENGTH_PER_NU = 12.0, 0.125  # how far the steps go in all
 EPOCHS, STABLE = 20, 6.0  # at least so many steps, and enough that one of them is no longer than STABLE/q
@@ -66,6 +68,7 @@ class Stages:
     measured: int
     questions: int
     reads: bool
+    scales: bool
     steps: Fraction
     length: float
     epochs: int
@@ -78,11 +81,12 @@ class Stages:
         measured = min(m, max(1, few)) if nu < SELECT_BELOW else m
         questions = TOP_QUESTIONS if nu >= TOP_FROM else 0
         reads = float(purse.choice(READ_SHARE, PERMUTE_AND_FLIP)) * n >= READ_FROM
+        scales = float(purse.choice(SCALE_SHARE, PERMUTE_AND_FLIP)) * n >= SCALE_FROM
         steps, length = Fraction(0), 0.0
         if purse.concentrated:
             steps = STEPS_MOST * Fraction(round(100 * nu / (nu + STEPS_HALF)), 100)
             length = min(LENGTH_MOST, nu * LENGTH_PER_NU)
-        return cls(nu, measured, questions, reads, steps, length, max(EPOCHS, math.ceil(length * measured / STABLE)))
+        return cls(nu, measured, questions, reads, scales, steps, length, max(EPOCHS, math.ceil(length * measured / STABLE)))
 
     @property
     def together(self) -> int:
@@ -91,7 +95,7 @@ class Stages:
 
     def left(self, levels: int, m: int) -> Fraction:
         """The share that the counts get when so many levels of top questions were asked."""
-        spent = levels * TOP_SHARE + (READ_SHARE if self.reads else 0) + self.steps
+        spent = levels * TOP_SHARE + self.reads * READ_SHARE + self.scales * SCALE_SHARE + self.steps
         return 1 - spent - (SELECT_SHARE if self.measured < m else 0)
 
     def words(self, m: int) -> dict[str, str]:
@@ -110,6 +114,7 @@ class Stages:
             "top questions": asked if self.questions else f"none: ν is below {TOP_FROM}",
             "counts": f"{100 * float(self.left(self.questions, m)):.3g} % of the budget, and what other stages do not need",
             "reading": f"the best, by private choice {paid(READ_SHARE)}" if self.reads else "the plain one: too few rows for a choice",
+            "probabilities": f"scaled, by private choice {paid(SCALE_SHARE)}" if self.scales else "as they come: too few rows for a choice",
             "gradient steps": f"{self.epochs} {paid(self.steps)}" if self.steps else f"none: {steps}",
         }
 
@@ -137,6 +142,8 @@ def plan(
         l1, l2 = gradient_norms(codebook.n_classes)
         step = counting_event("gradient_sums", rest.price(stages.steps / stages.epochs), stages.measured, l1, l2)
         events += [step] * stages.epochs
+    if stages.scales:
+        events.append(choice_event("best_scale", rest.choice(SCALE_SHARE, PERMUTE_AND_FLIP), BRIER, PERMUTE_AND_FLIP))
     source = "declared public" if public else "assumed; fit charges for a noisy count"
     return Plan(
         ALGORITHM,
@@ -182,12 +189,14 @@ def grow(table: PrivateTable, plan: Plan) -> Grown:
     tables = Tables(forest, layout)
     reading = _read(table, purse, stages, tables)  # 4.
     correction = _steps(table, purse, stages, tables, reading) if stages.steps else Correction()  # 5.
+    scale = _scale(table, purse, stages, tables.model(reading), correction)  # 6.
     chosen: dict[str, Any] = {
         "top questions": top.height,
         "joined": joined,
         "together": stages.together,
         "reading": reading.kind,
         "strength": reading.strength,
+        "scale": scale,
         "rules": RULES,
         "attributes measured": len(tables.tables),
         "signal to noise": round(stages.nu, 3),
@@ -288,3 +297,10 @@ def _steps(table: PrivateTable, purse: Purse, stages: Stages, tables: Tables, re
     # Rounded as a file holds them: what is loaded predicts the same.
     rounded = tuple(np.asarray(np.round(one, 6), dtype=np.float64) for one in scores)
     return Correction(tuple(asked), rounded, tuple(np.repeat(np.round(e, 6), table.codebook.n_classes, axis=1) for e in errors))
+
+
+def _scale(table: PrivateTable, purse: Purse, stages: Stages, read: AdditiveModel, correction: Correction) -> float:
+    if not stages.scales:
+        return SCALES[0]
+    model = AdditiveModel(read.base, (*read.trees, *correction.trees), (*read.scores, *correction.scores))
+    return SCALES[table.best_scale(model, SCALES, purse.choice(SCALE_SHARE, PERMUTE_AND_FLIP))]

@@ -20,6 +20,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.additive_model import GRID as STEPS
 from hedgerow.splits import Candidates, offsets
 
 Counts = NDArray[np.int64]  # (nodes, children, classes)
@@ -99,9 +100,14 @@ def _steepest(most_rows: int) -> int:
     return math.ceil(GRID * (math.log2(most_rows + 1) + 1 / math.log(2)))
 
 
+def _not_of_splits(counts: Counts) -> Scores:
+    raise NotImplementedError("no split has this score")
+
+
 GINI = Score("count-scaled Gini", GRID, Fraction(2 * GRID), True, _gini)  # [C1]
 MAX = Score("max", 1, Fraction(1), True, _max)  # [C2]
 NORMAL_GINI = Score("Gini index, Δ = 1/2", NORMAL_GRID, Fraction(NORMAL_GRID, 2) + 1, False, _normal_gini)  # [C4]
+BRIER = Score("Brier score", STEPS, Fraction(2 * STEPS), True, _not_of_splits)  # of `best_scale` alone  [V12]
 MOST_ROWS = 1 << 34  # above this the floats in `_n_log_n` could be off by more than one step
 
 

@@ -23,7 +23,7 @@ from hedgerow.errors import PlanError
 from hedgerow.private.choices import exponential_mechanism
 from hedgerow.private.coins import SYSTEM, Coins
 from hedgerow.private.mechanisms import add_noise, check_noise_source, choice_event, choose_columns, counting_event, sampler_named
-from hedgerow.private.scores import GINI, MAX, MOST_ROWS, NORMAL_GINI, Score, information_gain, scores_of
+from hedgerow.private.scores import BRIER, GINI, MAX, MOST_ROWS, NORMAL_GINI, Score, information_gain, scores_of
 from hedgerow.rows.engine import Engine, Predictor, Probabilities
 from hedgerow.settings import whole
 from hedgerow.splits import Candidates
@@ -207,6 +207,17 @@ class PrivateTable:
         right = [np.trace(self._engine.confusion(predict)) for predict in predictors]  # [V9]
         allowed = np.ones((1, len(right)), dtype=bool)
         return int(choose_columns(np.array([right], dtype=np.int64), allowed, event, 1, self._coins)[0])
+
+    def best_scale(self, model: AdditiveModel, scales: Sequence[float], epsilon: Fraction) -> int:
+        """By which of some fixed numbers a model's margins should be multiplied, so that its probabilities fit best; by private choice."""
+        event = choice_event("best_scale", epsilon, BRIER, PERMUTE_AND_FLIP)
+        numbers = np.array(scales, dtype=np.float64)
+        fits = type(model) is AdditiveModel and model.fits(self.codebook.sizes, self.codebook.n_classes)
+        if not fits or numbers.ndim != 1 or not len(numbers) or not ((numbers > 0) & (numbers <= 1)).all():
+            raise PlanError("best_scale: expected an AdditiveModel over this schema, and scales above 0 and at most 1.")
+        self._meter.charge(event)
+        exact = -self._engine.brier_sums(model, numbers)  # [V12]
+        return int(choose_columns(exact[None], np.ones((1, len(numbers)), dtype=bool), event, BRIER.unit, self._coins)[0])
 
     def _pay(self, event: Event) -> None:
         check_noise_source(event, self._sampler)

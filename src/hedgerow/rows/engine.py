@@ -47,3 +47,7 @@ class Engine(Protocol):
     def gradient_sums(self, asked: list[Tree], model: AdditiveModel) -> list[NDArray[np.int64]]:
         """For each leaf of each asked tree the sum of its rows' gradients in whole steps (`additive_model.GRID` for 1)."""
         ...
+
+    def brier_sums(self, model: AdditiveModel, scales: NDArray[np.float64]) -> NDArray[np.int64]:
+        """For each scale the sum over the rows of the Brier score of softmax(scale · margins), in steps of 1/GRID, each row's at most 2."""
+        ...

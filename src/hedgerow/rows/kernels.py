@@ -187,6 +187,51 @@ def _gradients(margins: Any, classes: Any, out: Any) -> None:
 
 
 @numba.njit(nogil=True, cache=True)
+def _add_brier(margins: Any, classes: Any, scales: Any, sums: Any) -> None:
+    """sums[k] += the Brier score of each row, Σ_c (1[c = class] − softmax(scales[k]·margins)_c)², in steps of 1/GRID, cut to 0 … 2·GRID.
+
+    A row of no declared class adds nothing. The last lines hold for whatever the floats above them computed.
+    """
+    n_classes = margins.shape[1]
+    share = np.empty(n_classes, dtype=np.float64)
+    for i in range(margins.shape[0]):
+        label = np.int64(classes[i])
+        if label >= n_classes:
+            continue
+        highest = margins[i, 0]
+        for c in range(1, n_classes):
+            highest = max(highest, margins[i, c])
+        for k in range(scales.size):
+            total = 0.0
+            for c in range(n_classes):
+                share[c] = exp_minus(scales[k] * (highest - margins[i, c]))
+                total += share[c]
+            score = 0.0
+            for c in range(n_classes):
+                off = (1.0 if label == c else 0.0) - share[c] / total
+                score += off * off
+            steps = 2 * GRID
+            if score <= 2.0:  # false for NaN
+                steps = int(score * GRID)
+            sums[k] += min(max(steps, 0), 2 * GRID)
+
+
+def brier_sums(
+    model: AdditiveModel, scales: NDArray[np.float64], codes: NDArray[Any], classes: NDArray[np.uint16], margins: NDArray[np.float64] | None
+) -> NDArray[np.int64]:
+    """For each scale the sum of the rows' Brier scores, in steps of 1/GRID. `margins` are the model's, where they are known."""
+    sums = np.zeros(len(scales), dtype=np.int64)
+    space = np.empty((min(BLOCK, len(codes)), model.n_classes))
+    for start in range(0, len(codes), BLOCK):
+        rows, labels = codes[start : start + BLOCK], classes[start : start + BLOCK]
+        here = space[: len(rows)] if margins is None else margins[start : start + BLOCK]
+        if margins is None:
+            model.add_margins(rows, here)
+        _add_brier(here, labels, scales, sums)
+    return sums
+
+
+@numba.njit(nogil=True, cache=True)
 def _sum_in_leaves(codes: Any, vectors: Any, ask: Any, onward: Any, height: int, place: Any, sums: Any) -> None:
     """A row's vector is added to one leaf, or nowhere if it stopped on the way."""
     node = np.empty(TOGETHER, dtype=np.int32)

@@ -100,6 +100,15 @@ class MemoryRows:
                 total += sums
         return list(counted[0])
 
+    def brier_sums(self, model: AdditiveModel, scales: NDArray[np.float64]) -> NDArray[np.int64]:
+        codes, classes = self._open()
+        known = self._margins_of(model, codes)
+
+        def count(rows: slice) -> NDArray[np.int64]:
+            return kernels.brier_sums(model, scales, codes[rows], classes[rows], None if known is None else known[rows])
+
+        return np.asarray(sum(self._by_rows(count)))
+
     def _margins_of(self, model: AdditiveModel, codes: NDArray[Any]) -> NDArray[np.float64] | None:
         """Margins of all rows, kept for a model that goes on where this one ends: a booster asks again after each tree."""
         if len(codes) * model.n_classes > KEPT_MARGINS:
