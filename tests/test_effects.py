@@ -112,7 +112,7 @@ SHAPES = [
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize(("kind", "reading", "joined"), SHAPES)
 def test_base_and_contributions_are_the_margins(kind: str, reading: str, joined: bool, classes: int) -> None:
-    for more in ({}, {"corrected": True}):
+    for more in ({}, {"corrected": True}, {"corrected": True, "scale": 0.5}):
         forest = additive(kind, reading, joined=joined, classes=classes, **more)
         codes = rows(forest.tables.codebook, 400, 3, missing=0.1)
         parts = Parts(forest)

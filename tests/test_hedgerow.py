@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -24,7 +25,7 @@ from hedgerow.after.additive import FLAT, TREE, AdditiveForest, Reading, Tables
 from hedgerow.after.layout import Layout, attributes_to_ask, layout_of
 from hedgerow.after.parts import score_errors
 from hedgerow.after.tables import information_cap, put_together
-from hedgerow.certificate import EventRecord
+from hedgerow.certificate import EventRecord, Part, certificate_of
 from hedgerow.documents import with_hash
 from hedgerow.encoding import Codebook
 from hedgerow.errors import MergeError, PlanError, ReleaseError
@@ -658,7 +659,7 @@ BAD_READINGS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("bad", BAD_READINGS)
 def test_a_reading_that_is_none_is_refused(bad: dict[str, Any]) -> None:
-    words = r"how its counts are read|counts are to be read by rules|do not stand as those of a Hedgerow forest|does not name"
+    words = r"how its counts are read|in whole numbers|counts are to be read by rules|do not stand as those of a Hedgerow forest|does not name"
     with pytest.raises(ReleaseError, match=words):
         Release.from_json(changed(questioned(), lambda plain: plain["chosen"].update(bad)))
 
@@ -737,3 +738,61 @@ def test_a_table_with_delta_and_no_steps_takes_more_rows_and_keeps_its_delta() -
     whole = merge([first, added])
     assert (whole.certificate.epsilon, whole.certificate.delta) == ("2", "0.000001")
     assert Release.from_json(whole.to_json()).to_json() == whole.to_json()
+
+
+# ---------------------------------------------------------------- what a file may not claim
+
+
+def unpaid(release: Release, change: Callable[[dict[str, Any]], None]) -> bytes:
+    """The release with other events, its certificate made again from them: a consistent lie."""
+    plain = json.loads(release.to_json())
+    change(plain)
+    parts = [msgspec.convert(part, Part) for part in plain["certificate"]["parts"]]
+    plain["certificate"] = msgspec.to_builtins(certificate_of(parts))
+    document = msgspec.convert(plain, Document)
+    return msgspec.json.encode(with_hash(document))
+
+
+def without(*verbs: str) -> Callable[[dict[str, Any]], None]:
+    def change(plain: dict[str, Any]) -> None:
+        part = plain["certificate"]["parts"][0]
+        part["events"] = [event for event in part["events"] if event["verb"] not in verbs]
+        if "rows" in verbs:
+            part["released"] = {}
+
+    return change
+
+
+@pytest.mark.parametrize("verb", ["choose", "rows"])
+def test_what_was_chosen_without_a_named_look_is_refused(verb: str) -> None:
+    release = HedgerowClassifier(wide_schema(), 8).fit(*wide_table(3000)).release_
+    with pytest.raises(ReleaseError, match="looks at rows that its certificate does not name"):
+        Release.from_json(unpaid(release, without(verb)))
+    few = HedgerowClassifier(wide_schema(), "0.1").fit(*wide_table(300)).release_
+    with pytest.raises(ReleaseError, match="looks at rows that its certificate does not name"):
+        Release.from_json(unpaid(few, without(verb)))
+
+
+def test_questions_are_a_whole_number() -> None:
+    with pytest.raises(ReleaseError, match=r"whole numbers|usual words"):
+        Release.from_json(changed(questioned(), lambda plain: plain["chosen"].update({"top questions": 2.0})))
+
+
+def test_delta_does_not_excuse_pure_events_that_add_up_to_more() -> None:
+    release = HedgerowClassifier(wide_schema(rows=3000), 20).fit(*wide_table(3000)).release_
+
+    def smaller(plain: dict[str, Any]) -> None:
+        plain["certificate"]["parts"][0].update(epsilon="1", delta="0.000001")
+
+    with pytest.raises(ReleaseError, match="less than its events"):
+        Release.from_json(unpaid(release, smaller))
+
+
+def test_gradient_steps_that_are_left_out_are_missed() -> None:
+    def fewer(plain: dict[str, Any]) -> None:
+        events = plain["certificate"]["parts"][0]["events"]
+        first = next(event for event in events if event["verb"] == "gradient_sums")
+        plain["certificate"]["parts"][0]["events"] = [e for e in events if e["verb"] != "gradient_sums"] + [first]
+
+    with pytest.raises(ReleaseError, match="looks at rows that its certificate does not name"):
+        Release.from_json(unpaid(corrected(), fewer))

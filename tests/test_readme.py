@@ -33,14 +33,14 @@ def test_the_commands_work_in_their_order(tmp_path: Path) -> None:
     for name, seed in (("test.csv", 2), ("new.csv", 3)):
         patients(500, seed=seed).to_csv(tmp_path / name)
     asked = [words[1:] for words in commands(README.split("##")[0])]
-    assert {words[0] for words in asked} == {"schema", "plan", "budget", "fit", "evaluate", "rules", "show", "predict"}
+    assert {words[0] for words in asked} == {"schema", "plan", "budget", "fit", "evaluate", "explain", "rules", "show", "predict"}
     for words in asked:
         run(words, tmp_path)
         if words[:2] == ["schema", "draft"]:  # then review it
             schema = tmp_path / "schema.toml"
             reviewed = [line for line in schema.read_text().splitlines() if not line.startswith("unreviewed")]
             schema.write_text("\n".join(reviewed) + "\n")
-    for made in ("forest.json", "tree.svg", "report.html", "predictions.csv"):
+    for made in ("forest.json", "effects.svg", "report.html", "predictions.csv"):
         assert (tmp_path / made).stat().st_size > 100
     assert "epsilon-DP" in (tmp_path / "forest.json").read_text()
 
@@ -54,7 +54,7 @@ def test_the_commands_for_several_owners_work(tmp_path: Path) -> None:
         votes = [] if forest == "forest" else ["--algorithm", "snr"]  # owners of different columns need forests that vote
         run(["fit", f"{table}.csv", "--schema", f"{schema}.toml", *votes, "--epsilon", "1", "-o", f"{forest}.json"], tmp_path)
     asked = [words[1:] for words in commands(README.split("### Rows that come later")[1].split("\n##")[0])]
-    assert [words[0] for words in asked] == ["update", "plan", "count", "merge", "merge"]
+    assert [words[0] for words in asked] == ["budget", "update", "plan", "count", "merge", "merge"]
     for words in asked:
         if words[0] == "count":
             for other in "bc":

@@ -116,7 +116,8 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def all_pure(self) -> bool:
         """Whether its events have pure losses that add up to at most its ε."""
-        return all(isinstance(event.rho, msgspec.UnsetType) for event in self.events) and self.spent <= Fraction(self.epsilon)
+        pure = all(isinstance(event.rho, msgspec.UnsetType) for event in self.events)
+        return pure and exact_sum(Fraction(event.epsilon) for event in self.events) <= Fraction(self.epsilon)
 
     @property
     def zcdp_cost(self) -> Fraction:

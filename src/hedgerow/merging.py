@@ -170,7 +170,7 @@ def _once(parts: Sequence[Part]) -> list[Part]:
             continue
         more, less = (part, before) if _weight(part) > _weight(before) else (before, part)
         dearer = Fraction(less.epsilon) > Fraction(more.epsilon) or less.chance > more.chance
-        if dearer or Counter(less.events) - Counter(more.events):
+        if dearer or Counter(less.events) - Counter(more.events) or (less.released and less.released != more.released):
             raise MergeError(
                 f"the table {part.name} stands in two files with different looks at its rows, so it was looked at twice under one name. "
                 "Each run costs its own ε: give the second one a batch name of its own and merge its release."

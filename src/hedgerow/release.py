@@ -322,7 +322,7 @@ def _from_document(document: Document) -> Release:
         signatures=tuple(document.signatures),
     )
     if release.vote == ADDITIVE:
-        check_additive(document)
+        check_additive(document, forest)
         _ = release.additive  # a file whose trees do not stand as they should is refused now, not at the first prediction
     return release
 

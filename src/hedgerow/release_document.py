@@ -178,16 +178,26 @@ def correction_of(document: Document, codebook: Codebook) -> Correction:
     return Correction(tuple(trees), tuple(scores), tuple(errors))
 
 
-def check_additive(document: Document) -> None:
-    """The top questions and the reading of a Hedgerow forest were chosen by looks at rows: a claim without them is none."""
-    if document.certificate.guarantee == "none":
-        return
+def check_additive(document: Document, forest: CountedForest) -> None:
+    """What a Hedgerow forest chose by looking at rows (n̂, attributes, top questions, reading, steps, scale) must be paid for."""
     chosen, events = document.chosen, [event.verb for event in document.certificate.events]
     questions = chosen.get("top questions", 0)
+    if type(questions) is not int or type(chosen.get("together", 1)) is not int:
+        raise ReleaseError("it does not say in whole numbers how its trees stand.")
+    if document.certificate.guarantee == "none":
+        return
     plain = (chosen.get("reading", "flat"), chosen.get("strength", 1.0)) == ("tree" if questions else "flat", 1.0)
-    unpaid = chosen.get("scale", 1.0) != 1.0 and "best_scale" not in events
-    if unpaid or (isinstance(questions, int) and events.count("choose") < questions) or not (plain or "best" in events):
-        raise ReleaseError("its top questions, its reading or its scale were chosen by looks at rows that its certificate does not name.")
+    few = not questions and len(forest.trees) < len(forest.codebook.sizes)
+    fitted = "signal to noise" in chosen or questions or few or chosen.get("together", 1) != 1
+    unpaid = [
+        events.count("choose") < questions + few * len(forest.trees),
+        not plain and "best" not in events,
+        chosen.get("scale", 1.0) != 1.0 and "best_scale" not in events,
+        fitted and forest.codebook.schema.rows is None and "rows" not in events,
+        not isinstance(document.corrections, msgspec.UnsetType) and chosen.get("gradient steps") != events.count("gradient_sums"),
+    ]
+    if any(unpaid):
+        raise ReleaseError("something in it was chosen by looks at rows that its certificate does not name.")
 
 
 def correction_records_of(correction: Correction) -> list[CorrectionRecord] | msgspec.UnsetType:

@@ -113,7 +113,7 @@ def effects_page(release: Release, effects: Sequence[Effect]) -> str:
 def explain_page(release: Release, explanations: Sequence[Explanation], top: int) -> str:
     """Why some rows are predicted as they are, as an HTML page. It tells about those rows: it is as private as they are."""
     heading = f"Predictions of “{release.schema.target.name}”, explained"
-    body = [f"<h1>{escape(heading)}</h1>", _promise(release.certificate), explanations_content(explanations, top)]
+    body = [f"<h1>{escape(heading)}</h1>", _about_these_rows(release.certificate), explanations_content(explanations, top)]
     return page(heading, body, f"{_footer(release)} The rows explained are not part of it: keep this page as private as they are.")
 
 
@@ -140,6 +140,15 @@ def _loss(text: str) -> str:
 def _promise(certificate: Certificate) -> str:
     kind = "promise" if certificate.private else "promise none"
     return f'<div class="{kind}"><p><strong>Guarantee:</strong> {escape(certificate.sentence())}.</p></div>'
+
+
+def _about_these_rows(certificate: Certificate) -> str:
+    """An explanation shows somebody's row: no guarantee covers that."""
+    said = "These pages show the rows that are explained: keep them as private as those rows. "
+    return (
+        f'<div class="promise none"><p><strong>About these rows:</strong> {said}The forest\'s own guarantee covers the rows that it was '
+        f"learnt from: {escape(certificate.sentence())}.</p></div>"
+    )
 
 
 def _meaning(certificate: Certificate) -> str:
@@ -245,7 +254,7 @@ def _events(events: Sequence[EventRecord]) -> str:
     gaussian = any(isinstance(event.rho, str) for event in events)
     rows = [
         (
-            *(e.verb, e.mechanism, times, _loss(e.epsilon), f"{e.queries:,}", e.sensitivity, _loss(e.scale)),
+            *(e.verb, e.mechanism, times, "–" if e.epsilon == "0" else _loss(e.epsilon), f"{e.queries:,}", e.sensitivity, _loss(e.scale)),
             *([_loss(e.rho) if isinstance(e.rho, str) else "–"] if gaussian else []),
         )
         for e, times in Counter(events).items()

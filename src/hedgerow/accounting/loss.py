@@ -35,7 +35,10 @@ def exact_epsilon(value: Any, what: str = "epsilon") -> Fraction:
 
 def exact_delta(value: Any, what: str = "delta") -> Fraction:
     """A δ of at least 0 as an exact fraction; accepts what `exact_epsilon` accepts, and 0."""
-    delta = _fraction(value, what)
+    try:
+        delta = _fraction(value, what)
+    except PlanError:
+        delta = Fraction(-1)
     if not 0 <= delta <= MOST_DELTA or 0 < delta < LEAST_DELTA:
         raise PlanError(
             f"{what}: got {value!r}; expected 0 (pure ε), or a small number such as 1e-6, at most 1/2. δ bounds the chance that the "

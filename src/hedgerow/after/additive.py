@@ -99,7 +99,8 @@ class Tables:
             told[others] += flat[:silent] / s2
         if layout.asks and layout.joined:
             weight, told = weight + 1 / s2, told + counts[0] / s2
-        totals, variance = told / weight[:, None], 1 / weight
+        known = np.maximum(weight, 1e-300)  # 0 where the top tree tells everything: then it is not used
+        totals, variance = told / known[:, None], 1 / known
         if layout.asks and not layout.joined:
             leaves = counts[0]
             both = weight[0] + 1 / (len(leaves) * s2)
@@ -274,8 +275,8 @@ def _add_up(tree: Tree, leaf_values: Floats) -> Floats:
 class AdditiveForest:
     """A Hedgerow forest as a release holds it: its counts, the reading that was chosen, the correction by gradient steps.
 
-    `model` gives margins; how far the noise may have moved them is in `effect_noise.py`. Probabilities are softmax(scale · margins): one
-    number, privately chosen, since attributes that repeat each other make margins too large.
+    `model` gives margins, whose softmax are the probabilities; how far the noise may have moved them is in `effect_noise.py`. All of its
+    scores are multiplied by `scale`, one number, privately chosen: attributes that repeat each other make a model too sure of itself.
     """
 
     def __init__(self, forest: CountedForest, chosen: Mapping[str, Any], correction: Correction = NO_CORRECTION) -> None:
@@ -286,15 +287,11 @@ class AdditiveForest:
     @cached_property
     def model(self) -> AdditiveModel:
         read = self.tables.model(self.reading)
-        return AdditiveModel(read.base, (*read.trees, *self.correction.trees), (*read.scores, *self.correction.scores))
-
-    @cached_property
-    def _scaled(self) -> AdditiveModel:
-        model = self.model
-        return AdditiveModel(self.scale * model.base, model.trees, tuple(self.scale * scores for scores in model.scores))
+        scores = tuple(self.scale * scores for scores in (*read.scores, *self.correction.scores))
+        return AdditiveModel(self.scale * read.base, (*read.trees, *self.correction.trees), scores)
 
     def probabilities(self, codes: NDArray[Any]) -> Floats:
-        return self._scaled.probabilities(codes)
+        return self.model.probabilities(codes)
 
 
 def checked_reading(forest: CountedForest, chosen: Mapping[str, Any]) -> tuple[Layout, Reading]:

@@ -37,7 +37,7 @@ def flat_variance(tables: Tables, j: int) -> Floats:
 
 
 def table_variance(forest: AdditiveForest, j: int) -> Floats:
-    """(leaves of `under`, codes, classes): V of what the table of one attribute adds, weighted like its scores."""
+    """(leaves of `under`, codes, classes): V of what the table of one attribute adds, weighted and scaled like its scores."""
     tables, layout, reading = forest.tables, forest.tables.layout, forest.reading
     one, places = tables.attributes[j], len(tables.layout.under.leaves)
     flat = flat_variance(tables, j)[None]
@@ -67,13 +67,13 @@ def top_variance(forest: AdditiveForest) -> Floats:
     believed = expected**2 / np.maximum(expected**2 + sds[child] ** 2, 1e-300)
     noise = believed * sds[child] / np.maximum(rows * shares, 1e-300)
     out[child] = centred_variance(_in_log(noise))
-    return out
+    return out * forest.scale**2
 
 
-def correction_variance(errors: Floats) -> Floats:
+def correction_variance(errors: Floats, scale: float) -> Floats:
     """(nodes, classes): V of a correction. For two classes its scores are −x and x, one noise for both, and centred already."""
     v = errors**2 if errors.shape[-1] == 2 else centred_variance(errors**2)
-    return np.asarray(v)
+    return np.asarray(v * scale**2)
 
 
 def _in_log(a: Floats) -> Floats:
@@ -82,4 +82,4 @@ def _in_log(a: Floats) -> Floats:
 
 
 def _squared_weight(forest: AdditiveForest, j: int) -> float:
-    return float(forest.tables.weights(forest.reading).get(j, 0.0) ** 2)
+    return float((forest.tables.weights(forest.reading).get(j, 0.0) * forest.scale) ** 2)

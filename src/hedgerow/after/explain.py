@@ -57,7 +57,7 @@ def explain(forest: AdditiveForest, codes: NDArray[Any], rows: list[int]) -> tup
     """Explanations of some rows of codes; `rows` are their places, from 0."""
     codes = codes[rows]
     parts, codebook = Parts(forest), forest.tables.codebook
-    shares = forest.probabilities(codes)
+    shares = forest.model.probabilities(codes)
     added, errors = centred(parts.contributions(codes)), parts.errors(codes)
     start = centred(parts.base)
     classes = [plain(value) for value in codebook.schema.target.classes]

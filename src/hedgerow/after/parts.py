@@ -36,7 +36,7 @@ class Parts:
         for j, tree, one in zip(layout.attributes, trees[:own], scores[:own], strict=True):
             self._add(j, tree, one, self._own_variance(j, tree))
         for tree, one, errors in zip(trees[own:], scores[own:], forest.correction.errors, strict=True):
-            self._along_path(tree, one, correction_variance(errors))
+            self._along_path(tree, one, correction_variance(errors, forest.scale))
         zero = np.zeros(len(self.base))
         self.scores = {j: AdditiveModel(zero, *_columns(parts, 1)) for j, parts in sorted(self._scores.items())}
         self.variances = {j: AdditiveModel(zero, *_columns(parts, 2)) for j, parts in sorted(self._scores.items())}
@@ -53,7 +53,7 @@ class Parts:
         for j in sorted(set(weights) - set(layout.attributes)):
             one, said = forest.tables.attributes[j], np.zeros((2, *scores.shape))
             known = layout.known[:, j]
-            said[0, top.leaves] = weights[j] * one.flat[one.group[known]]
+            said[0, top.leaves] = forest.scale * weights[j] * one.flat[one.group[known]]
             said[1, top.leaves] = table_variance(forest, j)[0, known]
             self._add(j, top, said[0], said[1])
 

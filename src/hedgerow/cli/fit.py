@@ -198,7 +198,10 @@ def show_events(certificate: Certificate) -> None:
         gaussian = any(isinstance(e.rho, str) for e in certificate.events)
         heads += ["ρ each"] if gaussian else []
         rows = [
-            (e.verb, e.mechanism, times, e.epsilon, e.queries, e.sensitivity, e.scale, *([e.rho or ""] if gaussian else []))
+            (
+                *(e.verb, e.mechanism, times, "–" if e.epsilon == "0" else e.epsilon, e.queries, e.sensitivity, e.scale),
+                *([e.rho or ""] if gaussian else []),
+            )
             for e, times in Counter(certificate.events).items()
         ]
         table("charged", heads, rows, numbers=range(2, len(heads)))

@@ -231,10 +231,13 @@ class PrivateForestClassifier(ForestClassifier):
             raise PlanError("tune: a search is paid in pure ε. Set delta=0, or choose the settings yourself and call fit.")
         if not part < 1:
             raise PlanError(f"share: got {share!r}; expected a number between 0 and 1.")
-        fixed = {"schema", "epsilon", "delta", "bins", "budget", "sampler", "random_state", "n_jobs"} & set(grid)
+        shared = {"schema", "epsilon", "delta", "bins", "budget", "sampler", "random_state", "n_jobs"}
+        fixed = shared & set(grid)
         unknown = set(grid) - set(self.get_params())
         if fixed or unknown:
-            raise PlanError(f"grid: {', '.join(sorted(fixed | unknown))} cannot be tuned; expected settings of the algorithm.")
+            known = ", ".join(sorted(set(self.get_params()) - shared))
+            next_step = f"expected settings of the algorithm: {known}." if known else f"{type(self).__name__} has nothing to tune: use fit."
+            raise PlanError(f"grid: {', '.join(sorted(fixed | unknown))} cannot be tuned; {next_step}")
         settings = list(ParameterGrid({name: list(values) for name, values in grid.items()}))
         if len(settings) < 2:
             raise PlanError("grid: got fewer than two combinations; expected a choice, such as {'max_depth': [3, 5]}.")

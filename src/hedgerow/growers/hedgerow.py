@@ -52,6 +52,7 @@ SCALE_SHARE, SCALE_FROM = Fraction(2, 100), 250  # the same for the scale of the
 STEPS_MOST, STEPS_HALF = Fraction(1, 2), 10  # share of the gradient steps: half of STEPS_MOST at ν = STEPS_HALF
 LENGTH_MOST, LENGTH_PER_NU = 12.0, 0.125  # how far the steps go in all
 EPOCHS, STABLE = 20, 6.0  # at least so many steps, and enough that one of them is no longer than STABLE/q
+LARGEST_STEP = 50.0  # no score is moved further: where a top question left few rows to its tables, cells are larger than they seem
 SOFT = 4.0  # a cell counts as if it had so many standard deviations of noise more rows: small cells hardly move
 
 
@@ -201,6 +202,8 @@ def grow(table: PrivateTable, plan: Plan) -> Grown:
         "attributes measured": len(tables.tables),
         "signal to noise": round(stages.nu, 3),
     }
+    if correction.trees:
+        chosen["gradient steps"] = stages.epochs
     return Grown(forest, released, chosen, correction)
 
 
@@ -288,6 +291,7 @@ def _steps(table: PrivateTable, purse: Purse, stages: Stages, tables: Tables, re
         for one, sums, w in zip(scores, table.gradient_sums(asked, model, price), weight, strict=True):
             step = np.zeros_like(one)
             step[1:] = np.hstack([-w * sums, w * sums]) if one.shape[1] == 2 else w * sums
+            step = np.clip(one + step, -LARGEST_STEP, LARGEST_STEP) - one
             steps.append(step)
             one += step
         model = AdditiveModel(model.base, (*model.trees, *asked), (*model.scores, *steps))  # goes on where the last one ended

@@ -48,7 +48,8 @@ class Purse:
         if left <= 0:  # of a large ε, for many hundred attributes
             return pure
         other = cls(_short(left), True)
-        return other if signal_to_noise(codebook, n, other) >= SELECT_BELOW else pure
+        drawable = other.noise_sd(len(codebook.sizes)) < 2**30  # a share of it still is, in steps of a gradient
+        return other if drawable and signal_to_noise(codebook, n, other) >= SELECT_BELOW else pure
 
     @property
     def mechanism(self) -> str:
