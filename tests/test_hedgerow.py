@@ -659,7 +659,7 @@ BAD_READINGS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("bad", BAD_READINGS)
 def test_a_reading_that_is_none_is_refused(bad: dict[str, Any]) -> None:
-    words = r"how its counts are read|in whole numbers|counts are to be read by rules|do not stand as those of a Hedgerow forest|does not name"
+    words = r"how its counts are read|in whole numbers|read by rules|do not stand as those of a Hedgerow forest|does not name"
     with pytest.raises(ReleaseError, match=words):
         Release.from_json(changed(questioned(), lambda plain: plain["chosen"].update(bad)))
 
