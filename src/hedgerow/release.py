@@ -21,6 +21,7 @@ from hedgerow.after.confidence import unreliable
 from hedgerow.after.effects import Effect, contributions, effect_importances, effects, score_errors
 from hedgerow.after.importance import importances
 from hedgerow.after.prune import pruned_nodes
+from hedgerow.after.reading_words import chosen_in_words
 from hedgerow.after.rules import COLUMNS
 from hedgerow.after.rules import rules as rules_of
 from hedgerow.after.vote import ADDITIVE, MAJORITY, MOST_CONFIDENT, PRUNED_SUM, WEIGHTED, Vote, probabilities, vote_named
@@ -114,6 +115,12 @@ class Release:
                 "fit one with HedgerowClassifier, or with `hedgerow fit --algorithm hedgerow`."
             )
         return AdditiveForest(self.forest, self.chosen, self.correction)
+
+    def choices(self) -> list[tuple[str, str]]:
+        """What the algorithm chose for itself, as (what, words) pairs."""
+        if self.vote == ADDITIVE:
+            return chosen_in_words(self.additive, self.chosen)
+        return [(name, str(value)) for name, value in self.chosen.items()]
 
     @cached_property
     def _vote(self) -> Vote:

@@ -453,7 +453,7 @@ def _plan(lines: Sequence[tuple[str, str]]) -> str:
 def _made(release: Release) -> str:
     lines: list[tuple[object, object]] = [("algorithm", release.algorithm), ("vote", release.vote)]
     lines += [(f"parameter: {name}", value) for name, value in release.parameters.items()]
-    lines += [(f"chosen: {name}", value) for name, value in release.chosen.items()]
+    lines += [(f"chosen: {name}", words) for name, words in release.choices()]
     lines += [(f"released: {name}", f"{value:,}") for name, value in release.released.items()]
     bins = release.codebook.bins
     attributes = [(attribute.name, _domain(attribute, bins)) for attribute in release.schema.attributes]

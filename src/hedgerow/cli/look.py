@@ -206,7 +206,7 @@ def summary(release: Release) -> None:
     ]
     lines.append(("importances", _importances(release)))
     lines += [(f"set: {name}", str(value)) for name, value in release.parameters.items()]
-    lines += [(f"chosen: {name}", str(value)) for name, value in release.chosen.items()]
+    lines += [(f"chosen: {name}", words) for name, words in release.choices()]
     lines += [(f"released: noisy {name}", f"{value:,}") for name, value in release.released.items()]
     lines += [("content hash", release.content_hash)]
     if release.signatures:
