@@ -34,7 +34,7 @@ SHAPES = [(2, 2, 8), (2, 3, 7), (3, 2, 7), (3, 3, 5)]  # children, classes, most
 
 # The shared constant of a monotone score: adding a row moves every candidate by something in [constant − Δ, constant]. Taking the
 # constant from all candidates of a node changes no choice, and then every score falls or stays.
-SHARED_CONSTANT = {"GINI": 0, "MAX": 1}
+SHARED_CONSTANT = {"GINI": scores.GRID, "MAX": 1}
 ROUNDING = 8  # steps: information gain rounds each n·log2 n to the grid
 
 
@@ -69,7 +69,7 @@ def changes(score: Score, tables: np.ndarray) -> np.ndarray:
 
 def worst(score: Score, tables: np.ndarray) -> int:
     """The largest change, up or down, that one row makes."""
-    return int(np.abs(changes(score, tables)).max())
+    return int(np.abs(changes(score, tables) - (scores.GRID if score.name == GINI.name else 0)).max())
 
 
 def small(children: int, classes: int, most: int) -> np.ndarray:
@@ -259,7 +259,7 @@ def by_hand(name: str, counts: list[list[int]]) -> int | float:
     n = sum(map(sum, counts))
     gini = [Fraction(sum(x * x for x in child), sum(child)) - sum(child) if sum(child) else Fraction(0) for child in counts]
     if name == "GINI":
-        return sum(math.floor(1024 * term) for term in gini)
+        return sum(math.floor(1024 * (term + sum(child))) for term, child in zip(gini, counts, strict=True))
     if name == "MAX":
         return sum(max(child) for child in counts)
     if name == "NORMAL_GINI":
@@ -361,3 +361,10 @@ def test_the_sensitivities_that_a_certificate_may_state_are_those_of_the_scores(
     assert scores.NORMAL_GINI.plain_sensitivity == events.NOT_MONOTONE
     for most_rows in (1, 1000, scores.MOST_ROWS):
         assert events.LEAST_GAIN < scores.information_gain(most_rows).plain_sensitivity < events.MOST_GAIN
+
+
+def test_a_split_that_loses_rows_is_no_better_for_it() -> None:
+    """A column without one declared value leaves no impurity behind; neither does it tell anything."""
+    tells, lost, mixed = [[30, 2], [3, 25]], [[0, 0], [0, 0]], [[17, 13], [16, 14]]
+    found = GINI.of(np.array([tells, lost, mixed])).tolist()
+    assert found[0] > found[2] > found[1] == 0

@@ -6,10 +6,13 @@ A comparison of released numbers: it costs nothing.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
+from hedgerow.after.text import plain
 from hedgerow.forest import CountedForest
 
 WORTH_SAYING = 0.05  # of the rows
+FEW = 3  # attributes that are named
 FAR = 8  # standard deviations: noise alone goes so far once in 100,000 trees, since Laplace noise has long tails
 
 
@@ -35,6 +38,16 @@ def not_counted(forest: CountedForest, rows: int | None, rows_sd: float = 0.0) -
     return (
         f"about {min(share[worst], 1):.0%} of the rows are counted in no leaf of tree {worst + 1}"
         + (f" (and {len(share) - 1} more trees lack rows)" if len(share) > 1 else "")
+        + _suspects(forest, share.keys(), worst)
         + ": they hold values or classes that the schema does not declare. Declare them, or name branches for them with "
         "`other` and `missing`."
     )
+
+
+def _suspects(forest: CountedForest, lacking: Collection[int], worst: int) -> str:
+    """The attributes that all trees which lack rows ask about, and no other tree does; else those of the worst tree, if they are few."""
+    asked = [set(tree.attribute[tree.attribute >= 0].tolist()) for tree in forest.trees]
+    full = set().union(*(asked[t] for t in range(len(asked)) if t not in lacking))
+    suspects = set.intersection(*(asked[t] for t in lacking)) - full or asked[worst]
+    names = [plain(forest.codebook.schema.names[a]) for a in sorted(suspects)]
+    return f", where {' and '.join(names)} {'is' if len(names) == 1 else 'are'} asked" if 0 < len(names) <= FEW else ""

@@ -47,13 +47,17 @@ class Score:
 
 
 def _gini(counts: Counts) -> Scores:
-    """−Σ_v (n_v − Σ_c n_vc² / n_v), each child's term rounded down to the grid; an empty child counts 0.  [C1]"""
+    """Σ_v Σ_c n_vc² / n_v, each child's term rounded down to the grid; an empty child counts 0.  [C1]
+
+    That is the Gini impurity of the children taken off the rows that they hold: a row that no child takes adds nothing, and so a split that
+    loses rows (a value that is not declared) is no better for it.
+    """
     counts = _bounded(counts)
     n_v = counts.sum(axis=2)
     squares = (counts * counts).sum(axis=2)
     divisor = np.maximum(n_v, 1)
     whole, rest = np.divmod(squares, divisor)  # in two steps, so that no product leaves 64 bits
-    terms = GRID * (whole - n_v) + rest * GRID // divisor
+    terms = GRID * whole + rest * GRID // divisor
     return np.asarray(terms.sum(axis=1))
 
 
