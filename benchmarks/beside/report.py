@@ -150,7 +150,7 @@ def _one_set(stored: Stored, cells: Cells, name: str, what: str) -> str:
 def _sets(stored: Stored) -> list[str]:
     parts = ["## Set by set", "± one standard error over the folds."]
     for name in (*SETS, *EXTRA):
-        extra = " (held out)" if name in EXTRA else ""
+        extra = " (beside the ten)" if name in EXTRA else ""
         parts.append(f"### {name}{extra}\n\n" + _one_set(stored, stored.accuracy, name, "accuracy at ε ="))
     return parts
 
