@@ -122,6 +122,10 @@ def test_base_and_contributions_are_the_margins(kind: str, reading: str, joined:
         errors = parts.errors(codes)
         assert (errors >= 0).all()
         np.testing.assert_allclose(score_errors(forest, codes) ** 2, (errors**2).sum(axis=1), atol=1e-12)
+        if "scale" in more:  # scores and their errors alike
+            plain = Parts(additive(kind, reading, joined=joined, classes=classes, corrected=True))
+            np.testing.assert_allclose(added, 0.5 * plain.contributions(codes), atol=1e-9)
+            np.testing.assert_allclose(errors, 0.5 * plain.errors(codes), atol=1e-9)
 
 
 def test_steps_of_the_top_tree_go_to_the_attribute_that_was_asked() -> None:

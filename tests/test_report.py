@@ -142,7 +142,7 @@ def test_trees_that_tell_nothing_have_no_important_attributes(data):
 
 
 def test_the_factor_is_never_rounded_down(data):
-    from hedgerow.report import _factor
+    from hedgerow.report_privacy import _factor
 
     assert _factor(Fraction(1)) == "2.72"
     assert _factor(Fraction(1, 100)) == "1.011"

@@ -7,7 +7,6 @@ escaped, and the page forbids scripts and outside resources to itself, since a r
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -21,24 +20,28 @@ from hedgerow.after.draw import bars_svg, confusion_svg, tree_svg, tree_text
 from hedgerow.after.effect_html import effects_content, explanations_content
 from hedgerow.after.effects import Effect
 from hedgerow.after.explain import Explanation
-from hedgerow.after.html import items, many, page, pairs, section, table
-from hedgerow.after.rebuild import accumulated
+from hedgerow.after.html import many, page, pairs, section
 from hedgerow.after.reliability_svg import reliability_svg
 from hedgerow.after.svg import PALETTE, escape
 from hedgerow.after.text import MANY_VALUES, count_with_error, error_text, share_text, share_with_error
 from hedgerow.after.vote import ADDITIVE
-from hedgerow.anonymity.disclosure import NOT_DIFFERENTIAL
-from hedgerow.certificate import Certificate, EventRecord
 from hedgerow.release import Release
+from hedgerow.report_privacy import (
+    about_these_rows,
+    budget_section,
+    certificate_section,
+    events_table,
+    loss_text,
+    meaning,
+    promise,
+)
 from hedgerow.schema import Numeric
-from hedgerow.signing import fingerprint
 
 if TYPE_CHECKING:  # scoring reaches the rows; a report needs only the shape of its result
     from hedgerow.after.calibration import Calibration
     from hedgerow.scoring import PrivateScore
 
 _MAX_BARS = 24
-_MAX_TABLES = 50
 _EFFECTS = 6  # attributes whose effects are drawn
 _REPORT_BOXES = 26  # smaller trees than `hedgerow show` draws: a page has several
 
@@ -62,9 +65,9 @@ def html_report(
     rules, trees: how many of them to show
     """
     sections = [
-        _meaning(release.certificate),
-        _certificate(release),
-        _budget(budget) if budget is not None else "",
+        meaning(release.certificate),
+        certificate_section(release),
+        budget_section(budget) if budget is not None else "",
         _score(release, score) if score is not None else "",
         _calibration(release, calibration, score) if calibration is not None else "",
         _classes(release),
@@ -80,7 +83,7 @@ def html_report(
         f"<h1>{'Private forest' if private else 'Forest'} for “{escape(release.schema.target.name)}”</h1>",
         f'<p class="lead">{escape(release.algorithm)}, {many(len(release.forest.trees), "tree")} over '
         f"{many(len(release.schema.attributes), 'attribute')}.</p>",
-        _promise(release.certificate),
+        promise(release.certificate),
         _tiles(release, score),
     ]
     return page(f"Forest for {release.schema.target.name}", [*head, *sections], _footer(release))
@@ -96,7 +99,7 @@ def show_page(release: Release, tree: int = 0, max_depth: int = 3, *, pruned: bo
     text = tree_text(release.forest, tree, max_depth, removed=removed)
     body = [
         f"<h1>Tree {int(tree) + 1} of {len(release.forest.trees)} for “{escape(release.schema.target.name)}”</h1>",
-        _promise(release.certificate),
+        promise(release.certificate),
         f'<section><figure class="scroll wide">{picture}</figure></section>',
         f"<section>{_as_text(text)}</section>",
     ]
@@ -106,14 +109,14 @@ def show_page(release: Release, tree: int = 0, max_depth: int = 3, *, pruned: bo
 def effects_page(release: Release, effects: Sequence[Effect]) -> str:
     """What some attributes do, as an HTML page: pictures, the same as text, and the guarantee."""
     heading = f"What each attribute does for “{release.schema.target.name}”"
-    body = [f"<h1>{escape(heading)}</h1>", _promise(release.certificate), f"<section>{effects_content(effects)}</section>"]
+    body = [f"<h1>{escape(heading)}</h1>", promise(release.certificate), f"<section>{effects_content(effects)}</section>"]
     return page(heading, body, _footer(release))
 
 
 def explain_page(release: Release, explanations: Sequence[Explanation], top: int) -> str:
     """Why some rows are predicted as they are, as an HTML page. It tells about those rows: it is as private as they are."""
     heading = f"Predictions of “{release.schema.target.name}”, explained"
-    body = [f"<h1>{escape(heading)}</h1>", _about_these_rows(release.certificate), explanations_content(explanations, top)]
+    body = [f"<h1>{escape(heading)}</h1>", about_these_rows(release.certificate), explanations_content(explanations, top)]
     return page(heading, body, f"{_footer(release)} The rows explained are not part of it: keep this page as private as they are.")
 
 
@@ -127,164 +130,6 @@ def _footer(release: Release) -> str:
         f"Made by {release.made_by}. Every number on this page was computed from what was released"
         + ("; looking at it costs no privacy." if release.certificate.private else ".")
     )
-
-
-def _loss(text: str) -> str:
-    """An exact ε as it was written, with a decimal beside a fraction that does not end."""
-    return text if "/" not in text else f"{text} (about {float(Fraction(text)):.4g})"
-
-
-# ---------------------------------------------------------------- privacy
-
-
-def _promise(certificate: Certificate) -> str:
-    kind = "promise" if certificate.private else "promise none"
-    return f'<div class="{kind}"><p><strong>Guarantee:</strong> {escape(certificate.sentence())}.</p></div>'
-
-
-def _about_these_rows(certificate: Certificate) -> str:
-    """An explanation shows somebody's row: no guarantee covers that."""
-    said = "These pages show the rows that are explained: keep them as private as those rows. "
-    return (
-        f'<div class="promise none"><p><strong>About these rows:</strong> {said}The forest\'s own guarantee covers the rows that it was '
-        f"learnt from: {escape(certificate.sentence())}.</p></div>"
-    )
-
-
-def _meaning(certificate: Certificate) -> str:
-    if certificate.guarantee == "anonymity":
-        return section(
-            "What this means",
-            f"<ul><li>{escape(certificate.sentence())}.</li><li>{escape(NOT_DIFFERENTIAL)}</li></ul>",
-        )
-    if not certificate.private or certificate.epsilon is None:
-        return section(
-            "What this means",
-            "<ul><li>Nothing here may be said to protect the people in the table: "
-            f"{escape(certificate.reason)}.</li>"
-            "<li>Do not publish it unless the rows themselves may be published.</li>"
-            "<li>A reviewed schema of public facts and a private estimator give a release with a guarantee.</li></ul>",
-        )
-    factor = _factor(Fraction(certificate.epsilon))
-    means = [
-        f"Whatever anyone does with this release, the chance of any outcome is at most {factor} times what it would be "
-        + (
-            "had any one row been left out of the table, or added to it"
-            if len(certificate.parts) < 2
-            else "had any one person been left out of all the tables, or added to them"
-        )
-        + (f", plus δ = {text_of_delta(Fraction(certificate.delta))}." if certificate.delta else "."),
-        "That holds whatever else they know, now or later. Predictions, rules and pictures made from it cost nothing.",
-        "Every count carries noise. “1,204 ± 35” means: noise with a standard deviation of 35 was added, so that in "
-        "about seven of ten cases the true number is within 35 of 1,204.",
-    ]
-    does_not = [
-        "It does not hide what is true of people in general. If smokers are often ill, the release may say so, of "
-        "smokers who are in the table and of those who are not.",
-        f"Other releases from the same table are not included: their ε{' and their δ' if certificate.delta else ''} add up. A shared "
-        "budget keeps that total.",
-        "A person with several rows, or a family with one each, is protected less: k rows make k times the ε.",
-        "The schema was taken as public. If its values or bounds were copied from the rows, they are not protected.",
-        "A rule describes; it does not say what causes what. The ± is the noise alone, not the chance of who is in the "
-        "table.",
-    ]
-    left, right = f"<h3>It means</h3>{items(means)}", f"<h3>It does not mean</h3>{items(does_not)}"
-    content = f'<div class="two"><div>{left}</div><div>{right}</div></div>'
-    return section("What this means, and what it does not", content)
-
-
-def _factor(epsilon: Fraction) -> str:
-    """e^ε, rounded up: a guarantee is never stated stronger than it is."""
-    if epsilon > 25:
-        return f"e^{text_of_fraction(epsilon)} (so large that it promises little)"
-    value = math.exp(float(epsilon))
-    places = 3 if value < 1.1 else 2 if value < 100 else 0
-    rounded = math.ceil(value * 10**places) / 10**places
-    return f"{rounded:,.{places}f}"
-
-
-def _certificate(release: Release) -> str:
-    certificate = release.certificate
-    parts = [
-        pairs(
-            [
-                ("guarantee", certificate.guarantee),
-                ("ε", "not claimed" if certificate.epsilon is None else _loss(certificate.epsilon)),
-                *([("δ", text_of_delta(Fraction(certificate.delta)))] if certificate.delta else []),
-                ("neighbours", certificate.neighbours),
-                ("unit of privacy", certificate.unit),
-                ("because", certificate.reason),
-                ("noise sampler", certificate.sampler),
-            ]
-        ),
-        _tables(release),
-        "<h3>Every charged look at the rows</h3>",
-        _events(certificate.events) if certificate.events else '<p class="soft">None was charged.</p>',
-        "<h3>Assumptions that nobody checked</h3>",
-        items(certificate.assumptions) if certificate.assumptions else '<p class="soft">None is stated.</p>',
-        f'<h3>Content hash (SHA-256)</h3><p class="hash">{escape(release.content_hash)}</p>',
-    ]
-    return section("Privacy certificate", "".join(parts))
-
-
-def _tables(release: Release) -> str:
-    """The tables that were counted, where there are several: who has them, what each costs, and the noise of all together."""
-    parts = release.certificate.parts
-    if len(parts) < 2:
-        return ""
-    rows = [
-        (
-            part.owner or "–",
-            part.id,
-            _loss(part.epsilon) + (f", δ = {text_of_delta(part.chance)}" if part.chance else ""),
-            part.statement,
-            ", ".join(release.forest.ensembles[part.ensemble].columns) if release.forest.united else "all",
-            ", ".join(fingerprint(key) for key in part.signed_by) or "nobody",
-        )
-        for part in parts[:_MAX_TABLES]
-    ]
-    more = f'<p class="soft">And {len(parts) - _MAX_TABLES:,} more.</p>' if len(parts) > _MAX_TABLES else ""
-    found = accumulated(release.forest)
-    noise = f"<p>Rebuilding: {escape(found.sentence())}.</p>" if found is not None else ""
-    heads = ("owner", "batch", "ε", "persons disjoint", "columns", "recorded signers")
-    return f"<h3>Counted tables</h3>{table(heads, rows)}{more}{noise}"
-
-
-def _events(events: Sequence[EventRecord]) -> str:
-    gaussian = any(isinstance(event.rho, str) for event in events)
-    rows = [
-        (
-            *(e.verb, e.mechanism, times, "–" if e.epsilon == "0" else _loss(e.epsilon), f"{e.queries:,}", e.sensitivity, _loss(e.scale)),
-            *([_loss(e.rho) if isinstance(e.rho, str) else "–"] if gaussian else []),
-        )
-        for e, times in Counter(events).items()
-    ]
-    total = sum((Fraction(event.epsilon) for event in events), Fraction(0))
-    heads = ("asked", "mechanism", "times", "ε each", "queries", "sensitivity", "noise scale")
-    if gaussian:
-        return table((*heads, "ρ each"), rows)  # losses of both kinds are composed by concentrated privacy, not as a sum of ε
-    return table(heads, rows, ("together", "", len(events), _loss(text_of_fraction(total)), "", "", ""))
-
-
-def _budget(budget: Budget) -> str:
-    total, entries = budget.epsilon, budget.entries
-    spent = sum((entry.cost for entry in entries), Fraction(0))
-    share = min(max(float(spent / total), 0.0), 1.0) * 100
-    words = f"{text_of_fraction(spent)} of ε = {text_of_fraction(total)} spent, {text_of_fraction(total - spent)} left"
-    gauge = f'<div class="gauge" role="img" aria-label="{escape(words)}"><i style="width:{share:.2f}%"></i></div>'
-    if budget.delta:
-        words += f"; {text_of_delta(sum((entry.delta for entry in entries), Fraction(0)))} of δ = {text_of_delta(budget.delta)} spent"
-    gauge += f"<p>{escape(words)}.</p>"
-    rows = [
-        (
-            getattr(entry, "when", "this session"),
-            entry.what,
-            text_of_fraction(entry.reserved) + (f", δ = {text_of_delta(entry.delta)}" if entry.delta else ""),
-            "all of it (not finished)" if entry.spent is None else text_of_fraction(entry.spent),
-        )
-        for entry in entries
-    ]
-    return section("Budget", gauge + (table(("when", "what", "reserved", "spent"), rows) if rows else ""))
 
 
 # ---------------------------------------------------------------- numbers
@@ -312,12 +157,12 @@ def _short_loss(epsilon: str | None) -> str:
 
 def _score(release: Release, score: PrivateScore) -> str:
     certificate = score.certificate
-    cost = _events(certificate.events) if certificate.events else ""
+    cost = events_table(certificate.events) if certificate.events else ""
     together = ""
     if certificate.epsilon is not None and release.certificate.epsilon is not None:
         both = Fraction(certificate.epsilon) + Fraction(release.certificate.epsilon)
         chance = Fraction(certificate.delta or 0) + Fraction(release.certificate.delta or 0)
-        total = text_of_loss(both, chance) if chance else f"ε = {_loss(text_of_fraction(both))}"
+        total = text_of_loss(both, chance) if chance else f"ε = {loss_text(text_of_fraction(both))}"
         together = f" If both looked at the same people, the release and its score together cost {total}."
     cells = len(score.classes) ** 2
     picture = confusion_svg(score.confusion, score.classes, score.noise_sd, "True against predicted class")
@@ -343,7 +188,7 @@ def _calibration(release: Release, calibration: Calibration, score: PrivateScore
     elif certificate.epsilon is not None and all(each.epsilon is not None for each in paid):
         both = sum((Fraction(each.epsilon or 0) for each in (certificate, *paid)), Fraction(0))
         chance = sum((Fraction(each.delta or 0) for each in (certificate, *paid)), Fraction(0))
-        total = text_of_loss(both, chance) if chance else f"ε = {_loss(text_of_fraction(both))}"
+        total = text_of_loss(both, chance) if chance else f"ε = {loss_text(text_of_fraction(both))}"
         what = "the release, its score and its calibration" if len(paid) > 1 else "the release and its calibration"
         cost += f" If all looked at the same people, {what} together cost {total}."
     subtracted = " What noise adds to it was subtracted as far as it is known." if calibration.charged else ""

@@ -52,6 +52,7 @@ from hedgerow.schema import Schema, text_of
 from hedgerow.settings import one_of, whole
 
 INFER = "infer"
+SHARED = {"schema", "epsilon", "delta", "bins", "budget", "sampler", "random_state", "n_jobs"}  # settings that are not the algorithm's own
 
 
 class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
@@ -231,11 +232,10 @@ class PrivateForestClassifier(ForestClassifier):
             raise PlanError("tune: a search is paid in pure ε. Set delta=0, or choose the settings yourself and call fit.")
         if not part < 1:
             raise PlanError(f"share: got {share!r}; expected a number between 0 and 1.")
-        shared = {"schema", "epsilon", "delta", "bins", "budget", "sampler", "random_state", "n_jobs"}
-        fixed = shared & set(grid)
+        fixed = SHARED & set(grid)
         unknown = set(grid) - set(self.get_params())
         if fixed or unknown:
-            known = ", ".join(sorted(set(self.get_params()) - shared))
+            known = ", ".join(sorted(set(self.get_params()) - SHARED))
             next_step = f"expected settings of the algorithm: {known}." if known else f"{type(self).__name__} has nothing to tune: use fit."
             raise PlanError(f"grid: {', '.join(sorted(fixed | unknown))} cannot be tuned; {next_step}")
         settings = list(ParameterGrid({name: list(values) for name, values in grid.items()}))

@@ -21,7 +21,7 @@ from hedgerow.accounting.meter import Budget
 from hedgerow.certificate import TableName, all_disjoint, part_of, planned_rows
 from hedgerow.encoding import Codebook
 from hedgerow.errors import HedgerowWarning, PlanError, SchemaError
-from hedgerow.estimators.base import INFER, PrivateForestClassifier, parameters_of
+from hedgerow.estimators.base import INFER, SHARED, PrivateForestClassifier, parameters_of
 from hedgerow.merging import merge
 from hedgerow.merging_checks import check_random_trees
 from hedgerow.plan import Plan
@@ -290,7 +290,7 @@ def estimator_for(plan: PublicPlan) -> Any:
     if plan.algorithm not in known:
         raise PlanError(f"plan: its algorithm {plan.algorithm[:40]!r} is not known here; expected one of {', '.join(known)}.")
     estimator = known[plan.algorithm](schema=plan.schema, epsilon=plan.epsilon)
-    own = estimator.get_params().keys() - {"schema", "epsilon", "delta", "bins", "budget", "sampler", "random_state", "n_jobs"}
+    own = estimator.get_params().keys() - SHARED
     settings = {name: value for name, value in plan.parameters.items() if name in own}
     return estimator.set_params(**{**settings, "bins": plan.codebook.bins, "random_state": plan.seed})
 

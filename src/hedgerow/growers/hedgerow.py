@@ -32,7 +32,7 @@ from hedgerow.after.additive import RULES, SCALES, Reading, Tables
 from hedgerow.after.layout import MOST_CELLS, TOGETHER, Layout, attributes_to_ask, cells_of
 from hedgerow.encoding import Codebook
 from hedgerow.errors import PlanError
-from hedgerow.forest import Correction, CountedForest, Grown
+from hedgerow.forest import NO_CORRECTION, Correction, CountedForest, Grown
 from hedgerow.growers.hedgerow_purse import SELECT_BELOW, Purse, signal_to_noise
 from hedgerow.plan import ROWS_SHARE, Plan
 from hedgerow.private.mechanisms import choice_event, counting_event
@@ -167,7 +167,7 @@ def _choice(purse: Purse, share: Fraction) -> Event:
 
 
 def grow(table: PrivateTable, plan: Plan) -> Grown:
-    """Steps 0 to 5."""
+    """Steps 0 to 6."""
     assert plan.epsilon is not None
     codebook = table.codebook
     released: dict[str, int] = {}
@@ -189,7 +189,7 @@ def grow(table: PrivateTable, plan: Plan) -> Grown:
     forest = CountedForest(codebook, trees, tuple(counts), (noise,))
     tables = Tables(forest, layout)
     reading = _read(table, purse, stages, tables)  # 4.
-    correction = _steps(table, purse, stages, tables, reading) if stages.steps else Correction()  # 5.
+    correction = _steps(table, purse, stages, tables, reading) if stages.steps else NO_CORRECTION  # 5.
     scale = _scale(table, purse, stages, tables.model(reading), correction)  # 6.
     chosen: dict[str, Any] = {
         "top questions": top.height,
