@@ -4,13 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint bench clean help
+.PHONY: demo test lint bench audit audit-ci experiments clean help
 
 help:
 	@echo "make demo   train a private forest on data that comes with the package, write a report"
 	@echo "make test   all tests"
 	@echo "make lint   ruff, mypy, import-linter"
-	@echo "make bench  speed, memory and accuracy against peers (long)"
+	@echo "make audit-ci  attack every verb and every private estimator (minutes)"
+	@echo "make audit  the same and more, and its report in docs/ (an hour)"
+	@echo "make bench  speed and memory against peers (long)"
+	@echo "make experiments  the papers' experiments and the peers, and their report in docs/ (an hour or two; goes on where it was stopped)"
 
 demo: $(VENV)/core.done
 	$(BIN)/hedgerow demo -o hedgerow-demo.html
@@ -23,8 +26,20 @@ lint: $(VENV)/test.done
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+audit-ci: $(VENV)/test.done
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -q -m audit tests/audit
+
+audit: $(VENV)/core.done
+	$(BIN)/hedgerow experiments run audit --folder docs
+	$(BIN)/hedgerow experiments report --folder docs
+
 bench: $(VENV)/test.done
 	$(BIN)/python -m benchmarks
+
+experiments: $(VENV)/core.done
+	$(BIN)/hedgerow experiments peers
+	$(BIN)/hedgerow experiments run --all --folder docs
+	$(BIN)/hedgerow experiments report --folder docs
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -1,1 +1,1 @@
-"""Speed, memory and accuracy beside peers: `python -m benchmarks` runs all and writes RESULTS.md and results.json."""
+"""Speed, memory and throughput beside peers: `python -m benchmarks` runs all and writes RESULTS.md and results.json."""

@@ -1,5 +1,8 @@
 """Run every benchmark in one go: `python -m benchmarks [--quick] [--only SECTION...]`, from the root of the repository.
 
+Speed, memory and throughput, and how much accuracy a tree loses that learns from pseudo-data. The accuracy of the
+forests is measured by `hedgerow experiments run NAME`.
+
 Writes benchmarks/RESULTS.md and benchmarks/results.json (with --quick or --only it only prints: a rough run does not
 replace a careful one, and those files hold one run). A peer that is missing is reported as not run. Nothing here
 asserts: times depend on the machine, so they are given as ratios of one run.
@@ -18,12 +21,14 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import hedgerow
-from benchmarks import accuracy, fit_predict, flagship, greedy, memory, merging, pseudo, sampler
+from benchmarks import fit_predict, flagship, greedy, memory, merging, pseudo, sampler
 from benchmarks.busy import QUIET
 from benchmarks.measure import Line, at_least, not_run, table
 from benchmarks.peers import compare
+from hedgerow.experiments.folds import FOLDS
 
 FOLDER = Path(__file__).resolve().parent
+ACCURACY = "The accuracy of the forests is in [docs/REPRODUCTION.md](../docs/REPRODUCTION.md) and [docs/PEERS.md](../docs/PEERS.md)."
 PACKAGES = ("numpy", "numba", "scikit-learn", "pyarrow", "narwhals", "opendp")
 
 
@@ -53,7 +58,7 @@ def cpus() -> int:
 
 
 def report(sections: dict[str, list[Line]], notes: dict[str, str], facts: dict[str, str]) -> str:
-    parts = ["# Benchmarks", "", "Made by `python -m benchmarks`. All numbers are from one run on one machine;"]
+    parts = ["# Benchmarks", "", ACCURACY, "", "Made by `python -m benchmarks`. All numbers are from one run on one machine;"]
     parts += ["the ratios are what to compare.", ""]
     parts.append(", ".join(f"{name} {value}" for name, value in facts.items()) + ".")
     for name, lines in sections.items():
@@ -64,11 +69,9 @@ def report(sections: dict[str, list[Line]], notes: dict[str, str], facts: dict[s
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer rows and repeats; prints, writes no file")
-    parser.add_argument("--repeats", type=int, default=3, help="cross-validations in the accuracy part")
     parser.add_argument("--diffprivlib-python", type=Path, help="the Python of an environment that has diffprivlib")
     parser.add_argument("--only", nargs="+", metavar="SECTION", help="sections whose names begin so, such as merging; only prints")
     given = parser.parse_args()
-    repeats = 1 if given.quick else given.repeats
     notes = {
         "Noise": "Draws a second, the best of three runs; ratio: ours over OpenDP's.",
         "Fit and predict": (
@@ -85,24 +88,6 @@ def main() -> None:
             "in a process of its own. Ratio: that peak over the size of the encoded table and the model."
         ),
         "diffprivlib": "Its random forest in an environment of its own, by turns with ours; ratio: its time over ours.",
-        "Accuracy": (
-            f"{accuracy.FOLDS}-fold stratified cross-validation, fold seeds {', '.join(map(str, range(repeats)))}: "
-            "mean ± standard error over all folds. RDT without privacy is the ceiling of Private-RDT."
-        ),
-        "Merging: batches": (
-            "Jagannathan et al. 2012, Figure 4. The training rows are divided at random into m batches (or owners), counted in the same "
-            f"trees with the same ε, and merged; {accuracy.FOLDS} folds as above, the public number of training rows planned for. "
-            "`planned for m`: the plan was told how many there would be. "
-            "Nursery with its 5 classes, Mushroom with stalk-root. The loss is taken fold by fold. "
-            "Noise sd: on one count of the merged forest."
-        ),
-        "Merging: columns": (
-            "Jagannathan et al. 2012, Figure 5: the columns of Votes divided at random into halves, "
-            f"{merging.VOTES_TREES} trees of Private-RDT on each, united; {accuracy.FOLDS} folds, "
-            f"fold seeds 0 to {0 if given.quick else merging.VOTES_REPEATS - 1}. "
-            "The paper claims the ε of one owner, the certificate says the sum. "
-            f"Peer: a forest of {merging.VOTES_TREES} trees over all columns. A `?` is a value; in the paper it was the bill's majority."
-        ),
         "Merging: speed": (
             "Files are read and checked, and merged, one at a time in one run (after they were written: the system has them in memory). "
             "Ratio: reading over merging."
@@ -110,8 +95,9 @@ def main() -> None:
         "Pseudo-data": (
             f"Rows over {pseudo.ATTRIBUTES} attributes of {pseudo.VALUES} values, made and written by two threads in a process of its own; "
             "peak memory over what was resident before. "
-            f"Accuracy: {accuracy.FOLDS} folds, fold seed 0; scikit-learn's decision tree (one-hot, default settings) learned from "
-            "pseudo-data of the private forest, as many rows as its noisy total says, beside that forest itself; differences fold by fold."
+            f"Accuracy: {FOLDS} folds, fold seed 0; scikit-learn's decision tree (one-hot, default settings) learned from "
+            "pseudo-data of the private forest, as many rows as its noisy total says, beside that forest itself; differences fold by fold. "
+            "± is the standard error, corrected for training rows that the folds share."
         ),
     }
     steps: dict[str, Callable[[], list[Line]]] = {
@@ -121,10 +107,7 @@ def main() -> None:
         "Greedy trees": lambda: greedy.run(given.quick),
         "Memory": lambda: memory.run(given.quick),
         "diffprivlib": lambda: compare.run(given.quick, given.diffprivlib_python),
-        "Accuracy": lambda: [*accuracy.run(given.quick, repeats), greedy.strict_against_local(repeats)],
-        "Merging: batches": lambda: merging.batches(given.quick, repeats),
-        "Merging: columns": lambda: merging.columns(given.quick),
-        "Merging: speed": lambda: merging.speed(given.quick),
+        "Merging: speed": lambda: merging.run(given.quick),
         "Pseudo-data": lambda: pseudo.run(given.quick),
     }
     if given.only:

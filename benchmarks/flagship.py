@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from benchmarks.beside import peers
-from benchmarks.beside.protocol import Answer, Job, table_of
 from benchmarks.big_table import SCHEMA, numpy_table
 from benchmarks.measure import Line, at_least, at_most, fastest, not_run, seconds
 from hedgerow import HedgerowClassifier
 from hedgerow.datasets.public import FOLDER_VARIABLE
+from hedgerow.experiments.peers import processes
+from hedgerow.experiments.peers.environments import missing
+from hedgerow.experiments.peers.fits import Answer, Fit
+from hedgerow.experiments.peers.tables import table_of
 
 ROWS, QUICK_ROWS = 1_000_000, 100_000
 TARGET = 5
@@ -20,7 +22,7 @@ DELTA = "1e-6"
 def beside_dp_ebm(rounds: int) -> list[Line]:
     """One fold of Adult: raw columns to a fitted model, one thread each, ε = 1."""
     what = "fit Adult beside DP-EBM"
-    why = peers.missing("interpret") if os.environ.get(FOLDER_VARIABLE) else f"{FOLDER_VARIABLE} is not set"
+    why = missing("interpret") if os.environ.get(FOLDER_VARIABLE) else f"{FOLDER_VARIABLE} is not set"
     if why:
         return [not_run(what, why, f"≥ {TARGET}")]
     table = table_of("adult")
@@ -31,7 +33,7 @@ def beside_dp_ebm(rounds: int) -> list[Line]:
         return lambda: HedgerowClassifier(table.schema, 1, delta, n_jobs=1).fit(X, y)
 
     def peer() -> float:
-        (answer,) = peers.answers("interpret", "", table, [Job("adult", "dp-ebm", "1", 0)], patience=300)
+        (answer,) = processes.answers("interpret", "", table, [Fit("1", 0)], patience=300)
         assert isinstance(answer, Answer), answer
         return answer.fit_seconds
 

@@ -1,21 +1,15 @@
-"""DPDF on a large table, beside scikit-learn's random forest with as many trees, levels and threads; and strict against local."""
+"""DPDF on a large table, beside scikit-learn's random forest with as many trees, levels and threads."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from benchmarks.accuracy import Case, fold_accuracies
 from benchmarks.big_table import SCHEMA, numpy_table
-from benchmarks.measure import Line, at_least, at_most, fastest, not_run, seconds
+from benchmarks.measure import Line, at_least, at_most, fastest, seconds
 from hedgerow import DPDFClassifier
-from hedgerow.errors import HedgerowError
 
 ROWS, QUICK_ROWS = 1_000_000, 100_000
 TREES, DEPTH = 4, 5
-SETS = ("car", "nursery", "mushroom", "tic-tac-toe", "votes")
-EPSILONS = ("0.1", "0.25", "0.5", "1", "2")
 
 
 def dpdf(threads: int) -> Any:
@@ -52,22 +46,3 @@ def run(quick: bool = False) -> list[Line]:
         over = f"{seconds(best['twice'])} over {seconds(best['ours'])}"
         lines.append(at_most(f"{what}: twice the rows", over, "", best["twice"] / best["ours"], 2.2).timed(taken.others))
     return lines
-
-
-def strict_against_local(repeats: int) -> Line:
-    """Mean accuracy over sets and ε of the proven score and of the paper's local sensitivity, one tree."""
-    means: dict[str, list[float]] = {"global": [], "local": []}
-    try:
-        for data in SETS:
-            for epsilon in EPSILONS:
-                for kind, found in means.items():
-
-                    def make(schema: Any, seed: int, kind: str = kind, epsilon: str = epsilon) -> Any:
-                        return DPDFClassifier(schema, epsilon, sensitivity=kind)
-
-                    found.append(float(np.mean(fold_accuracies(Case("", data, make), range(repeats)))))
-    except HedgerowError as error:
-        return not_run("DPDF, strict against local", str(error))
-    strict, local = (float(np.mean(means[kind])) for kind in ("global", "local"))
-    what = f"DPDF, one tree, mean over {', '.join(SETS)} and ε {', '.join(EPSILONS)}: strict beside the paper's local sensitivity"
-    return Line(what, f"{strict:.3f}", f"{local:.3f}", None, "≥ local", strict >= local)

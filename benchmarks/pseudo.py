@@ -22,21 +22,27 @@ import numpy as np
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
-from benchmarks.accuracy import dpdf, private_rdt, snr_forest
 from benchmarks.busy import Others
 from benchmarks.measure import Line, at_least, not_run, seconds, table
 from benchmarks.memory import REPOSITORY, extra_memory, megabytes
-from benchmarks.merging import folds, mean_and_error, shown
-from hedgerow import Categorical, PrivateRDTClassifier, Release, Schema, Target, pseudo_data
-from hedgerow.datasets import load
+from hedgerow import Categorical, DPDFClassifier, PrivateRDTClassifier, Release, Schema, SNRForestClassifier, Target, pseudo_data
 from hedgerow.errors import HedgerowError
+from hedgerow.experiments.folds import FOLDS, data_of, folds_of, rows_of
+from hedgerow.experiments.folds import accuracy as accuracy_of
+from hedgerow.experiments.statistics import cross_validated_mean, difference
 
 ROWS, QUICK_ROWS = 20_000_000, 2_000_000
 ATTRIBUTES, VALUES, CLASSES = 15, 5, 4
 TREES = 10
 TARGET = 20_000_000  # rows a minute
+METHODS = ("pgen", "basegen", "forest")
 EPSILON = "1"
 WITHIN = 0.05  # of the forest's own accuracy
+FORESTS: dict[str, Callable[[Schema, int], Any]] = {
+    "Private-RDT": lambda schema, seed: PrivateRDTClassifier(schema, EPSILON, random_state=seed),
+    "SNR forest": lambda schema, seed: SNRForestClassifier(schema, EPSILON, random_state=seed),
+    "DPDF": lambda schema, seed: DPDFClassifier(schema, EPSILON),
+}
 
 
 # ---------------------------------------------------------------- speed and memory
@@ -95,41 +101,47 @@ def speed(quick: bool = False) -> list[Line]:
 # ---------------------------------------------------------------- accuracy
 
 
-def learned(release: Release, method: str, seed: int, X: Any) -> Any:
-    """What a scikit-learn tree predicts for X that has seen pseudo-data only."""
-    data = pseudo_data(release, method=method, seed=seed)
-    codes = [np.arange(size + 1) for size in release.codebook.sizes]  # the code without a branch, too
-    one_hot = OneHotEncoder(categories=codes, sparse_output=False, dtype=np.float32).fit(np.zeros((1, len(codes)), dtype=int))
-    tree = DecisionTreeClassifier(random_state=0).fit(one_hot.transform(data.codes), data.class_codes)
-    return release.classes[tree.predict(one_hot.transform(release.codebook.encode(X)))]
+class Learned:
+    """A scikit-learn tree that has seen pseudo-data of a release only."""
+
+    def __init__(self, release: Release, method: str, seed: int) -> None:
+        self.release = release
+        data = pseudo_data(release, method=method, seed=seed)
+        codes = [np.arange(size + 1) for size in release.codebook.sizes]  # the code without a branch, too
+        self.one_hot = OneHotEncoder(categories=codes, sparse_output=False, dtype=np.float32).fit(np.zeros((1, len(codes)), dtype=int))
+        self.tree = DecisionTreeClassifier(random_state=0).fit(self.one_hot.transform(data.codes), data.class_codes)
+
+    def predict(self, columns: Any) -> Any:
+        return self.release.classes[self.tree.predict(self.one_hot.transform(self.release.codebook.encode(columns)))]
 
 
-def accuracy_lines(name: str, what: str, make: Callable[[Any, int], Any], seeds: range) -> list[Line]:
-    data = load(name)
+def accuracy_lines(name: str, what: str, make: Callable[[Schema, int], Any], seeds: range) -> list[Line]:
+    data = data_of(name)
     found: dict[str, list[float]] = defaultdict(list)
     for seed in seeds:
-        for number, train, test in folds(data, seed):
-            release = make(data.schema, number).fit(data.X[train], data.y[train]).release_
-            found["itself"].append(float(np.mean(release.predict(data.X[test]) == data.y[test])))
-            for method in ("pgen", "basegen", "forest"):
-                found[method].append(float(np.mean(learned(release, method, number, data.X[test]) == data.y[test])))
+        for fold, (train, test) in enumerate(folds_of(data, seed)):
+            number = seed * FOLDS + fold
+            release = make(data.schema, number).fit(rows_of(data, train), data.y[train]).release_
+            found["itself"].append(accuracy_of(release, data, test))
+            for method in METHODS:
+                found[method].append(accuracy_of(Learned(release, method, number), data, test))
     lines = []
-    for method in ("pgen", "basegen", "forest"):
-        mean, error = mean_and_error([a - b for a, b in zip(found[method], found["itself"], strict=True)])
-        beside = f"the forest itself {shown(found['itself'])}; difference {mean:+.3f} ± {error:.3f}"
+    for method in METHODS:
+        gap = difference(found[method], found["itself"], FOLDS)
+        beside = f"the forest itself {cross_validated_mean(found['itself'], FOLDS)}; difference {gap.signed}"
         goal = method == "forest" and name == "nursery"
-        target, met = (f"difference ≥ −{WITHIN:g}", mean >= -WITHIN) if goal else ("", None)
+        target, met = (f"difference ≥ −{WITHIN:g}", gap.mean >= -WITHIN) if goal else ("", None)
         case = f"{what}, {name.title()}, ε = {EPSILON}: tree learned from {method}"
-        lines.append(Line(case, shown(found[method]), beside, None, target, met))
+        lines.append(Line(case, str(cross_validated_mean(found[method], FOLDS)), beside, None, target, met))
     return lines
 
 
 def accuracy(quick: bool = False, repeats: int = 1) -> list[Line]:
     lines = []
     for name in ("nursery",) if quick else ("nursery", "mushroom", "votes"):
-        for what, make in (("Private-RDT", private_rdt), ("SNR forest", snr_forest), ("DPDF", dpdf)):
+        for what, make in FORESTS.items():
             try:
-                lines += accuracy_lines(name, what, make(EPSILON), range(repeats))
+                lines += accuracy_lines(name, what, make, range(repeats))
             except HedgerowError as error:
                 lines.append(not_run(f"{what}, {name.title()}", str(error)))
     return lines

@@ -73,6 +73,20 @@ def test_the_commands_for_sharing_models_work(tmp_path: Path) -> None:
     assert '"guarantee":"anonymity"' in (tmp_path / "shared.json").read_text()
 
 
+def test_the_command_that_attacks_works(tmp_path: Path) -> None:
+    asked = [words[1:] for words in commands(README.split("### The guarantee, attacked")[1].split("\n##")[0])]
+    assert [words[0] for words in asked] == ["audit"]
+    assert "consistent with ε = 1" in run([*asked[0], "--workers", "1"], tmp_path)
+    assert (tmp_path / "audit.svg").stat().st_size > 1000
+
+
+def test_the_commands_for_the_papers_are_there(tmp_path: Path) -> None:
+    """They run in tests/cli/test_cli_experiments.py, where the data are."""
+    asked = [words[1:] for words in commands(README.split("### The papers, reproduced")[1].split("\n##")[0])]
+    assert [words[:2] for words in asked] == [["experiments", "list"], ["experiments", "run"], ["experiments", "report"]]
+    assert asked[1][2] in run(asked[0], tmp_path)
+
+
 def follow(text: str, folder: Path) -> tuple[str, Path]:
     """All commands of a document, in the folder that its `cd` leads to."""
     said = ""

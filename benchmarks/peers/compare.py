@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.big_table import numpy_table, ours
 from benchmarks.fit_predict import QUICK_ROWS, ROWS, warm_up
 from benchmarks.measure import Line, at_least, fastest, not_run, seconds, table
-from benchmarks.peers.make_env import DEFAULT, python_in
+from hedgerow.experiments.peers.environments import missing, python_of
 
 TARGET = 20
 PATIENCE = 300  # seconds for one fit of the peer; what takes longer is measured on fewer rows, ours too
@@ -54,11 +54,10 @@ def rows_within_patience(python: Path, rows: int) -> int:
 
 
 def run(quick: bool = False, python: Path | None = None) -> list[Line]:
-    python = python or python_in(DEFAULT)
     wanted, rounds = (QUICK_ROWS, 2) if quick else (ROWS, 3)
-    if not python.exists():
-        why = "diffprivlib's environment is not there; make it with `python benchmarks/peers/make_env.py`"
+    if python is None and (why := missing("diffprivlib")):
         return [not_run("fit beside diffprivlib", why, f"≥ {TARGET}")]
+    python = python or python_of("diffprivlib")
     try:
         rows = rows_within_patience(python, wanted)
         X, y = numpy_table(rows)

@@ -7,7 +7,9 @@
     ├── BudgetError (ValueError)          a privacy budget cannot pay, or its file is not usable
     ├── ReleaseError (ValueError)         a release document is damaged, hostile or of an unknown version
     │   └── MergeError                    releases that cannot be put together
-    └── KeyFileError (ValueError)         a key for signatures cannot be used
+    ├── KeyFileError (ValueError)         a key for signatures cannot be used
+    ├── ExperimentError (ValueError)      an experiment is not known, or its stored results cannot be used
+    └── AuditError (ValueError)           an attack cannot be made: no such pair of tables, or an output that cannot be looked into
 
     HedgerowWarning (UserWarning)
     ├── UnreviewedSchemaWarning           domains were read from private rows: no ε is claimed
@@ -52,6 +54,14 @@ class MergeError(ReleaseError):
 
 class KeyFileError(HedgerowError, ValueError):
     """A key for signatures cannot be read, written or used."""
+
+
+class ExperimentError(HedgerowError, ValueError):
+    """An experiment is not known, or its stored results cannot be read or do not belong together."""
+
+
+class AuditError(HedgerowError, ValueError):
+    """An attack on a training function cannot be made."""
 
 
 class HedgerowWarning(UserWarning):

@@ -31,6 +31,11 @@ COMMANDS = [
     ["key", "new"],
     ["sign"],
     ["verify"],
+    ["audit"],
+    ["experiments", "list"],
+    ["experiments", "run"],
+    ["experiments", "report"],
+    ["experiments", "peers"],
     ["demo"],
 ]
 

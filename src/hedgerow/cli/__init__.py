@@ -1,7 +1,7 @@
 """The command `hedgerow`. One file for each command; heavy packages are imported inside them, so that help is quick.
 
-Exit codes: 0 done, 1 `schema check` or `verify` found something to do, 2 refused (the message says why), 3 refused by the budget,
-130 interrupted.
+Exit codes: 0 done, 1 `schema check` or `verify` found something to do or `audit` a violation, 2 refused (the message says why), 3 refused
+by the budget, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ import typer
 from hedgerow import __version__
 from hedgerow.cli import (
     anonymity,
+    audit,
     budget,
     count,
     demo,
     evaluate,
+    experiments,
     explain,
     fit,
     keys,
@@ -98,6 +100,8 @@ app.command("share")(share.share)
 app.add_typer(keys.app, name="key")
 app.command("sign")(keys.sign)
 app.command("verify")(keys.verify)
+app.command("audit")(audit.audit)
+app.add_typer(experiments.app, name="experiments")
 app.command("demo")(demo.demo)
 
 

@@ -19,7 +19,8 @@ REFUSED_BY_BUDGET = 3
 INTERRUPTED = 130
 ORDER = [  # of the help
     "schema", "plan", "fit", "update", "count", "merge", "predict", "explain", "rules", "show", "evaluate", "budget", "anonymity", "synth",
-    "share", "key", "sign", "verify", "demo",
+    "share", "key", "sign", "verify", "audit", "experiments",
+    "demo",
 ]  # fmt: skip
 
 

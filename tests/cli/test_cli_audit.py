@@ -1,0 +1,89 @@
+"""`hedgerow audit`. A false verdict of "violated" has a chance of at most one in a million for each run of the command."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hedgerow.audit.evidence import load
+
+QUICK = ("--runs", 200, "--workers", 1)
+
+
+def test_consistent_evidence_and_picture(place: SimpleNamespace, run: Callable[..., Any]) -> None:
+    saved, picture = place.folder / "evidence.json", place.folder / "audit.svg"
+    words = ["audit", "--algorithm", "rdt", "--epsilon", "1/2", "--pairs", "outlier", "--pairs", "purity", *QUICK]
+    result = run(*words, "--save", saved, "--picture", picture)
+    assert result.exit_code == 0, result.output
+    assert "consistent with ε = 0.5: no event was found" in result.stdout
+    assert "the proof is PROOF.md" in result.stdout
+    found = load(saved).audit
+    assert [finding.pair for finding in found.findings] == ["outlier", "purity"]
+    assert (found.epsilon, found.runs) == (0.5, 200)
+    assert picture.read_text(encoding="utf-8").startswith("<svg")
+    again = run(*words, "--save", saved)
+    assert again.exit_code == 2
+    assert "--force" in again.stderr
+
+
+def test_a_claim_that_is_too_low_is_violated(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hedgerow.cli.audit.claimed", lambda *_: (0.01, 0.0))  # trained at ε = 40
+    result = run("audit", "--algorithm", "rdt", "--epsilon", "40", "--trees", 1, "--depth", 1, "--pairs", "outlier", *QUICK)
+    assert result.exit_code == 1, result.output
+    assert "VIOLATED: outlier" in result.stdout
+
+
+def test_the_tables_follow_the_schema(place: SimpleNamespace, run: Callable[..., Any]) -> None:
+    result = run("audit", "--algorithm", "diffpid3", "--epsilon", 1, "--schema", place.schema, "--pairs", "bin edge", *QUICK)
+    assert result.exit_code == 0, result.output
+    assert "bin edge" in result.stdout
+
+
+def test_membership(place: SimpleNamespace, run: Callable[..., Any]) -> None:
+    place.data.write_text("\n".join(place.data.read_text().splitlines()[:80]) + "\n")
+    saved, picture = place.folder / "membership.json", place.folder / "membership.svg"
+    words = ["audit", "--membership", place.data, "--schema", place.schema, "--algorithm", "rdt", "--epsilon", 1, "--targets", 1]
+    result = run(*words, "--runs", 60, "--workers", 1, "--save", saved, "--picture", picture)
+    assert result.exit_code == 0, result.output
+    assert "allows at most 0.462" in result.stdout
+    assert "must not be published" in result.stderr
+    assert len(json.loads(saved.read_text())["attacks"]) == 2
+    assert picture.read_text(encoding="utf-8").startswith("<svg")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--algorithm", "rdt"], "--epsilon: missing"),
+        (["--algorithm", "id3", "--epsilon", 1], "claims no ε"),
+        (["--algorithm", "rdt", "--epsilon", -1], "epsilon: got '-1'"),
+        (["--algorithm", "rdt", "--epsilon", 1, "--delta", "1e-6"], "--delta: --algorithm rdt has no such setting"),
+        (["--algorithm", "snr", "--epsilon", 1, "--depth", 2], "--depth: --algorithm snr has no such setting"),
+        (["--algorithm", "rdt", "--epsilon", 1, "--trees", 0], "--trees"),
+        (["--epsilon", 1, "--pairs", "nothing"], "pairs: got nothing; expected some of outlier"),
+        (["--epsilon", 1, "--runs", 99], "--runs: got 99; expected a whole number of at least 100"),
+        (["--epsilon", 1, "--workers", 0], "--workers: got 0"),
+        (["--epsilon", 1, "--targets", 3], "--targets: only --membership"),
+        (["--epsilon", 1, "--picture", "audit.png"], "ends in .svg"),
+        (["--epsilon", 1, "--membership", "data.csv"], "--schema is missing"),
+        (["--epsilon", 1, "--membership", "data.csv", "--schema", "schema.toml", "--pairs", "outlier"], "Leave one of the two out"),
+        (["--epsilon", 1, "--membership", "none.csv", "--schema", "schema.toml"], "none.csv"),
+    ],
+)
+def test_bad_input_is_refused(
+    place: SimpleNamespace, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, words: list[object], said: str
+) -> None:
+    monkeypatch.chdir(place.folder)
+    result = run("audit", *words)
+    assert result.exit_code == 2, result.output
+    assert said in result.stderr
+
+
+def test_help_warns_of_publishing(run: Callable[..., Any]) -> None:
+    text = " ".join(run("audit", "--help").stdout.replace("│", " ").split())
+    assert "must not be published if the rows are sensitive" in text
+    assert "Example:" in text
