@@ -12,10 +12,11 @@ import pytest
 
 from hedgerow import Categorical, Schema, Target
 from hedgerow.datasets.dataset import Dataset
-from hedgerow.experiments import jagannathan, jagannathan_data, jagannathan_report
+from hedgerow.experiments import jagannathan, jagannathan_claims, jagannathan_data, jagannathan_report
 from hedgerow.experiments.document import Figure, Table
 from hedgerow.experiments.experiment import Claim, Result
 from hedgerow.experiments.folds import folds_of, quiet_fit, rows_of
+from hedgerow.experiments.statistics import Mean
 from hedgerow.experiments.store import key_of
 
 EXPERIMENTS = {experiment.name: experiment for experiment in jagannathan.EXPERIMENTS}
@@ -89,8 +90,27 @@ def test_table_1_is_judged_by_the_figures_of_the_paper() -> None:
     assert {claim.verdict for claim in claims} == {"reproduced"}
     better = results_of("jagannathan-table-1", lambda job: 0.95 if job["model"] == "private-id3" else of_the_paper(job))
     claims = EXPERIMENTS["jagannathan-table-1"].claims(better)
-    assert verdict(claims, "Mushroom") == "partly"
+    assert verdict(claims, "Mushroom, 22 attributes: ID3") == "reproduced"
+    assert verdict(claims, "Mushroom, 22 attributes: private ID3") == "not"
     assert verdict(claims, "At ε′ = 0.5") == "not"
+    worse = results_of("jagannathan-table-1", lambda job: 0.8 if job["model"] == "id3" else of_the_paper(job))
+    claims = EXPERIMENTS["jagannathan-table-1"].claims(worse)
+    assert verdict(claims, "Mushroom, 22 attributes: ID3") == "partly"
+    assert verdict(claims, "Mushroom, 22 attributes: private ID3") == "reproduced"
+
+
+def test_a_number_that_is_a_formula_is_not_counted() -> None:
+    claims = EXPERIMENTS["jagannathan-table-1"].claims(results_of("jagannathan-table-1", lambda job: 0.5))
+    assert [claim.text for claim in claims if claim.given] == ["Private ID3 asks 36, 136 and 253 queries."]
+    wrong = EXPERIMENTS["jagannathan-table-1"].claims(results_of("jagannathan-table-1", lambda job: 0.5, queries=7))
+    assert verdict(wrong, "Private ID3 asks") == "not"
+
+
+def test_a_difference_to_the_paper_inside_a_wide_error_is_not_a_clear_one() -> None:
+    judge = jagannathan_claims._private_id3
+    assert judge(Mean(0.12, 0.04, 100))[0] == "not"
+    assert judge(Mean(0.12, 0.07, 100))[0] == "partly"
+    assert judge(Mean(0.09, 0.05, 100))[0] == judge(Mean(-0.04, 0.001, 100))[0] == "reproduced"
 
 
 def accuracy_by_epsilon(steps: dict[str, float]) -> Any:
@@ -135,8 +155,17 @@ def test_what_divided_columns_cost_is_read_from_the_certificates() -> None:
         paid = [{**each.found, "epsilon": [total(each.job.get("epsilon", "1"))]} for each in results]
         return EXPERIMENTS["jagannathan-figure-5"].claims([replace(each, found=of) for each, of in zip(results, paid, strict=True)])
 
-    assert verdict(claims(jagannathan_report.doubled), "The united forest costs") == "not"
-    assert verdict(claims(str), "The united forest costs") == "reproduced"
+    assert verdict(claims(jagannathan_report.doubled), "The union of both") == "partly"
+    assert verdict(claims(str), "The union of both") == "reproduced"
+    assert verdict(claims(lambda epsilon: "17"), "The union of both") == "not"
+
+
+@pytest.mark.parametrize(("united", "words"), [(0.8, "the height does not explain all"), (0.7, "nothing clear is left")])
+def test_what_the_height_leaves_over_is_told(united: float, words: str) -> None:
+    results = results_of("jagannathan-figure-5", lambda job: united if job["model"] == "united" else 0.7)
+    (claim,) = (each for each in EXPERIMENTS["jagannathan-figure-5"].claims(results) if "accident" in each.text)
+    assert f"{united - 0.7:+.3f}" in claim.why
+    assert words in claim.why
 
 
 def test_runs_are_averaged_before_folds_are_compared() -> None:

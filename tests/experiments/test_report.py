@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 from hedgerow.cli import app
 from hedgerow.errors import ExperimentError
 from hedgerow.experiments.catalogue import EXPERIMENTS, PAPERS, chosen
-from hedgerow.experiments.report import documents, made_of, state
+from hedgerow.experiments.experiment import Claim
+from hedgerow.experiments.report import cells_of, counted, documents, made_of, state
 from hedgerow.experiments.statistics import Mean, cross_validated_mean, difference, plain_mean
 from hedgerow.experiments.store import Store, key_of
 
@@ -76,6 +77,34 @@ def test_a_caption_says_that_a_result_is_not_of_the_full_protocol() -> None:
     few = [result for result in every if key_of(result.job) in quick]
     assert "NOT THE FULL PROTOCOL, quick" in made_of(experiment, few, store.runs())
     assert made_of(experiment, every, store.runs()).startswith("Full")
+
+
+def test_the_tally_counts_each_sentence_of_the_paper_once() -> None:
+    claims = [
+        Claim("a", "1", "reproduced"),
+        Claim("b", "", "open"),
+        Claim("c", "1", "not"),
+        Claim("a, here", "1", "not", part=True),
+        Claim("mine", "1", "not", own=True),
+        Claim("mine, here", "1", "not", own=True, part=True),
+        Claim("k", "1", "reproduced", given=True),
+    ]
+    told = counted(claims)
+    assert told.startswith("3 claims of the paper: 1 reproduced, 1 not reproduced, 1 open; and 1 of our own; 1 more follows from a formula")
+    assert "the 2 lines" in told
+    assert counted(claims[:1]) == "1 claims of the paper: 1 reproduced."
+    assert [cells_of(claim)[2].replace("*", "") for claim in claims] == [
+        "reproduced", "open", "not reproduced", "not reproduced (part)", "does not hold", "does not hold (part)", "agrees, not measured",
+    ]  # fmt: skip
+    assert cells_of(claims[1])[1] == "too few results"
+    assert cells_of(Claim("mine", "1", "reproduced", own=True))[2] == "holds"
+
+
+def test_a_protocol_is_printed_once_where_the_next_is_the_same() -> None:
+    text = documents(Store(DOCS))["REPRODUCTION.md"]
+    assert text.count(EXPERIMENTS["dpdf-figure-2"].protocol) == 1
+    assert text.count("**Protocol.** As for Figure 2.") == 5
+    assert all(text.count(EXPERIMENTS[name].protocol) == 1 for name in ("jagannathan-figure-2", "sharkey-figure-5", "dprf-figure-1"))
 
 
 def test_names_may_be_beginnings() -> None:

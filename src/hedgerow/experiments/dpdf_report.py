@@ -37,6 +37,7 @@ MOST_COMMON = {
     "car": (1210, 1728), "chess-krk": (4553, 28056), "connect-4": (44473, 67557), "mushroom": (4208, 8124), "nursery": (4320, 12960),
     "tic-tac-toe": (626, 958),
 }  # fmt: skip
+CLASSES = {"car": 4, "chess-krk": 18, "connect-4": 3, "mushroom": 2, "nursery": 5, "tic-tac-toe": 2}
 TITLES = dict(FIGURES.values())
 
 # ---------------------------------------------------------------- accuracies, cell by cell

@@ -31,12 +31,18 @@ class Claim:
     ours:    what we found, with its interval
     verdict: "open" where the stored results do not suffice
     why:     where and why it differs; may be empty where it is reproduced
+    own:     the sentence is ours: it does not count among those of the paper
+    part:    what a sentence about the whole paper, which counts, means for one figure
+    given:   our figure follows from a formula and is not measured: it does not count
     """
 
     text: str
     ours: str
     verdict: Verdict
     why: str = ""
+    own: bool = False
+    part: bool = False
+    given: bool = False
 
 
 @dataclass(frozen=True)

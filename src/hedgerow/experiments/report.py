@@ -16,10 +16,11 @@ from hedgerow.experiments.store import Store, key_of
 
 BEGIN, END = "<!-- results -->", "<!-- end of results -->"
 AUDIT_PAGE = f"# Audit\n\n{BEGIN}\n{END}\n"
-VERDICTS = {"reproduced": "reproduced", "partly": "partly", "not": "**not reproduced**", "open": "open: too few results"}
+VERDICTS = {"reproduced": "reproduced", "partly": "partly", "not": "**not reproduced**", "open": "open"}
+OWN_VERDICTS = {"reproduced": "holds", "partly": "partly", "not": "**does not hold**", "open": "open"}
 
 INTRODUCTION = (
-    "Made by `hedgerow experiments report` from the files in `results/`: no number is written by hand. `hedgerow experiments run --all` "
+    "Made by `hedgerow experiments report` from the files in `results/`: no result is written by hand. `hedgerow experiments run --all` "
     "makes them from the public sets in the folder that HEDGEROW_DATA names; `--quick` takes minutes; `hedgerow experiments list` shows "
     "what there is."
 )
@@ -27,6 +28,21 @@ INTERVALS = (
     "± is one standard error. For cross-validation it is the corrected one of Nadeau and Bengio (2003), which allows for training rows "
     "that folds share. A difference is called one only beyond two standard errors of the difference on the same folds. "
     "Our noise is discrete and secret: another run gives other numbers within these errors."
+)
+GLOSSARY = Table(
+    ["word", "meaning"],
+    [
+        ["clearly", "beyond two standard errors"],
+        ["certificate", "the part of a released model that says which queries were asked and what each of them cost"],
+        ["β, τ, δ", "of DPDF: ε of the whole model, number of trees, depth with the root at 1 (here never a probability)"],
+        ["as published, proven", "DPDF with local sensitivity, whose ε is not proven; with a score whose sensitivity is, so that ε holds"],
+        ["BASIS", "a model that is learnt from the rows of all owners, pooled"],
+        ["hit and miss", "rows of a path of a tree that are of its class, and that are of others"],
+        ["PGEN, BASEGEN", "pseudo-rows from the paths of an owner's tree; random rows that the tree gives a class"],
+        ["(c, ℓ)", "the largest class of a group is smaller than c times the ℓ-th largest and all smaller ones together"],
+        ["ATP, PPGEN", "pruning of a tree until each path satisfies (c, ℓ); PGEN from such trees"],
+        ["LD", "a table that is generalised until each group of equal rows satisfies (c, ℓ)"],
+    ],
 )
 
 
@@ -47,14 +63,13 @@ def documents(store: Store, audit_page: str = AUDIT_PAGE) -> dict[str, str]:
     audit_page: where the results of the audit are put between two marks
     """
     runs = store.runs()
-    papers = [_section(experiment, store, runs) for experiment in PAPERS]
-    peers = [_section(experiment, store, runs) for experiment in PEERS]
+    papers, peers = (_sections(experiments, store, runs) for experiments in (PAPERS, PEERS))
     reproduction = [_head(store), *_claims(store), *(section for section in papers if section)]
     beside = [section for section in peers if section]
     files = {"REPRODUCTION.md": markdown("The papers reproduced", reproduction)}
     if beside:
         files["PEERS.md"] = markdown("Hedgerow beside its peers", [block for section in beside for block in section.blocks])
-    attacks = [section for experiment in AUDITS if (section := _section(experiment, store, runs))]
+    attacks = [section for section in _sections(AUDITS, store, runs) if section]
     if attacks:
         files["AUDIT.md"] = _between(audit_page, markdown("", attacks[0].blocks))
     everything = [*reproduction, *beside, *attacks]
@@ -91,42 +106,73 @@ def _head(store: Store) -> Section:
         total += seconds
         lines.append([experiment.name, experiment.title, state(experiment, results), hours(seconds)])
     time = f"All of it took {hours(total)} on one core of a machine that others used too; several cores share the work."
-    return Section("", [INTRODUCTION, INTERVALS, Table(["experiment", "what", "stored", "time on one core"], lines), time])
+    return Section("", [INTRODUCTION, INTERVALS, GLOSSARY, Table(["experiment", "what", "stored", "time on one core"], lines), time])
 
 
 def _claims(store: Store) -> list[Section]:
     """All claims of a paper in one table, a section for each paper."""
-    sources: dict[str, list[list[str]]] = {}
+    sources: dict[str, list[tuple[str, Claim]]] = {}
     results = {experiment.name: store.results(experiment.name) for experiment in PAPERS}
     for experiment in PAPERS:
         if experiment.source not in sources:
             overall = OVERALL[experiment.source](results) if experiment.source in OVERALL else []
-            sources[experiment.source] = [["whole paper", *_line(claim)] for claim in overall]
-        sources[experiment.source] += [[short(experiment), *_line(claim)] for claim in experiment.claims(results[experiment.name])]
+            sources[experiment.source] = [("whole paper", claim) for claim in overall]
+        sources[experiment.source] += [(short(experiment), claim) for claim in experiment.claims(results[experiment.name])]
     heads = ["where", "claim", "our figure", "verdict", "why"]
-    return [Section(f"Claims: {source}", [_counted(lines), Table(heads, lines)]) for source, lines in sources.items()]
+    sections = []
+    for source, found in sources.items():
+        table = Table(heads, [[where, *cells_of(claim)] for where, claim in found])
+        sections.append(Section(f"Claims: {source}", [counted([claim for _, claim in found]), table]))
+    return sections
 
 
-def _line(claim: Claim) -> list[str]:
-    return [claim.text, claim.ours, VERDICTS[claim.verdict], claim.why]
+def cells_of(claim: Claim) -> list[str]:
+    """A claim as cells of the table."""
+    words = (OWN_VERDICTS if claim.own else VERDICTS)[claim.verdict]
+    if claim.given and claim.verdict == "reproduced":
+        words = "agrees, not measured"
+    ours = claim.ours or ("too few results" if claim.verdict == "open" else "")
+    return [claim.text, ours, f"{words} (part)" if claim.part else words, claim.why]
 
 
-def _counted(lines: Sequence[Sequence[str]]) -> str:
-    number = {words: sum(line[3] == words for line in lines) for words in VERDICTS.values()}
+def counted(claims: Sequence[Claim]) -> str:
+    """How many of the paper's claims have which verdict; parts of others, our own and those not measured are told beside it."""
+    once = [claim for claim in claims if not claim.part]
+    judged = [claim for claim in once if not (claim.own or claim.given)]
+    number = {words: sum(VERDICTS[claim.verdict] == words for claim in judged) for words in VERDICTS.values()}
     parts = [f"{count} {words.strip('*')}" for words, count in number.items() if count]
-    return f"{len(lines)} claims: {', '.join(parts)}."
+    told = f"{len(judged)} claims of the paper: {', '.join(parts)}"
+    own, given, repeated = sum(claim.own for claim in once), sum(claim.given for claim in once), len(claims) - len(once)
+    told += f"; and {own} of our own" if own else ""
+    told += f"; {given} more follows from a formula and is not counted" if given else ""
+    if repeated:
+        told += f". A sentence about the whole paper counts once: the {repeated} lines that say what it means for one figure (part) do not"
+    return f"{told}."
 
 
 def short(experiment: Experiment) -> str:
     return experiment.title.split(":")[0]
 
 
-def _section(experiment: Experiment, store: Store, runs: Mapping[str, Mapping[str, Any]]) -> Section | None:
-    results = store.results(experiment.name)
-    if not results:
-        return None
+def _sections(experiments: Sequence[Experiment], store: Store, runs: Mapping[str, Mapping[str, Any]]) -> list[Section | None]:
+    """One for each experiment, None without results. A protocol that is that of the section before is printed there alone."""
+    found: list[Section | None] = []
+    told: Experiment | None = None  # whose protocol was printed last
+    for experiment in experiments:
+        results = store.results(experiment.name)
+        if not results:
+            found.append(None)
+            continue
+        same = told is not None and (told.source, told.protocol) == (experiment.source, experiment.protocol)
+        protocol = f"As for {short(told)}." if told and same else experiment.protocol
+        told = told if same else experiment
+        found.append(_section(experiment, protocol, results, runs))
+    return found
+
+
+def _section(experiment: Experiment, protocol: str, results: Sequence[Result], runs: Mapping[str, Mapping[str, Any]]) -> Section:
     made = made_of(experiment, results, runs)
-    blocks = [f"**Protocol.** {experiment.protocol}", *with_captions(experiment.blocks(results), lambda caption: f"{caption} {made}")]
+    blocks = [f"**Protocol.** {protocol}", *with_captions(experiment.blocks(results), lambda caption: f"{caption} {made}")]
     if not any(isinstance(block, Figure) for block in inside(blocks)):
         blocks.append(f"*{made}*")
     title = f"{experiment.source}, {experiment.title}" if experiment in PAPERS else experiment.title

@@ -16,6 +16,7 @@ SET_TITLES = {"adult": "Adult", "car": "Car", "nursery": "Nursery", "cmc": "CMC"
 OWNERS = (1, 2, 3, 4, 5, 10)
 OWNERS_7 = (1, 5, 10)
 REQUIREMENTS = tuple((c, ell) for ell in (2, 3, 4, 5) for c in (20, 15, 10, 5))  # weaker first, as on the figure's axis
+MOST = 0.9  # of the cells: a claim about them is reproduced
 FEWEST = 3  # folds, below which nothing is said
 WHISKERS = "Whiskers are one standard error."
 
@@ -52,11 +53,27 @@ def below(mean: Mean, limit: float) -> bool | None:
     return None if mean.n < FEWEST else mean.mean < limit
 
 
-def judged(holds: Sequence[bool | None]) -> Verdict:
-    """Of one claim in several cells: reproduced in all of them, in some, in none; open where a cell has too few results."""
+def judged(holds: Sequence[bool | None], opposite: Iterable[bool | None] = ()) -> Verdict:
+    """Of one claim in several cells: reproduced in most and nowhere clearly the opposite, in some, in none; open with too few results."""
     if not holds or None in holds:
         return "open"
-    return "reproduced" if all(holds) else "partly" if any(holds) else "not"
+    most = sum(map(bool, holds)) >= MOST * len(holds) and not any(opposite)
+    return "reproduced" if most else "partly" if any(holds) else "not"
+
+
+def lacking(words: str, names: Sequence[str], holds: Sequence[bool | None], opposite: Sequence[bool | None] = ()) -> str:
+    """Where a claim does not hold, and where clearly the opposite does; nothing while a cell has too few results."""
+    if None in holds or all(holds):
+        return ""
+    against = [name for name, other in zip(names, opposite, strict=False) if other]
+    rest = [name for name, hold in zip(names, holds, strict=True) if not hold and name not in against]
+    told = [f"{words}: {', '.join(rest)}."] if rest else []
+    return " ".join([*told, *([f"Clearly the opposite: {', '.join(against)}."] if against else [])])
+
+
+def with_owners(sets: Iterable[str], owners: Sequence[int] = OWNERS) -> list[str]:
+    """Names of cells, set by set."""
+    return [f"{SET_TITLES[data]} with {number}" for data in sets for number in owners]
 
 
 def counted(holds: Sequence[bool | None]) -> str:

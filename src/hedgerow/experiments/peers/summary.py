@@ -66,8 +66,8 @@ class Summary:
 
     @cached_property
     def variants(self) -> dict[str, float]:
-        """The mean accuracy of each of diffprivlib's variants over the cells that both have, the better first."""
-        places = [{(name, epsilon) for name, epsilon, model in self.accuracy if model == variant} for variant in VARIANTS]
+        """The mean accuracy of each of diffprivlib's variants over the cells of the ten sets that both have, the better first."""
+        places = [{(name, epsilon) for name, epsilon, model in self.accuracy if model == variant and name in SETS} for variant in VARIANTS]
         shared = sorted(set.intersection(*places))
         means = {v: fmean(cell(self.accuracy, name, epsilon, v).mean for name, epsilon in shared) for v in VARIANTS if shared}
         return dict(sorted(means.items(), key=lambda entry: (-entry[1], entry[0])))
