@@ -98,7 +98,7 @@ def _verb_table(results: Sequence[Result]) -> list[Block]:
                 lines.append([f"`{name}`" + (f", δ = {delta}" if delta != "0" else ""), *cells, f"{runs:,}", VERBS[name].why])
     if not lines:
         return []
-    heads = ["verb", *(f"ε = {epsilon}" for epsilon in EPSILONS), "runs each table", "one more row"]
+    heads = ["verb", *(f"ε = {epsilon}" for epsilon in EPSILONS), "runs each table, at most", "one more row"]
     said = "Lower bound on ε as a share of the ε that was paid, at 99.9 % confidence: how much of the guarantee an attacker finds used."
     return [said, Table(heads, lines)]
 
