@@ -167,10 +167,10 @@ def _progress() -> Iterator[Callable[[Progress], None]]:
 
 
 def _words(progress: Progress) -> str:
-    left = "" if progress.remaining is None else f", about {_duration(progress.remaining)} left"
+    left = "" if progress.remaining is None else f", {_duration(progress.remaining)} left"
     return f"{progress.done:,} of {progress.of:,} jobs{left}; {progress.experiment}"
 
 
 def _duration(seconds: float) -> str:
     minutes = round(seconds / 60)
-    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min" if minutes else "less than a minute"
+    return f"about {minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"about {minutes} min" if minutes else "less than a minute"
