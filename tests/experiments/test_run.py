@@ -92,6 +92,12 @@ def test_half_a_line_at_the_end_is_left_out_and_the_next_result_stands_on_its_ow
         store.results("toy")
 
 
+def test_of_two_results_of_one_job_the_first_counts(store: Store) -> None:
+    for value in (1, 2):
+        store.add("toy", {"n": 1, "set": "car"}, {"x": value}, 0.1, "r")
+    assert [result.found for result in store.results("toy")] == [{"x": 1}]
+
+
 def test_forget_takes_out_what_is_named(store: Store) -> None:
     for n in range(4):
         store.add("toy", {"n": n}, {}, 0.1, "r")
