@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint bench audit audit-ci experiments clean help
+.PHONY: demo test lint bench audit audit-ci postgres-test spark-test experiments clean help
 
 help:
 	@echo "make demo   train a private forest on data that comes with the package, write a report"
@@ -12,6 +12,7 @@ help:
 	@echo "make lint   ruff, mypy, import-linter"
 	@echo "make audit-ci  attack every verb and every private estimator (minutes)"
 	@echo "make audit  the same and more, and its report in docs/ (an hour)"
+	@echo "make postgres-test, make spark-test  tests that need a PostgreSQL server (started here), or Spark and Java 17"
 	@echo "make bench  speed and memory against peers (long)"
 	@echo "make experiments  the papers' experiments and the peers, and their report in docs/ (an hour or two; goes on where it was stopped)"
 
@@ -28,6 +29,9 @@ lint: $(VENV)/test.done
 
 audit-ci: $(VENV)/test.done
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -q -m audit tests/audit
+
+postgres-test: $(VENV)/postgres.done
+	OMP_NUM_THREADS=1 $(BIN)/python scripts/postgres.py run $(BIN)/python -m pytest -n auto -q -m postgres tests/postgres
 
 audit: $(VENV)/core.done
 	$(BIN)/hedgerow experiments run audit --folder docs
@@ -55,6 +59,10 @@ $(VENV)/core.done: pyproject.toml constraints.txt | $(VENV)/bin/python
 $(VENV)/test.done: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) -e '.[test]'
 	@touch $@ $(VENV)/core.done
+
+$(VENV)/postgres.done: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) -e '.[test,postgresql]'
+	@touch $@ $(VENV)/test.done $(VENV)/core.done
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache hedgerow-demo.html

@@ -21,7 +21,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import hedgerow
-from benchmarks import fit_predict, flagship, greedy, memory, merging, pseudo, sampler
+from benchmarks import fit_predict, flagship, greedy, kernels, memory, merging, pseudo, sampler
+from benchmarks import scale as streamed
 from benchmarks.busy import QUIET
 from benchmarks.measure import Line, at_least, not_run, table
 from benchmarks.peers import compare
@@ -92,6 +93,14 @@ def main() -> None:
             "Files are read and checked, and merged, one at a time in one run (after they were written: the system has them in memory). "
             "Ratio: reading over merging."
         ),
+        "Kernels": (
+            "Codes in memory, the shortest of several rounds; what bounds the loops is in docs/SCALE.md. Ratio: as each line says; for the "
+            "reference loops, their time over that of the leaf counts."
+        ),
+        "Streamed tables": (
+            f"A Parquet file that is read again for each pass, {streamed.THREADS} threads, each job in a process of its own; the shortest "
+            "of several rounds. Ratio: our time over the peer's, or over ours as named."
+        ),
         "Pseudo-data": (
             f"Rows over {pseudo.ATTRIBUTES} attributes of {pseudo.VALUES} values, made and written by two threads in a process of its own; "
             "peak memory over what was resident before. "
@@ -109,6 +118,8 @@ def main() -> None:
         "diffprivlib": lambda: compare.run(given.quick, given.diffprivlib_python),
         "Merging: speed": lambda: merging.run(given.quick),
         "Pseudo-data": lambda: pseudo.run(given.quick),
+        "Kernels": lambda: kernels.run(given.quick),
+        "Streamed tables": lambda: streamed.run(given.quick),
     }
     if given.only:
         starts = tuple(name.lower() for name in given.only)

@@ -269,7 +269,7 @@ def test_a_path_means_one_file(tmp_path: Any) -> None:
         (tmp_path / name).write_text("a,y\nx,0\n")
     with pytest.raises(TableError, match="other files"):
         TableFile(tmp_path / "p[1].csv", ["a"])
-    assert TableFile(tmp_path / "p1.csv", ["a"]).columns == ["a", "y"]
+    assert TableFile(tmp_path / "p1.csv", ["a"]).columns == {"a": "VARCHAR", "y": "VARCHAR"}
 
 
 def test_lines_that_are_no_rows_are_left_out_one_by_one(tmp_path: Any) -> None:
@@ -278,7 +278,7 @@ def test_lines_that_are_no_rows_are_left_out_one_by_one(tmp_path: Any) -> None:
     path = tmp_path / "rows.csv"
     for bad in (b"", b"caf\xe9,1,n\n", b"x,\xff,n\n", b"x,1,\xe9\n", b"x,1,n,more,cells\n"):
         path.write_bytes(good + bad + "x,9,é\n".encode())
-        codes, classes = TableFile(path, ["a", "b", "y"], leave_out_unreadable=True).read(codebook, ["a", "b", "y"])
+        codes, classes = TableFile(path, ["a", "b", "y"], leave_out_unreadable=True).read(codebook)
         assert codes[[0, 1, -1]].tolist() == [[0, 0], [1, 4], [0, 4]]
         assert classes[[0, 1, -1]].tolist() == [0, 1, 0]
         assert len(codes) <= 4

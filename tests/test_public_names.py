@@ -27,6 +27,7 @@ def test_exactly_these_names_are_public() -> None:
         "RandomDecisionTreesClassifier",
         "Release",
         "SNRForestClassifier",
+        "SQLTable",
         "Schema",
         "SchemaEncoder",
         "Target",

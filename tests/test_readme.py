@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import duckdb
+
 from hedgerow.datasets import patients
 
 ROOT = Path(__file__).parent.parent
@@ -43,6 +45,22 @@ def test_the_commands_work_in_their_order(tmp_path: Path) -> None:
     for made in ("forest.json", "effects.svg", "report.html", "predictions.csv"):
         assert (tmp_path / made).stat().st_size > 100
     assert "epsilon-DP" in (tmp_path / "forest.json").read_text()
+
+
+def test_the_commands_for_large_tables_work(tmp_path: Path) -> None:
+    """Those that need a server or a cluster have tests of their own (tests/postgres, tests/spark)."""
+    run(["demo", "--tables", ".", "--rows", "4000"], tmp_path)
+    (tmp_path / "visits").mkdir()
+    with duckdb.connect(str(tmp_path / "clinic.duckdb")) as connection:
+        connection.execute(f"CREATE TABLE visits AS SELECT * FROM read_csv('{tmp_path}/office-*.csv')")
+        connection.execute(f"COPY visits TO '{tmp_path}/visits/all.parquet' (FORMAT parquet)")
+    run(["budget", "init", "large.json", "--epsilon", "2"], tmp_path)
+    asked = [words[1:] for words in commands(README.split("### Tables larger than memory")[1].split("\n##")[0])]
+    assert [words[1] for words in asked] == ["visits/*.parquet", "clinic.duckdb", ":memory:", "postgresql://user@host/clinic", "visits"]
+    for words in asked[:3]:
+        run(words, tmp_path)
+    for name in ("forest.json", "forest2.json", "forest3.json"):
+        assert "epsilon-DP" in (tmp_path / name).read_text()
 
 
 def test_the_commands_for_several_owners_work(tmp_path: Path) -> None:

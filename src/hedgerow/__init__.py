@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from hedgerow.public_plan import PublicPlan as PublicPlan
     from hedgerow.public_scoring import calibration as calibration
     from hedgerow.release import Release as Release
+    from hedgerow.rows.sql import SQLTable as SQLTable
     from hedgerow.schema import Categorical as Categorical
     from hedgerow.schema import Numeric as Numeric
     from hedgerow.schema import Schema as Schema
@@ -54,6 +55,7 @@ _HOME = {
     "PublicPlan": "hedgerow.public_plan",
     "Release": "hedgerow.release",
     "SNRForestClassifier": "hedgerow.estimators.snr",
+    "SQLTable": "hedgerow.rows.sql",
     "Schema": "hedgerow.schema",
     "SchemaEncoder": "hedgerow.global_models.encoder",
     "Target": "hedgerow.schema",

@@ -19,6 +19,11 @@ def anonymous_release(pruned: Pruned) -> Release:
             f"schema: the entries {', '.join(forest.codebook.schema.unreviewed)} were read from the rows, and single persons may show in "
             "them. Review the schema first: a tree that is shared holds its values and bounds."
         )
+    if forest.codebook.schema.k > 1:
+        raise SchemaError(
+            f"schema rows_per_person: got {forest.codebook.schema.k}; anonymity needs 1. It says how many persons share a path, and "
+            "with several rows of a person a path's rows are not its persons."
+        )
     hits = any(group.counts is None for group in pruned.groups)
     return Release(
         forest,

@@ -2,6 +2,9 @@
 
 A certificate follows from its *parts*, the tables that were counted: one for a fit, one more for each batch that was added
 and each owner that was merged. `certificate_of` is the only place where their losses are put together (PROOF.md, P3 and P4).
+
+What is protected is one row; or one person, where the schema names the column of persons (PROOF.md, U1 and U2) or where several
+tables were counted.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ NEIGHBOURS = "add or remove one row"
 UNIT = "one row"
 NEIGHBOURS_OF_PARTS = "add or remove one person, with at most one row in each counted table"
 UNIT_OF_PARTS = "one person"
+ONE_ROW_EACH = "each person has at most one row in the table"
 UNREVIEWED = "domains were read from private data"
 NOT_PROVEN = "splits were chosen with local sensitivity, for which the stated ε is not proven"
 TEST_COINS = "noise came from seeded test coins that anyone can replay"
@@ -84,6 +88,8 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     released:    other numbers that were paid for (the noisy n̂)
     ensemble:    which ensemble of the forest it was counted in; more than one only after a merge of columns
     signed_by:   the public keys that whoever merged saw hold on its file: a record, not a proof
+    rows_per_person: of a table with a column of persons, how many rows of each were counted at most. Sensitivities are so many times
+                 those of one row, and `epsilon` is what a person pays
     """
 
     id: str
@@ -102,6 +108,17 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     made_by: str = ""
     counting: int = COUNTING
     delta: str | msgspec.UnsetType = msgspec.UNSET  # where it is 0 the file has no such field
+    rows_per_person: int | msgspec.UnsetType = msgspec.UNSET  # where the schema names no column of persons the file has no such field
+
+    @property
+    def of_persons(self) -> bool:
+        """Whether a column told whose row each is, so that its rows were limited and its ε is that of a person."""
+        return not isinstance(self.rows_per_person, msgspec.UnsetType)
+
+    @property
+    def k(self) -> int:
+        """How many rows of one person were counted at most; where no column tells persons apart, one is assumed."""
+        return 1 if isinstance(self.rows_per_person, msgspec.UnsetType) else self.rows_per_person
 
     @property
     def chance(self) -> Fraction:
@@ -205,6 +222,11 @@ class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
         return self.guarantee in (EPSILON_DP, EPSILON_DELTA_DP)
 
     @property
+    def of_persons(self) -> bool:
+        """Whether every counted table has a column that tells whose row each is."""
+        return bool(self.parts) and all(part.of_persons for part in self.parts)
+
+    @property
     def loss(self) -> str:
         """What it claims to cost at most, in words: "ε = 1", "(ε = 1, δ = 1e-06)", "not claimed"."""
         if self.epsilon is None:
@@ -248,6 +270,9 @@ def part_of(
     unreviewed: Sequence[str] = (),
     public_rows: str | None = None,
     no_guarantee: str | None = None,
+    person: str | None = None,
+    rows_per_person: int = 1,
+    assumed: str = "",
     id: str,
     name: TableName | None = None,
     released: Mapping[str, int] | None = None,
@@ -255,7 +280,7 @@ def part_of(
     """What one private run on one table claims. `requested`, and `delta`, are the bound for every way the run could have gone.
 
     `id` names the table where `name` declares nothing. A run that ended early charged less; its events say what, and the rest went
-    back to the budget.
+    back to the budget. `person` and `rows_per_person` are the schema's (`schema.person`, `schema.k`); `assumed` is the engine's.
     """
     pure = not any(event.rho for event in events) and sum((event.epsilon for event in events), Fraction(0)) <= requested
     assert pure or (delta and sum(map(zcdp_cost, events), Fraction(0)) <= rho_for(requested, delta))
@@ -272,7 +297,9 @@ def part_of(
         assumptions = []
     if public_rows is not None:
         assumptions.append(public_rows)
-    assumptions.append("each person has at most one row in the table")
+    assumptions += [ONE_ROW_EACH] if person is None else persons_assumed(person, rows_per_person)
+    if assumed:
+        assumptions.append(assumed)
     return Part(
         id=id if name.batch is None else name.batch,
         owner=name.owner,
@@ -285,7 +312,17 @@ def part_of(
         released=dict(released or {}),
         made_by=f"hedgerow {__version__}",
         delta=text_of_fraction(delta) if delta else msgspec.UNSET,
+        rows_per_person=msgspec.UNSET if person is None else rows_per_person,
     )
+
+
+def persons_assumed(person: str, rows_per_person: int) -> list[str]:
+    """What a unit of one person rests on."""
+    limit = "one row" if rows_per_person == 1 else f"{rows_per_person} rows"
+    return [
+        f"a person is one value of the column {person!r}, of which at most {limit} were counted: whoever has two values there counts as "
+        "two persons, and all rows without a value are one person's"
+    ]
 
 
 def declared_rows(rows: int | None) -> str | None:
@@ -373,12 +410,24 @@ def certificate_of(parts: Iterable[Part]) -> Certificate:
         guarantee="none" if problems else "epsilon-delta-DP" if delta else "epsilon-DP",
         epsilon=None if problems else text_of_fraction(epsilon),
         reason="; ".join(problems) if problems else _reason(parts),
-        neighbours=NEIGHBOURS_OF_PARTS if several else NEIGHBOURS,
-        unit=UNIT_OF_PARTS if several else UNIT,
+        neighbours=neighbours_of(parts),
+        unit=UNIT_OF_PARTS if several or any(part.of_persons for part in parts) else UNIT,
         assumptions=_assumptions(parts),
         parts=parts,
         delta=text_of_fraction(delta) if delta else None,
     )
+
+
+def neighbours_of(parts: Sequence[Part]) -> str:
+    """What may differ between two inputs for the claim to hold: one row, or one person with all of their rows."""
+    several = len(parts) > 1
+    if not any(part.of_persons for part in parts):
+        return NEIGHBOURS_OF_PARTS if several else NEIGHBOURS
+    least, most = min(part.k for part in parts), max(part.k for part in parts)
+    if least != most:
+        return f"add or remove one person, with at most {least} to {most} rows counted in each counted table, as the table states"
+    rows = "one row" if most == 1 else f"{most} rows"
+    return f"add or remove one person, with at most {rows} counted{' in each counted table' if several else ''}"
 
 
 def _reason(parts: Sequence[Part]) -> str:
@@ -430,7 +479,7 @@ def anonymity_certificate(requirement: dict[str, str], words: str, hits: bool = 
     """For a pruned tree with exact counts: what its paths satisfy, and never an ε. `hits`: by hit and miss alone, and telling no more."""
     assumptions = [
         "the schema holds public facts only: domains, bounds and classes were not read from the private rows",
-        "each person has at most one row in the table",
+        ONE_ROW_EACH,
         "nobody publishes anything else about the same persons",
     ]
     if hits:

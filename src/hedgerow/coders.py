@@ -167,7 +167,7 @@ class CategoricalCoder(Coder):
 
     def encode_into(self, block: NDArray[Any], out: NDArray[Any]) -> None:
         if self.lut is not None and block.dtype == np.int64:
-            _look_up(block, self.low, self.lut, out)
+            look_up(block, self.low, self.lut, out)
         else:
             out[:] = self.encode(block)
 
@@ -255,7 +255,7 @@ class NumericCoder(Coder):
 
 
 @numba.njit(nogil=True, cache=True)
-def _look_up(block: Any, low: int, table: Any, out: Any) -> None:
+def look_up(block: Any, low: int, table: Any, out: Any) -> None:
     """out = table[block − low]; its first entry, `other`, for what lies outside."""
     for i in range(block.size):
         place = np.uint64(block[i] - low)  # below `low`, or after a wrap-around, it is beyond any table
@@ -264,7 +264,7 @@ def _look_up(block: Any, low: int, table: Any, out: Any) -> None:
 
 @numba.njit(nogil=True, cache=True)
 def look_up_all(rows: Any, lows: Any, tables: Any, out: Any) -> None:
-    """As `_look_up`, for all attributes while a row is at hand."""
+    """As `look_up`, for all attributes while a row is at hand."""
     width = np.uint64(tables.shape[1])
     for i in range(rows.shape[0]):
         for j in range(rows.shape[1]):

@@ -111,7 +111,10 @@ def united_schema(members: Sequence[tuple[str, Schema, tuple[str, ...]]]) -> Sch
     if target.name in found:
         raise MergeError(f"the target {target.name!r} is an attribute of {found[target.name][0]}.")
     rows = {schema.rows for _, schema, _ in members}
-    return Schema([attribute for _, attribute in found.values()], target, rows.pop() if len(rows) == 1 else None)
+    units = {(schema.person, schema.rows_per_person) for _, schema, _ in members}
+    person, rows_per_person = units.pop() if len(units) == 1 else (None, None)  # else each table of the certificate has its own
+    attributes = [attribute for _, attribute in found.values()]
+    return Schema(attributes, target, rows.pop() if len(rows) == 1 else None, person=person, rows_per_person=rows_per_person)
 
 
 class Tables:
@@ -186,6 +189,8 @@ def _schema_differences(base: Release, release: Release) -> list[str]:
         if a.names != b.names:
             found.append("the order of the attributes")
         found += [f"the attribute {name!r} is declared differently" for name in mine if _declared(mine[name]) != _declared(theirs[name])]
+    if (a.person, a.k) != (b.person, b.k):
+        found.append(f"what one person is: {_unit(a)} and {_unit(b)}")
     if a.rows != b.rows:
         found.append(f"rows planned for: {a.rows} and {b.rows}")
     if base.codebook.bins != release.codebook.bins:
@@ -199,6 +204,10 @@ def _target_differences(a: Target, b: Target) -> list[str]:
     if _declared(replace(a, unreviewed=False)) != _declared(replace(b, unreviewed=False)):
         return [f"the classes: {_short(', '.join(map(repr, a.classes)))} and {_short(', '.join(map(repr, b.classes)))}"]
     return [] if a.unreviewed == b.unreviewed else ["the target is reviewed in one and not in the other"]
+
+
+def _unit(schema: Schema) -> str:
+    return "not told by a column" if schema.person is None else f"a value of {schema.person!r}, at most {schema.k} rows of each"
 
 
 def _tree_difference(base: Release, release: Release) -> str:

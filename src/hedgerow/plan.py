@@ -64,6 +64,12 @@ class Plan:
         return math.sqrt(self.tables * sum(map(variance_of, noises)))
 
     @property
+    def rows_per_person(self) -> int:
+        """How many rows of one person are counted at most: what the events' sensitivities are multiplied by."""
+        found = [event for event in self.events if event.verb in ("leaf_counts", "class_counts", "tables")]
+        return max((math.isqrt(int(event.sensitivity)) if event.rho else int(event.sensitivity) for event in found), default=1)
+
+    @property
     def rows_per_leaf(self) -> float | None:
         """Rows that a leaf would hold if they were spread evenly."""
         return None if self.rows is None or not self.trees else self.rows * len(self.trees) / self.n_leaves
@@ -89,6 +95,8 @@ class Plan:
             lines.append((f"charge: {event.verb}", f"{often}{kind} = {text(cost)}{each}"))
         if self.events:
             together = f", of {self.tables} tables together" if self.tables > 1 else ""
+            k = self.rows_per_person
+            lines += [("rows of a person", f"at most {k} are counted: the noise is {k} times that for one")] if k > 1 else []
             lines.append(("noise on a count", f"standard deviation {self.noise_sd:.3g}{together}"))
         if self.rows_per_leaf is not None:
             weak = self.events and self.rows_per_leaf < self.noise_sd * math.sqrt(self.n_classes)

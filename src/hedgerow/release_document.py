@@ -35,7 +35,7 @@ from hedgerow.encoding import Codebook
 from hedgerow.errors import PlanError, ReleaseError, SchemaError
 from hedgerow.forest import Correction, CountedForest, Ensemble
 from hedgerow.release_v1 import from_version_1
-from hedgerow.schema import Schema
+from hedgerow.schema import MAX_ROWS_PER_PERSON, Schema
 from hedgerow.schema_toml import from_plain, to_plain
 from hedgerow.tree import NODE, Tree
 
@@ -230,6 +230,8 @@ def _check_anonymity(document: Document, forest: CountedForest) -> None:
         raise ReleaseError("it claims anonymity for several trees, for counts below 0 or with noise, or for counts of inner nodes.")
     if forest.codebook.schema.unreviewed:
         raise ReleaseError("it claims anonymity with a schema that was not reviewed.")
+    if forest.codebook.schema.k > 1:
+        raise ReleaseError("it claims anonymity where a person may have several rows, and a path's rows are not its persons then.")
     numbers = forest.counts[0].astype(np.float64)
     hit = numbers.max(axis=1)
     if hits and not all(_tells_hits_alone(counts) for counts in forest.counts[0]):
@@ -314,6 +316,8 @@ def check_certificate(document: Document, schema: Schema, ensembles: Sequence[En
         raise ValueError(f"it has more than {MAX_PARTS} counted tables")
     for part in certificate.parts:
         _check_part(part, len(ensembles), len(schema.target.classes))
+        if (len(ensembles) == 1 or schema.person is not None) and part.rows_per_person != (schema.rows_per_person or msgspec.UNSET):
+            raise ValueError("a table was counted with another number of rows for each person than the schema names")
     if len({(part.ensemble, *part.key) for part in certificate.parts}) != len(certificate.parts):
         raise ValueError("a counted table is in it twice")
     if not certificate.parts:
@@ -342,8 +346,10 @@ def _check_part(part: Part, ensembles: int, n_classes: int) -> None:
         raise ValueError("a counted table has no name or no trees")
     if not 1 <= part.counting <= COUNTING:
         raise ValueError(f"a table was counted by rules of version {part.counting}, known here is {COUNTING}: install a newer hedgerow")
+    if part.k < 1 or part.k > MAX_ROWS_PER_PERSON:
+        raise ValueError("a table was counted with a number of rows for each person that is out of range")
     for event in part.events:
-        _check_event(event, n_classes)
+        _check_event(event, n_classes, part.k)
     _check_loss(part)
     if part.problem:
         return
@@ -357,8 +363,8 @@ def _check_part(part: Part, ensembles: int, n_classes: int) -> None:
         raise ValueError("it holds a number of rows that was not paid for")
 
 
-def _check_event(event: EventRecord, n_classes: int) -> None:
-    """Its noise follows from its loss, and what it counts has the sensitivity that is proven."""
+def _check_event(event: EventRecord, n_classes: int, k: int) -> None:
+    """Its noise follows from its loss, and what it counts has the sensitivity that is proven, for k rows of a person."""
     if event.mechanism == DISCRETE_GAUSSIAN:
         if event.verb not in COUNTING_VERBS or event.epsilon != "0" or isinstance(event.rho, msgspec.UnsetType):
             raise ValueError("an event with Gaussian noise does not count, or does not say its ρ alone")
@@ -373,19 +379,19 @@ def _check_event(event: EventRecord, n_classes: int) -> None:
             raise ValueError("an event's noise scale does not follow from its ε")
     if event.verb in COUNTING_VERBS:
         l1, l2_squared = gradient_norms(n_classes) if event.verb == "gradient_sums" else (1, 1)
-        proven = {DISCRETE_LAPLACE: str(l1), DISCRETE_GAUSSIAN: str(l2_squared)}
+        proven = {DISCRETE_LAPLACE: str(l1 * k), DISCRETE_GAUSSIAN: str(l2_squared * k**2)}
         if proven.get(event.mechanism) != event.sensitivity or event.queries < 1:
             raise ValueError("an event counts with another sensitivity or mechanism than the proven one")
-    if event.verb in CHOOSING_VERBS and not _proven_choice(event):
+    if event.verb in CHOOSING_VERBS and not _proven_choice(event, k):
         raise ValueError("an event chooses with another sensitivity than a proven one")
 
 
-def _proven_choice(event: EventRecord) -> bool:
+def _proven_choice(event: EventRecord, k: int) -> bool:
     """`best` counts rows, `best_scale` adds up Brier scores; a split has a score of the closed list, and its rate."""
-    sensitivity = plain_fraction(event.sensitivity)
+    sensitivity = plain_fraction(event.sensitivity) / k  # of one row
     if event.verb != "choose":
         return event.queries == 1 and sensitivity == {"best": 1, "best_scale": 2}[event.verb]
-    twice = plain_fraction(event.scale) == 2 * sensitivity / plain_fraction(event.epsilon)
+    twice = plain_fraction(event.scale) == 2 * k * sensitivity / plain_fraction(event.epsilon)
     gain = LEAST_GAIN <= sensitivity <= MOST_GAIN
     return event.queries == 1 and (sensitivity in MONOTONE or gain or (twice and sensitivity == NOT_MONOTONE))
 

@@ -56,11 +56,7 @@ def meaning(certificate: Certificate) -> str:
     factor = _factor(Fraction(certificate.epsilon))
     means = [
         f"Whatever anyone does with this release, the chance of any outcome is at most {factor} times what it would be "
-        + (
-            "had any one row been left out of the table, or added to it"
-            if len(certificate.parts) < 2
-            else "had any one person been left out of all the tables, or added to them"
-        )
+        + _had_it_differed(certificate)
         + (f", plus δ = {text_of_delta(Fraction(certificate.delta))}." if certificate.delta else "."),
         "That holds whatever else they know, now or later. Predictions, rules and pictures made from it cost nothing.",
         "Every count carries noise. “1,204 ± 35” means: noise with a standard deviation of 35 was added, so that in "
@@ -71,7 +67,7 @@ def meaning(certificate: Certificate) -> str:
         "smokers who are in the table and of those who are not.",
         f"Other releases from the same table are not included: their ε{' and their δ' if certificate.delta else ''} add up. A shared "
         "budget keeps that total.",
-        "A person with several rows, or a family with one each, is protected less: k rows make k times the ε.",
+        _protected_less(certificate),
         "The schema was taken as public. If its values or bounds were copied from the rows, they are not protected.",
         "A rule describes; it does not say what causes what. The ± is the noise alone, not the chance of who is in the "
         "table.",
@@ -79,6 +75,20 @@ def meaning(certificate: Certificate) -> str:
     left, right = f"<h3>It means</h3>{items(means)}", f"<h3>It does not mean</h3>{items(does_not)}"
     content = f'<div class="two"><div>{left}</div><div>{right}</div></div>'
     return section("What this means, and what it does not", content)
+
+
+def _had_it_differed(certificate: Certificate) -> str:
+    if len(certificate.parts) > 1:
+        return "had any one person been left out of all the tables, or added to them"
+    if certificate.of_persons:
+        return "had any one person, with all of their rows, been left out of the table, or added to it"
+    return "had any one row been left out of the table, or added to it"
+
+
+def _protected_less(certificate: Certificate) -> str:
+    if certificate.of_persons:
+        return "A person with two ids in the column of persons, or a family of several, is protected less: two make twice the ε."
+    return "A person with several rows, or a family with one each, is protected less: k rows make k times the ε."
 
 
 def _factor(epsilon: Fraction) -> str:
@@ -120,12 +130,14 @@ def _tables(release: Release) -> str:
     parts = release.certificate.parts
     if len(parts) < 2:
         return ""
+    persons = any(part.of_persons for part in parts)
     rows = [
         (
             part.owner or "–",
             part.id,
             loss_text(part.epsilon) + (f", δ = {text_of_delta(part.chance)}" if part.chance else ""),
             part.statement,
+            *([f"at most {part.k}" if part.of_persons else "1, assumed"] if persons else []),
             ", ".join(release.forest.ensembles[part.ensemble].columns) if release.forest.united else "all",
             ", ".join(fingerprint(key) for key in part.signed_by) or "nobody",
         )
@@ -134,7 +146,7 @@ def _tables(release: Release) -> str:
     more = f'<p class="soft">And {len(parts) - _MAX_TABLES:,} more.</p>' if len(parts) > _MAX_TABLES else ""
     found = accumulated(release.forest)
     noise = f"<p>Rebuilding: {escape(found.sentence())}.</p>" if found is not None else ""
-    heads = ("owner", "batch", "ε", "persons disjoint", "columns", "recorded signers")
+    heads = ("owner", "batch", "ε", "persons disjoint", *(["rows of a person"] if persons else []), "columns", "recorded signers")
     return f"<h3>Counted tables</h3>{table(heads, rows)}{more}{noise}"
 
 

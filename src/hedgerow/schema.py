@@ -14,6 +14,9 @@ One behaviour for values that are not declared, at fit and at predict alike:
 Values are compared by their text, so that 1, 1.0, "1" and "1.0" are one value whatever the file format made of them, and
 True, "True" and "TRUE" are "true". `spellings` lists the texts that are taken as one value.
 
+A table may hold several rows of one person. `person` names the column with their ids, which is never learnt from, and at most
+`rows_per_person` rows of a person are counted: what is released then protects persons, not rows.
+
 An attribute may have a taxonomy: which values belong together, level by level up to all of them. Only what generalises
 reads it (`hedgerow.anonymity`); codes and trees do not depend on it.
 """
@@ -35,6 +38,7 @@ Value: TypeAlias = str | int | float | bool
 
 _WHOLE = re.compile(r"^-?\d+$")
 MAX_LEVELS = 100  # of one taxonomy, above the values themselves
+MAX_ROWS_PER_PERSON = 1_000_000
 
 
 def spellings(text: str) -> tuple[str, ...]:
@@ -298,12 +302,18 @@ class Target:
 
 @dataclass(frozen=True, repr=False)
 class Schema:
-    """All public facts about one table. `rows` is a declared public size, never compared with the true one."""
+    """All public facts about one table. `rows` is a declared public size, never compared with the true one.
+
+    person:          the column that says whose row it is, where a person may have several; a missing id is one person. Not an attribute
+    rows_per_person: how many rows of a person are counted at most; noise grows with it. 1 where only `person` is given
+    """
 
     attributes: tuple[Attribute, ...]
     target: Target
     rows: int | None = None
     unreviewed_rows: bool = field(default=False, kw_only=True)
+    person: str | None = field(default=None, kw_only=True)
+    rows_per_person: int | None = field(default=None, kw_only=True)
 
     def __init__(
         self,
@@ -312,6 +322,8 @@ class Schema:
         rows: int | None = None,
         *,
         unreviewed_rows: bool = False,
+        person: str | None = None,
+        rows_per_person: int | None = None,
     ) -> None:
         object.__setattr__(self, "attributes", tuple(attributes))
         object.__setattr__(self, "target", target)
@@ -332,11 +344,41 @@ class Schema:
             raise SchemaError(f"schema rows: got {rows!r}; expected a whole number of at least 1, or nothing.")
         if rows is not None:
             object.__setattr__(self, "rows", int(rows))
+        object.__setattr__(self, "person", None if person is None else _name(person, "schema person"))
+        object.__setattr__(self, "rows_per_person", self._limit(rows_per_person))
+
+    def _limit(self, rows_per_person: Any) -> int | None:
+        """How many rows of a person are counted, if there is a column that tells persons apart."""
+        if self.person is None:
+            if rows_per_person is not None:
+                raise SchemaError(
+                    "schema rows_per_person: it needs `person`, the column that says whose row it is. Name it, or leave both out."
+                )
+            return None
+        if self.person in (*self.names, self.target.name):
+            raise SchemaError(
+                f"schema person: {self.person!r} is an attribute or the target, too; expected a column that only says whose row it is. "
+                "Leave it out of the attributes."
+            )
+        number = 1 if rows_per_person is None else rows_per_person
+        if isinstance(number, bool) or not hasattr(number, "__index__") or not 1 <= int(number) <= MAX_ROWS_PER_PERSON:
+            raise SchemaError(
+                f"schema rows_per_person: got {number!r}; expected a whole number from 1 to {MAX_ROWS_PER_PERSON}: how many rows of a "
+                "person are counted at most."
+            )
+        return int(number)
 
     def __repr__(self) -> str:
         """Short: scikit-learn prints the parameters of an estimator, and a schema may have hundreds of values."""
         target = f"target {self.target.name!r} with {len(self.target.classes)} classes"
-        return f"Schema({len(self.attributes)} attributes, {target}{'' if self.rows is None else f', {self.rows} rows'})"
+        rows = "" if self.rows is None else f", {self.rows} rows"
+        persons = "" if self.person is None else f", at most {self.k} of each {self.person!r}"
+        return f"Schema({len(self.attributes)} attributes, {target}{rows}{persons})"
+
+    @property
+    def k(self) -> int:
+        """How many rows of one person count at most: what sensitivities are multiplied by."""
+        return self.rows_per_person or 1
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -1,6 +1,8 @@
 """The schema as a TOML file that a person reads, reviews and edits.
 
     rows = 12960                       # optional: a PUBLIC number of rows
+    person = "patient_id"              # optional: the column that says whose row it is, where a person may have several
+    rows_per_person = 5                # optional: how many rows of a person are counted at most (1 if not given)
 
     [target]
     name = "class"
@@ -50,6 +52,7 @@ _DRAFT = [
     "# to a numeric attribute:       edges = [0, 18, 65, 120]  cells of your own, for skewed numbers",
 ]
 _MARK = "unreviewed = true   # read from the data: check against public knowledge, then delete this line"
+_TOP = ("rows", "unreviewed_rows", "person", "rows_per_person")  # what may stand at the top
 _FIELDS = {
     "categorical": ({"values"}, {"other", "missing", "taxonomy"}),
     "numeric": ({"low", "high"}, {"edges", "missing", "taxonomy"}),
@@ -62,6 +65,8 @@ def to_plain(schema: Schema) -> dict[str, Any]:
     if schema.rows is not None:
         plain["rows"] = schema.rows
         plain |= {"unreviewed_rows": True} if schema.unreviewed_rows else {}
+    if schema.person is not None:
+        plain |= {"person": schema.person, "rows_per_person": schema.k}
     plain["target"] = {"name": schema.target.name, "classes": list(schema.target.classes)}
     plain["target"] |= {"unreviewed": True} if schema.target.unreviewed else {}
     plain["attributes"] = {attribute.name: _plain_attribute(attribute) for attribute in schema.attributes}
@@ -88,7 +93,7 @@ def write(schema: Schema) -> str:
     lines = ["# Public facts about a table: nothing in this file may be known only from its private rows."]
     lines += _DRAFT if schema.unreviewed else []
     plain = to_plain(schema)
-    lines += ["", *(_line(key, plain[key]) for key in ("rows", "unreviewed_rows") if key in plain)]
+    lines += ["", *(_line(key, plain[key]) for key in _TOP if key in plain)]
     lines += ["", "[target]", *(_line(key, value) for key, value in plain["target"].items())]
     for name, entry in plain["attributes"].items():
         tree = entry.pop("taxonomy") if isinstance(entry.get("taxonomy"), dict) else None  # a table of its own, so after the rest
@@ -143,7 +148,7 @@ def read(text: str, source: str = "schema") -> Schema:
 
 def from_plain(document: Any, source: str = "schema") -> Schema:
     """The schema that dictionaries describe, every part of them checked."""
-    _check_keys(document, {"target", "attributes"}, {"rows", "unreviewed_rows"}, source)
+    _check_keys(document, {"target", "attributes"}, set(_TOP), source)
     target = document["target"]
     _check_keys(target, {"name", "classes"}, {"unreviewed"}, f"{source}, [target]")
     if not isinstance(document["attributes"], dict):
@@ -155,6 +160,8 @@ def from_plain(document: Any, source: str = "schema") -> Schema:
             Target(target["name"], target["classes"], unreviewed=_flag(target, "unreviewed", source)),
             document.get("rows"),
             unreviewed_rows=_flag(document, "unreviewed_rows", source),
+            person=document.get("person"),
+            rows_per_person=document.get("rows_per_person"),
         )
     except (SchemaError, TypeError, OverflowError) as error:
         raise SchemaError(f"{source}: {error}") from error

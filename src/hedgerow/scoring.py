@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -27,8 +27,9 @@ from hedgerow.private.mechanisms import counting_event
 from hedgerow.private.table import PrivateTable, checked_bins
 from hedgerow.release import Release
 from hedgerow.rows.engine import Engine, Probabilities
-from hedgerow.rows.files import FileRows
 from hedgerow.rows.memory import MemoryRows
+from hedgerow.rows.opening import is_place, open_place
+from hedgerow.rows.persons import person_column
 from hedgerow.rows.reliability import bin_edges
 
 
@@ -98,7 +99,7 @@ def private_score(
     """
     release = scored_release(release, "private_score")
     amount = exact_epsilon(epsilon)
-    scale = counting_event("confusion", amount).scale
+    scale = counting_event("confusion", amount, rows_per_person=release.schema.k).scale
     engine = scored_rows(release, X, y, n_jobs, "private_score")
     counts, certificate = _paid(
         release, engine, amount, budget, "evaluate", lambda table: table.confusion(release.predict_codes, amount)
@@ -116,7 +117,7 @@ def private_calibration(
     release = scored_release(release, "private_calibration")
     amount = exact_epsilon(epsilon)
     bins = checked_bins(bins)
-    scale = counting_event("reliability", amount).scale
+    scale = counting_event("reliability", amount, rows_per_person=release.schema.k).scale
     engine = scored_rows(release, X, y, n_jobs, "private_calibration")
     shares = ready_probabilities(release)
     counts, certificate = _paid(
@@ -133,7 +134,7 @@ def private_evaluation(
     amount = exact_epsilon(epsilon)
     half = amount / 2
     bins = checked_bins(bins)
-    scale = counting_event("confusion", half).scale
+    scale = counting_event("confusion", half, rows_per_person=release.schema.k).scale
     engine = scored_rows(release, X, y, n_jobs, "private_evaluation")
     shares = ready_probabilities(release)
 
@@ -155,15 +156,18 @@ def scored_release(release: Any, who: str) -> Release:
 def scored_rows(release: Release, X: Any, y: Any, n_jobs: int, who: str) -> Engine:
     """The rows, with everything checked that can be without looking at a value."""
     codebook = release.codebook
-    if isinstance(X, (str, os.PathLike)):
-        return FileRows(X, codebook, n_jobs)
+    person = codebook.schema.person
+    key = b"" if person is None else SYSTEM.bytes(16)
+    if is_place(X):
+        return open_place(X, codebook, n_jobs, key=key)
     columns = columns_of(X, codebook.schema.names)
+    persons = None if person is None else person_column(X, person)
     if y is None:
         y = columns_of(X, [codebook.schema.target.name])[0]
     y = one_column(y, codebook.schema.target.name)
     if len(columns[0]) != len(y):
         raise TableError(f"{who}: X and y do not have the same number of rows.")
-    return MemoryRows(X, y, codebook, n_jobs)
+    return MemoryRows(X, y, codebook, n_jobs, persons=persons, key=key)
 
 
 def ready_probabilities(release: Release) -> Probabilities:
@@ -179,15 +183,19 @@ def _paid(
     release: Release, engine: Engine, amount: Fraction, budget: Budget | None, what: str, ask: Callable[[PrivateTable], Answer]
 ) -> tuple[Answer, Certificate]:
     """Reserve, then ask: the answer, and what it may claim."""
-    reservation = (budget if budget is not None else Budget(amount)).reserve(amount, what)
-    table = PrivateTable(engine, reservation)
-    answer = ask(table)
+    with closing(engine):
+        reservation = (budget if budget is not None else Budget(amount)).reserve(amount, what)
+        table = PrivateTable(engine, reservation)
+        answer = ask(table)
     part = part_of(
         reservation.events,
         requested=amount,
         sampler=table.sampler,
         secret=SYSTEM.secret,
         unreviewed=release.codebook.schema.unreviewed,
+        person=release.schema.person,
+        rows_per_person=release.schema.k,
+        assumed=engine.assumed,
         id=random_name(SYSTEM),
         no_guarantee=None if release.certificate.private else "the scored forest has no ε of its own",
     )

@@ -260,7 +260,7 @@ def _with_edges(schema: Schema, columns: Sequence[_Column], trees: Sequence[Any]
             groups = attribute.taxonomy[0] if attribute.taxonomy else ()
             attribute = replace(attribute, edges=tuple(sorted({attribute.low, *inner, *groups, attribute.high})))
         attributes.append(attribute)
-    return Schema(attributes, schema.target, schema.rows, unreviewed_rows=schema.unreviewed_rows)
+    return replace(schema, attributes=tuple(attributes))
 
 
 def _check_size(codebook: Codebook, columns: Sequence[_Column], trees: Sequence[Any]) -> None:

@@ -92,17 +92,32 @@ class Tree:
         return len(self.levels) - 1
 
     @cached_property
-    def ask(self) -> NDArray[np.int64]:
-        """For the compiled loops, one number for each node: first_branch·2^16 + attribute, −1 in a leaf."""
-        packed = self.first_branch.astype(np.int64) << 16 | self.attribute
-        return np.where(self.attribute >= 0, packed, -1)
+    def ask(self) -> NDArray[np.uint64]:
+        """For the compiled loops: the state in which a row starts, and where the mask and the place begin in a state (see `onward`)."""
+        attribute_bits = (len(self.sizes) - 1).bit_length()
+        mask_bits = max(self.sizes).bit_length()
+        mask, place = attribute_bits, attribute_bits + mask_bits
+        root = self.n_nodes << place | (1 << mask_bits) - 1 << mask | int(self.attribute[0]) if self.attribute[0] >= 0 else 0
+        return np.array([root, mask, place], dtype=np.uint64)
 
     @cached_property
-    def onward(self) -> Nodes:
-        """For the compiled loops: `branch` with the node itself where there is no child, so that a row stays there."""
+    def onward(self) -> NDArray[Any]:
+        """For the compiled loops: a row in a state goes on to the state onward[place + (code of the attribute & mask)].
+
+        A state is one number: attribute, mask and place, from its low bits up. `onward` has first one entry for each node, for the
+        rows that have come to their end there: they stay, since place = node and mask = 0. Then come the entries of `branch`, which
+        lead to a child, or to the end at the node where there is none. So each step is the same, whether a row goes on or stays.
+        """
+        _, mask, place = self.ask
+        end = np.arange(self.n_nodes, dtype=np.uint64) << place
+        state = end.copy()
         asking = np.flatnonzero(self.attribute >= 0)
+        first = (self.n_nodes + self.first_branch[asking].astype(np.int64)).astype(np.uint64)
+        ones = (np.uint64(1) << place) - (np.uint64(1) << mask)
+        state[asking] = first << place | ones | self.attribute[asking].astype(np.uint64)
         owner = np.repeat(asking, np.asarray(self.sizes)[self.attribute[asking]] + 1)
-        return np.where(self.branch < 0, owner, self.branch).astype(NODE)
+        entries = np.concatenate([end, np.where(self.branch < 0, end[owner], state[self.branch])])
+        return entries.astype(np.uint32) if entries.max() < 2**32 else entries  # small tables stay in the nearest cache
 
     def children(self, node: int) -> Nodes:
         """The child for each code of the node's attribute (−1: none)."""

@@ -169,13 +169,13 @@ def test_a_count_is_charged_once_and_before_the_table_is_read(
     planned: SimpleNamespace, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = []
-    read = TableFile.read
+    opened = TableFile.open
 
     def watched(table: TableFile, *what: Any) -> Any:
         seen.append([(str(entry.reserved), entry.spent) for entry in BudgetFile(planned.budget).entries])
-        return read(table, *what)
+        return opened(table, *what)
 
-    monkeypatch.setattr(TableFile, "read", watched)
+    monkeypatch.setattr(TableFile, "open", watched)
     result = done(run("count", "plan.json", "office-b.csv", "-o", "office-b.json", "--budget", "budget.json", "--disjoint"))
     assert seen == [[("1/2", None)]]
     (entry,) = BudgetFile(planned.budget).entries
@@ -351,7 +351,7 @@ def test_an_update_waits_for_no_other(planned: SimpleNamespace, run: Callable[..
 def test_ctrl_c_during_an_update_leaves_the_forest_as_it_was(
     planned: SimpleNamespace, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(TableFile, "read", lambda *what: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(TableFile, "open", lambda *what: signal.raise_signal(signal.SIGINT))
     before = planned.forest.read_bytes()
     result = run("update", "forest.json", "office-b.csv", "--budget", "budget.json")
     assert result.exit_code == 130

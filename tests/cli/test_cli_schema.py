@@ -74,3 +74,30 @@ def test_names_are_printed_as_they_are_but_for_control_characters(tmp_path: Path
     assert "[red]t" in result.stdout
     assert ":smile:" in result.stdout
     assert "\x1b" not in result.stdout
+
+
+def test_a_draft_with_persons(tmp_path: Path, run: Callable[..., Any]) -> None:
+    """The column of ids is no attribute, whether it looks like an identifier or like a number."""
+    data, schema = tmp_path / "visits.csv", tmp_path / "schema.toml"
+    lines = [f"patient-{i // 3},{i // 3},{i % 3},{'yes' if i % 2 else 'no'}" for i in range(400)]
+    data.write_text("patient,number,ward,ill\n" + "\n".join(lines))
+    for person, more, k in (("patient", ("--rows-per-person", "5"), 5), ("number", (), 1)):
+        result = run("schema", "draft", data, "--target", "ill", "-o", schema, "--person", person, *more, "--force")
+        assert result.exit_code == 0, result.output
+        drafted = Schema.load(schema)
+        assert (drafted.person, drafted.k) == (person, k)
+        assert person not in drafted.names
+        assert (f"identify people: {person}" in result.stdout) is False
+        assert f'person = "{person}"\nrows_per_person = {k}\n' in schema.read_text()
+        checked = run("schema", "check", schema)
+        assert f"person: one value of {person}; at most {k} row" in checked.stdout
+    for wrong, words in {
+        ("--rows-per-person", "3"): "--person",
+        ("--person", "pateint"): "Did you mean 'patient'?",
+        ("--person", "ill"): "attribute or the target",
+    }.items():
+        refused = run("schema", "draft", data, "--target", "ill", "-o", tmp_path / "other.toml", *wrong)
+        assert refused.exit_code == 2
+        assert words in " ".join(refused.stderr.split())
+        assert "patient-" not in refused.output
+        assert not (tmp_path / "other.toml").exists()

@@ -42,7 +42,7 @@ def test_a_table_and_its_certificate(fitted: SimpleNamespace, run: Callable[...,
     release = Release.load(fitted.forest)
     assert beside["sources"][0]["content_hash"] == release.content_hash
     assert (beside["epsilon"], beside["method"], beside["seed"], beside["rows"]) == ("1", "forest", "7", 500)
-    codes, classes = TableFile(out, NAMES).read(release.codebook, NAMES)
+    codes, classes = TableFile(out, NAMES).read(release.codebook)
     data = pseudo_data(release, 500, seed=7)
     assert np.array_equal(codes, data.codes)
     assert np.array_equal(classes, data.class_codes)

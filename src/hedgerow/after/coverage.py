@@ -40,8 +40,16 @@ def not_counted(forest: CountedForest, rows: int | None, rows_sd: float = 0.0) -
         + (f" (and {len(share) - 1} more trees lack rows)" if len(share) > 1 else "")
         + _suspects(forest, share.keys(), worst)
         + ": they hold values or classes that the schema does not declare. Declare them, or name branches for them with "
-        "`other` and `missing`."
+        "`other` and `missing`." + _beyond_the_limit(forest, rows)
     )
+
+
+def _beyond_the_limit(forest: CountedForest, rows: int | None) -> str:
+    """A declared number of rows may be that of the whole table, of which only some rows of each person are counted."""
+    schema = forest.codebook.schema
+    if schema.person is None or rows is None or rows != schema.rows:
+        return ""
+    return f" Or persons have more than {schema.k} rows, which are not counted: `rows` should be the number that is."
 
 
 def _suspects(forest: CountedForest, lacking: Collection[int], worst: int) -> str:

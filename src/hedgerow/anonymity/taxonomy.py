@@ -100,7 +100,7 @@ def with_cells_of_taxonomies(schema: Schema) -> Schema:
         else attribute
         for attribute in schema.attributes
     ]
-    return Schema(attributes, schema.target, schema.rows, unreviewed_rows=schema.unreviewed_rows)
+    return replace(schema, attributes=tuple(attributes))
 
 
 def _levels(codebook: Codebook, place: int) -> tuple[Level, ...]:

@@ -13,12 +13,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.audit.neighbours import Pair
+from hedgerow.audit.neighbours import Pair, Table
 from hedgerow.audit.outputs import Feature, Features, release_features
+from hedgerow.encoding import Codebook
 from hedgerow.errors import AuditError
 from hedgerow.forest import LEAVES
 from hedgerow.release import Release
 from hedgerow.rows.memory import MemoryRows
+from hedgerow.rows.persons import KEY_BYTES
 
 
 @dataclass(eq=False)
@@ -51,6 +53,12 @@ class KnownRatio:
         key = b"".join(tree.attribute.tobytes() + tree.branch.tobytes() for tree in forest.trees)
         if key not in self._known:
             tables = (self.pair.without, self.pair.with_row)
-            counted = [MemoryRows(table.columns, table.target, forest.codebook).leaf_counts(list(forest.trees)) for table in tables]
+            counted = [_rows_of(table, forest.codebook).leaf_counts(list(forest.trees)) for table in tables]
             self._known[key] = (counted[0], counted[1])
         return self._known[key]
+
+
+def _rows_of(table: Table, codebook: Codebook) -> MemoryRows:
+    """Nobody in these tables has more rows than are counted, so that any key keeps all of them."""
+    persons = None if codebook.schema.person is None else table.columns[codebook.schema.person]
+    return MemoryRows(table.columns, table.target, codebook, persons=persons, key=bytes(KEY_BYTES))

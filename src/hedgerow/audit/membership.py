@@ -26,6 +26,7 @@ from hedgerow.audit.outputs import Columns, Features, aligned, release_features
 from hedgerow.encoding import Codebook
 from hedgerow.errors import PlanError
 from hedgerow.release import Release
+from hedgerow.schema import Schema
 
 LEAST_RUNS = 40
 RISK = 0.05  # of an interval
@@ -117,6 +118,14 @@ def rarest_rows(table: Table, targets: int) -> list[int]:
     return sorted(good, key=lambda row: (sizes[group.ravel()[row]], -surprise[row], row))[:targets]
 
 
+def check_rows_are_protected(schema: Schema) -> None:
+    if schema.person is not None:
+        raise PlanError(
+            "membership: the schema names persons, and this attacks one row at a time, which is not what such a release protects. Leave "
+            "`person` and `rows_per_person` out of the schema and give one row of each person, or use the audit of pairs."
+        )
+
+
 def membership(
     train: Train,
     table: Table,
@@ -139,6 +148,7 @@ def membership(
     """
     if runs < LEAST_RUNS or len(table) < 2:
         raise PlanError(f"membership: got {runs} runs and {min(len(table), 2)} rows; expected at least {LEAST_RUNS} runs and 2 rows.")
+    check_rows_are_protected(table.schema)
     rows = rarest_rows(table, targets) if isinstance(targets, int) else list(targets)
     if not rows or min(rows) < 0 or max(rows) >= len(table):
         raise PlanError("membership: expected at least one target row that is in the table and has a declared class.")

@@ -1,4 +1,7 @@
-"""Neighbouring tables: one has a row more. Each pair is aimed at a place where private-tree programs have been seen to leak."""
+"""Neighbouring tables: one has a row more. Each pair is aimed at a place where private-tree programs have been seen to leak.
+
+Where the schema names persons, one table has a person more: with as many rows as are counted, all alike.
+"""
 
 from __future__ import annotations
 
@@ -38,12 +41,14 @@ class Table:
         for attribute in schema.attributes:
             values = [row[attribute.name] for row in rows]
             columns[attribute.name] = np.array(values, dtype=np.float64 if isinstance(attribute, Numeric) else object)
+        if schema.person is not None:  # everybody has a row, but for whom a row says otherwise
+            columns[schema.person] = np.array([row.get(schema.person, f"person {i}") for i, row in enumerate(rows)], dtype=object)
         return cls(columns, np.array([row[schema.target.name] for row in rows], dtype=object), schema)
 
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """without: D. with_row: D′, the same rows and one more. why: what it is aimed at."""
+    """without: D. with_row: D′, the same rows and one more (or k, those of one person more). why: what it is aimed at."""
 
     name: str
     why: str
@@ -52,7 +57,8 @@ class Pair:
 
     @classmethod
     def of(cls, name: str, why: str, rows: Sequence[Row], more: Row, schema: Schema) -> Pair:
-        return cls(name, why, Table.of(rows, schema), Table.of([*rows, more], schema))
+        added = [more if schema.person is None else more | {schema.person: "one more"}] * schema.k
+        return cls(name, why, Table.of(rows, schema), Table.of([*rows, *added], schema))
 
 
 @dataclass(frozen=True)

@@ -185,12 +185,13 @@ def _audit_rows(
     workers: int | None,
 ) -> bool:
     from hedgerow.audit.evidence import as_json
-    from hedgerow.audit.membership import membership
+    from hedgerow.audit.membership import check_rows_are_protected, membership
     from hedgerow.audit.membership_report import HEADS, NOT_TO_PUBLISH, NUMBERS, membership_svg, rows_of, sentences
     from hedgerow.audit.neighbours import Table
     from hedgerow.documents import write_document
     from hedgerow.rows.files import TableFile
 
+    check_rows_are_protected(schema)
     names = [*schema.names, schema.target.name]
     columns = TableFile(data, names).text_columns(names)
     target = columns.pop(schema.target.name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
@@ -94,6 +95,26 @@ def gauge(spent: Fraction, total: Fraction, width: int = 40) -> str:
     return f"[{'█' * filled}{'░' * (width - filled)}] {float(share):.0%} spent"
 
 
+class Shown:
+    """Progress as a bar: the share that is done, and how many rows a second are read. It is gone when the work is done, since how many
+    rows there are is private: it is for the screen of whoever holds the table, and never for a file."""
+
+    def __init__(self, bar: Any, text: str) -> None:
+        self._bar = bar
+        self._task = bar.add_task(clean(text), total=None, rows="")  # it pulses until the first share is known
+        self._begun, self._rows = time.monotonic(), 0
+
+    def __call__(self, share: float) -> None:
+        self._bar.update(self._task, total=1.0, completed=share)
+
+    def rows_seen(self, rows: int) -> None:
+        if rows < self._rows:  # another pass
+            self._begun = time.monotonic()
+        self._rows = rows
+        speed = rows / max(time.monotonic() - self._begun, 1e-3)
+        self._bar.update(self._task, rows=f"{rows:,} rows, {speed:,.0f} rows/s")
+
+
 @contextmanager
 def progress_bar(text: str) -> Iterator[Callable[[float], None]]:
     """A bar on the terminal while the work goes on; nothing where stderr is not a terminal."""
@@ -102,7 +123,6 @@ def progress_bar(text: str) -> Iterator[Callable[[float], None]]:
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns: list[Any] = [TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()]
+    columns: list[Any] = [TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TextColumn("{task.fields[rows]}")]
     with Progress(*columns, console=console(stderr=True), transient=True) as bar:
-        task = bar.add_task(clean(text), total=None)  # it pulses until the first share is known
-        yield lambda share: bar.update(task, total=1.0, completed=share)
+        yield Shown(bar, text)

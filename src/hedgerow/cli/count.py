@@ -12,6 +12,7 @@ from hedgerow.cli.console import progress_bar, say
 from hedgerow.cli.fit import save_paid, summarise
 from hedgerow.cli.options import BudgetPath, Jobs, threads
 from hedgerow.cli.outputs import check_output
+from hedgerow.cli.places import Data, EngineName, EngineOption, MasterOption, Place, QueryOption, TableOption
 from hedgerow.cli.tables import Batch, Disjoint, Owner, SignKey, checked_owner, stem
 
 if TYPE_CHECKING:
@@ -23,9 +24,7 @@ def count(
     plan: Annotated[
         Path, typer.Argument(help="A plan (`hedgerow plan --save`), or a forest in whose trees to count.", show_default=False)
     ],
-    data: Annotated[
-        Path, typer.Argument(help="CSV (also .gz, .zst) or Parquet file with private rows.", show_default=False)
-    ],
+    data: Data,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the noisy counts.", show_default=False)],
     owner: Owner = None,
     batch: Batch = None,
@@ -40,6 +39,10 @@ def count(
     sign: SignKey = None,
     jobs: Jobs = None,
     sampler: Annotated[str, typer.Option("--sampler", help="hedgerow or opendp: both draw exact noise.")] = "hedgerow",
+    table: TableOption = None,
+    query: QueryOption = None,
+    engine: EngineOption = EngineName.duckdb,
+    master: MasterOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
 ) -> None:
     """Count your own rows in the trees of a plan that you share with others, and save the noisy counts.
@@ -52,7 +55,8 @@ def count(
 
         hedgerow count plan.json office-a.csv -o office-a.json --disjoint --budget budget-a.json
     """
-    check_output(output, [plan, data, budget, sign], force)
+    place = Place(data, table, query, engine, master)
+    check_output(output, [plan, place.file, budget, sign], force)
     from hedgerow.cli.purse import open_purse, paid_look, say_what_is_left
     from hedgerow.estimators.mergeable import count as count_table
 
@@ -60,10 +64,10 @@ def count(
     key, named = private_key(sign), checked_owner(owner, stem(output))
     purse = open_purse(budget, cost)
     with paid_look(purse, unfinished="No counts were saved."):
-        with progress_bar("counting") as progress:
+        with place.rows() as rows, progress_bar("counting") as progress:
             release = count_table(
                 source,
-                data,
+                rows,
                 owner=named,
                 batch=batch,
                 disjoint=disjoint,

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hedgerow.cli.console import guarantee, say, table, warn
+from hedgerow.cli import console
+from hedgerow.cli.console import guarantee, say, warn
 from hedgerow.cli.options import BudgetPath, Jobs, threads
+from hedgerow.cli.places import Data, EngineName, EngineOption, MasterOption, Place, QueryOption, TableOption
 from hedgerow.errors import PlanError
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 def evaluate(
     forest: Annotated[Path, typer.Argument(help="A saved forest.", show_default=False)],
-    data: Annotated[Path, typer.Argument(help="CSV or Parquet file with private test rows.", show_default=False)],
+    data: Data,
     epsilon: Annotated[
         str | None, typer.Option("--epsilon", help="The exact privacy loss, such as 0.1.", show_default=False)
     ] = None,
@@ -30,6 +32,10 @@ def evaluate(
     ] = False,
     budget: BudgetPath = None,
     jobs: Jobs = None,
+    table: TableOption = None,
+    query: QueryOption = None,
+    engine: EngineOption = EngineName.duckdb,
+    master: MasterOption = None,
 ) -> None:
     """Measure a forest on private test rows: a noisy confusion matrix and the accuracy, each with its error.
 
@@ -44,10 +50,11 @@ def evaluate(
 
         hedgerow evaluate forest.json test.csv --epsilon 0.5 --calibration --budget budget.json
     """
+    place = Place(data, table, query, engine, master)
     if public and (epsilon is not None or budget is not None):
         raise PlanError("--public: nothing is charged for public rows; leave out --epsilon and --budget, or --public.")
     if public:
-        _evaluate_public(forest, data, calibration, threads(jobs))
+        _evaluate_public(forest, place, calibration, threads(jobs))
         return
     if epsilon is None:
         raise PlanError("--epsilon: missing; expected the exact privacy loss, such as 0.1 (or --public, for rows that are public).")
@@ -59,11 +66,11 @@ def evaluate(
     n_jobs = threads(jobs)
     purse = open_purse(budget, epsilon)
     found = None
-    with paid_look(purse, unfinished="There is no score."):
+    with paid_look(purse, unfinished="There is no score."), place.rows() as rows:
         if calibration:
-            score, found = private_evaluation(release, data, epsilon=epsilon, budget=purse, n_jobs=n_jobs)
+            score, found = private_evaluation(release, rows, epsilon=epsilon, budget=purse, n_jobs=n_jobs)
         else:
-            score = private_score(release, data, epsilon=epsilon, budget=purse, n_jobs=n_jobs)
+            score = private_score(release, rows, epsilon=epsilon, budget=purse, n_jobs=n_jobs)
     show_score(score)
     if found is not None:
         show_calibration(found)
@@ -76,7 +83,7 @@ def evaluate(
 WHAT = {"confusion": "the confusion matrix", "reliability": "the reliability counts"}
 
 
-def _evaluate_public(forest: Path, data: Path, with_calibration: bool, n_jobs: int) -> None:
+def _evaluate_public(forest: Path, place: Place, with_calibration: bool, n_jobs: int) -> None:
     from hedgerow.public_scoring import calibration, public_score
     from hedgerow.release import Release
 
@@ -85,10 +92,11 @@ def _evaluate_public(forest: Path, data: Path, with_calibration: bool, n_jobs: i
         "--public: the test rows are taken as public. The numbers are exact and nothing is charged, so they tell about the people in "
         "these rows: right only for rows that anyone may see."
     )
-    score = public_score(release, data, n_jobs=n_jobs)
-    show_score(score)
-    if with_calibration:
-        show_calibration(calibration(release, data, n_jobs=n_jobs))
+    with place.rows() as rows:
+        score = public_score(release, rows, n_jobs=n_jobs)
+        show_score(score)
+        if with_calibration:
+            show_calibration(calibration(release, rows, n_jobs=n_jobs))
     guarantee(score.certificate.sentence(), score.certificate.private)
 
 
@@ -100,7 +108,7 @@ def show_score(score: PrivateScore) -> None:
     heads = ["true class", *(f"predicted {name}" for name in names)]
     noisy = score.noise_sd > 0
     title = f"noisy confusion matrix, each number ± {score.noise_sd:.3g}" if noisy else "confusion matrix, exact"
-    table(title, heads, lines, numbers=range(1, len(names) + 1))
+    console.table(title, heads, lines, numbers=range(1, len(names) + 1))
     rows = f"about {score.rows:,.0f} ± {score.rows_error:.2g} rows" if noisy else f"{score.rows:,.0f} rows"
     say(f"accuracy: {score.accuracy:.3f} ± {score.accuracy_error:.2g}, on {rows}", style="bold")
     label, share = score.majority
@@ -133,7 +141,7 @@ def show_calibration(found: Calibration, width: int = 40) -> None:
         )
     noisy = f"noisy reliability, each count ± {found.noise_sd:.3g}" if found.charged else "reliability, exact"
     heads = ["it says", "rows", "it is right", "│ what it says"]
-    table(f"{noisy}: how often the most probable class is right", heads, lines, numbers=(0, 1, 2))
+    console.table(f"{noisy}: how often the most probable class is right", heads, lines, numbers=(0, 1, 2))
     say(f"expected calibration error: {found.ece:.3f} ± {found.ece_error:.2g}", style="bold")
     noise = "; what noise adds was subtracted as far as it is known" if found.charged else ""
     chance = f"by the chance of who is in the rows, a calibrated forest would show about {found.by_chance:.3f}"

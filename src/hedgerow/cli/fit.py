@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hedgerow.cli.console import complain, guarantee, progress_bar, say, table, warn
+from hedgerow.cli import console
+from hedgerow.cli.console import complain, guarantee, progress_bar, say, warn
 from hedgerow.cli.options import (
     NOT_PROVEN,
     Algorithm,
@@ -35,6 +36,7 @@ from hedgerow.cli.options import (
     threads,
 )
 from hedgerow.cli.outputs import check_output
+from hedgerow.cli.places import Data, EngineName, EngineOption, MasterOption, Place, QueryOption, TableOption
 from hedgerow.cli.tables import Batch, Owner, checked_owner
 from hedgerow.errors import PlanError, ReleaseError
 
@@ -44,9 +46,7 @@ if TYPE_CHECKING:
 
 
 def fit(
-    data: Annotated[
-        Path, typer.Argument(help="CSV (also .gz, .zst) or Parquet file with private rows.", show_default=False)
-    ],
+    data: Data,
     schema: SchemaFile,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the forest.", show_default=False)],
     algorithm: AlgorithmName = Algorithm.hedgerow,
@@ -71,6 +71,10 @@ def fit(
     sampler: Annotated[str, typer.Option("--sampler", help="hedgerow or opendp: both draw exact noise.")] = "hedgerow",
     owner: Owner = None,
     batch: Batch = None,
+    table: TableOption = None,
+    query: QueryOption = None,
+    engine: EngineOption = EngineName.duckdb,
+    master: MasterOption = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask before --sensitivity local.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
 ) -> None:
@@ -86,9 +90,16 @@ def fit(
 
         hedgerow fit data.csv --schema schema.toml --epsilon 1 --delta 1e-6 --budget budget.json -o forest.json
 
+        hedgerow fit 'visits/*.parquet' --schema schema.toml --epsilon 1 --budget budget.json -o forest.json
+
+        hedgerow fit clinic.duckdb --table visits --schema schema.toml --epsilon 1 --budget budget.json -o forest.json
+
+        hedgerow fit visits --engine spark --master spark://host:7077 --schema schema.toml --epsilon 1 --budget budget.json -o forest.json
+
         hedgerow fit data.csv --schema schema.toml --algorithm dpdf --trees 3 --epsilon 1 --budget budget.json -o forest.json
     """
-    check_output(output, [data, schema, budget], force)
+    place = Place(data, table, query, engine, master)
+    check_output(output, [place.file, schema, budget], force)
     from hedgerow.schema import Schema
 
     options = ForestOptions(
@@ -123,8 +134,8 @@ def fit(
         if budget is not None:
             raise PlanError(f"--budget: {algorithm} keeps no ε, so no budget can pay for it. Leave it out.")
         estimator = options.estimator(declared, n_jobs=threads(jobs))
-        with progress_bar("counting") as progress:
-            estimator.fit(data, progress=progress, **how)
+        with place.rows() as rows, progress_bar("counting") as progress:
+            estimator.fit(rows, progress=progress, **how)
         warn(f"{algorithm} releases exact counts: this forest has no privacy at all and is as private as the table.")
         estimator.release_.save(output)
         summarise(estimator.release_, output)
@@ -143,8 +154,8 @@ def fit(
     purse = open_purse(budget, epsilon, used)
     estimator.set_params(budget=purse)
     with paid_look(purse, unfinished="No forest was saved."):
-        with progress_bar("counting") as progress:
-            learn(data, progress=progress, **how)
+        with place.rows() as rows, progress_bar("counting") as progress:
+            learn(rows, progress=progress, **how)
         saved = save_paid(estimator.release_, output)
     summarise(estimator.release_, saved)
     if delta is not None and not used:
@@ -204,4 +215,4 @@ def show_events(certificate: Certificate) -> None:
             )
             for e, times in Counter(certificate.events).items()
         ]
-        table("charged", heads, rows, numbers=range(2, len(heads)))
+        console.table("charged", heads, rows, numbers=range(2, len(heads)))

@@ -197,10 +197,12 @@ def _picture(release: Release, tree: int, depth: int, pruned: bool, suffix: str)
 def summary(release: Release) -> None:
     forest = release.forest
     counts = sum(counts.size for counts in forest.counts)
+    persons = release.schema.person is not None
     lines = [
         ("algorithm", f"{release.algorithm}, made by {release.made_by}"),
         ("target", f"{release.schema.target.name}: {', '.join(map(str, release.schema.target.classes))}"),
         ("attributes", ", ".join(release.schema.names)),
+        *([("person", f"one value of {release.schema.person}; rows of each that count: at most {release.schema.k}")] if persons else []),
         ("trees", f"{len(forest.trees)}, height {max(tree.height for tree in forest.trees)}, {counts:,} counts"),
         ("noise on a count", f"standard deviation {forest.leaf_noise_sd:.3g}" if forest.noisy else _exact(release)),
     ]

@@ -18,7 +18,9 @@ from hedgerow.cli.outputs import check_output
 
 def predict(
     forest: Annotated[Path, typer.Argument(help="A saved forest.", show_default=False)],
-    rows: Annotated[Path, typer.Argument(help="CSV (also .gz, .zst) or Parquet file.", show_default=False)],
+    rows: Annotated[
+        Path, typer.Argument(help="CSV (also .gz, .zst) or Parquet file, a folder or a pattern of them.", show_default=False)
+    ],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A CSV file.  [default: standard output]", show_default=False)
     ] = None,
@@ -46,8 +48,6 @@ def predict(
     table = TableFile(rows, list(release.schema.names), optional=bool(release.forest.united))
     if table.absent:
         warn(missing_columns_text(name for name in release.schema.names if name in table.absent))
-    codes = table.codes(release.codebook)
-    shares = release.predict_codes_proba(codes, n_jobs)
     names = [class_text(value) for value in release.schema.target.classes]
     head = [f"predicted_{release.schema.target.name}"]
     if proba:
@@ -55,13 +55,17 @@ def predict(
     with _text_output(output) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(head)
-        winners = shares.argmax(axis=1).tolist()
-        if proba:
-            writer.writerows([names[w], *map(repr, row)] for w, row in zip(winners, shares.tolist(), strict=True))
-        else:
-            writer.writerows([names[w]] for w in winners)
+        written = 0
+        for codes, _ in table.blocks(release.codebook, labels=False):  # however many rows there are, some at a time
+            shares = release.predict_codes_proba(codes, n_jobs)
+            winners = shares.argmax(axis=1).tolist()
+            if proba:
+                writer.writerows([names[w], *map(repr, row)] for w, row in zip(winners, shares.tolist(), strict=True))
+            else:
+                writer.writerows([names[w]] for w in winners)
+            written += len(codes)
     if output is not None:
-        say(f"wrote {output}: {len(codes):,} predictions")
+        say(f"wrote {output}: {written:,} predictions")
 
 
 def class_text(value: Any) -> str:
@@ -73,8 +77,14 @@ def class_text(value: Any) -> str:
 
 @contextmanager
 def _text_output(path: Path | None) -> Iterator[TextIO]:
+    """A file appears when it is whole: predictions for some of the rows would be taken for all of them."""
     if path is None:
         yield sys.stdout
-    else:
-        with path.open("w", encoding="utf-8", newline="") as file:
+        return
+    part = path.with_name(f"{path.name}.part")
+    try:
+        with part.open("w", encoding="utf-8", newline="") as file:
             yield file
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

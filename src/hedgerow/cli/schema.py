@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,6 +11,7 @@ import typer
 
 from hedgerow.cli.console import say, table
 from hedgerow.cli.outputs import check_output
+from hedgerow.errors import PlanError, TableError
 
 if TYPE_CHECKING:
     from hedgerow.schema import Attribute, Schema
@@ -28,6 +31,14 @@ def draft(
     data: Annotated[Path, typer.Argument(help="CSV (also .gz, .zst) or Parquet file.", show_default=False)],
     target: Annotated[str, typer.Option("--target", help="The column to predict.", show_default=False)],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the schema.")] = Path("schema.toml"),
+    person: Annotated[
+        str | None,
+        typer.Option("--person", help="The column that says whose row it is, where a person may have several.", show_default=False),
+    ] = None,
+    rows_per_person: Annotated[
+        int | None,
+        typer.Option("--rows-per-person", min=1, help="How many rows of a person count at most.  [default: 1]", show_default=False),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write a first schema from a table, for you to review.
@@ -36,14 +47,24 @@ def draft(
     `unreviewed`. Compare each with what is publicly known, widen bounds, add values that could occur, then delete its
     mark. Until then nothing can be claimed for a forest trained with it.
 
+    With --person, what is trained protects persons and not rows: at most --rows-per-person rows of each are counted, and the noise
+    grows with that number. The column is not learnt from.
+
     Example:
 
         hedgerow schema draft data.csv --target class -o schema.toml
+
+        hedgerow schema draft visits.csv --target outcome --person patient_id --rows-per-person 5
     """
+    if rows_per_person is not None and person is None:
+        raise PlanError("--rows-per-person: it needs --person, the column that says whose row it is.")
     check_output(output, [data], force)
     from hedgerow.rows.draft import draft_from_file
 
     schema, left_out = draft_from_file(data, target)
+    if person is not None:
+        schema = _of_persons(schema, left_out, person, rows_per_person)
+        left_out = [name for name in left_out if name != person]
     schema.save(output)
     say(
         f"wrote {output}: {len(schema.attributes)} attributes, target {schema.target.name}. It is as private as {data}."
@@ -55,6 +76,19 @@ def draft(
     say("next:")
     say(f"  1. in {output}, replace what was read from the data by public knowledge, delete the `unreviewed` lines")
     say(f"  2. hedgerow schema check {output}")
+
+
+def _of_persons(schema: Schema, left_out: list[str], person: str, rows_per_person: int | None) -> Schema:
+    """The draft with one column as that of persons instead of an attribute."""
+    columns = [*schema.names, schema.target.name, *left_out]
+    if person not in columns:
+        near = difflib.get_close_matches(person, columns, n=1, cutoff=0.5)
+        raise TableError(
+            f"--person: the table has no column {person!r}; its columns are {', '.join(columns[:40])}."
+            + (f" Did you mean {near[0]!r}?" if near else "")
+        )
+    attributes = tuple(attribute for attribute in schema.attributes if attribute.name != person)
+    return replace(schema, attributes=attributes, person=person, rows_per_person=rows_per_person)
 
 
 @app.command("check")
@@ -92,6 +126,8 @@ def show(schema: Schema) -> None:
         "private (a noisy number is paid for where it is needed)" if schema.rows is None else f"{schema.rows:,}, public"
     )
     say(f"rows:   {rows_text}")
+    if schema.person is not None:
+        say(f"person: one value of {schema.person}; at most {schema.k:,} {'row' if schema.k == 1 else 'rows'} of each count")
 
 
 def _facts(attribute: Attribute) -> tuple[str, str, str, str]:

@@ -76,7 +76,9 @@ def show_tables(release: Release) -> None:
         columns = [", ".join(ensemble.columns) for ensemble in release.forest.ensembles]
         united = len(columns) > 1
         chance = any(part.chance for part in parts)
-        heads = ["owner", "batch", "ε", *(["δ"] if chance else []), "persons disjoint", *(["columns"] if united else [])]
+        persons = any(part.of_persons for part in parts)
+        heads = ["owner", "batch", "ε", *(["δ"] if chance else []), "persons disjoint"]
+        heads += [*(["rows of a person"] if persons else []), *(["columns"] if united else [])]
         rows = [
             (
                 part.owner or "–",
@@ -84,6 +86,7 @@ def show_tables(release: Release) -> None:
                 part.epsilon,
                 *([text_of_delta(part.chance)] if chance else []),
                 part.statement,
+                *([f"at most {part.k}" if part.of_persons else "1, assumed"] if persons else []),
                 *([columns[part.ensemble]] if united else []),
             )
             for part in parts[:SHOWN]

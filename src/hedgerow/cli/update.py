@@ -14,14 +14,13 @@ from hedgerow.cli.errors import REFUSED
 from hedgerow.cli.fit import save_paid, summarise
 from hedgerow.cli.options import BudgetPath, Epsilon, Jobs, threads
 from hedgerow.cli.outputs import alone, check_output
+from hedgerow.cli.places import Data, EngineName, EngineOption, MasterOption, Place, QueryOption, TableOption
 from hedgerow.cli.tables import Batch, Disjoint, Owner, SignKey, checked_owner, show_tables
 
 
 def update(
     forest: Annotated[Path, typer.Argument(help="A saved forest (hedgerow, rdt, snr).", show_default=False)],
-    data: Annotated[
-        Path, typer.Argument(help="CSV (also .gz, .zst) or Parquet file with the new private rows.", show_default=False)
-    ],
+    data: Data,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where to save the new forest.  [default: in place]", show_default=False)
     ] = None,
@@ -33,6 +32,10 @@ def update(
     sign: SignKey = None,
     jobs: Jobs = None,
     sampler: Annotated[str, typer.Option("--sampler", help="hedgerow or opendp: both draw exact noise.")] = "hedgerow",
+    table: TableOption = None,
+    query: QueryOption = None,
+    engine: EngineOption = EngineName.duckdb,
+    master: MasterOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
 ) -> None:
     """Add new rows to a forest: count them in its trees, add noise, add the counts.
@@ -45,10 +48,11 @@ def update(
 
         hedgerow update forest.json march.csv --batch 2026-03 --disjoint --budget budget.json
     """
+    place = Place(data, table, query, engine, master)
     if output is not None:
-        check_output(output, [forest, data, budget, sign], force)
+        check_output(output, [forest, place.file, budget, sign], force)
     else:
-        check_output(forest, [data, budget, sign])
+        check_output(forest, [place.file, budget, sign])
     from hedgerow.cli.purse import open_purse, paid_look, say_what_is_left
     from hedgerow.estimators.mergeable import add_batch, cost_of, count
     from hedgerow.merging_checks import check_random_trees
@@ -62,10 +66,10 @@ def update(
         named = checked_owner(owner, owners.pop() if len(owners) == 1 else "")
         purse = open_purse(budget, cost_of(before, epsilon))
         with paid_look(purse, unfinished="The forest is as it was."):
-            with progress_bar("counting") as progress:
+            with place.rows() as rows, progress_bar("counting") as progress:
                 added = count(
                     before,
-                    data,
+                    rows,
                     owner=named,
                     batch=batch,
                     disjoint=disjoint,
@@ -82,10 +86,10 @@ def update(
                 raise
             if key is not None:
                 after = after.signed(key)
-            place = output or forest
-            saved = save_paid(after, place)
+            target = output or forest
+            saved = save_paid(after, target)
     summarise(after, saved)
-    if saved != place:
+    if saved != target:
         raise typer.Exit(REFUSED)
     show_tables(after)
     if before.signatures and key is None:

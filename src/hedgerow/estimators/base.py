@@ -6,6 +6,7 @@ import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
@@ -45,9 +46,11 @@ from hedgerow.private.mechanisms import sampler_named
 from hedgerow.private.table import PrivateTable
 from hedgerow.release import Release, class_array
 from hedgerow.rows.draft import column_names, draft_from_table
-from hedgerow.rows.engine import Engine
-from hedgerow.rows.files import FileRows, TableFile
-from hedgerow.rows.memory import MemoryRows, Progress
+from hedgerow.rows.engine import Engine, Progress
+from hedgerow.rows.files import TableFile
+from hedgerow.rows.memory import MemoryRows
+from hedgerow.rows.opening import is_place, open_place
+from hedgerow.rows.persons import person_column
 from hedgerow.schema import Schema, text_of
 from hedgerow.settings import one_of, whole
 
@@ -64,32 +67,38 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
     bins: int
     random_state: Any
     n_jobs: int | None
+    _coins: Coins = SYSTEM  # tests may set a seeded one; the release then says so
 
     def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None, accept_draft: bool = False) -> Any:
-        """Learn from a data frame, mapping or array with labels y; or from a CSV or Parquet file, fit("data.csv").
+        """Learn from a data frame, mapping or array with labels y; from files, fit("data.csv"), fit("data/*.parquet"); from a database,
+        fit(hedgerow.SQLTable(…)); or from a Spark DataFrame. What is not in memory is read where it is, in a few passes.
 
         A data frame or mapping that holds the target column needs no y. `accept_draft=True` takes a schema with unreviewed
         entries, which is refused otherwise; the release then claims no differential privacy.
         """
-        engine = self._engine_for(X, y, progress, accept_draft)
-        self.release_ = self._train(engine)
+        with closing(self._engine_for(X, y, progress, accept_draft)) as engine:
+            self.release_ = self._train(engine)
         self.classes_ = class_array(engine.codebook.schema)
         return self
 
     def _engine_for(self, X: Any, y: Any, progress: Progress | None, accept_draft: bool) -> Engine:
         """Where the rows are, with everything checked that can be checked without reading them."""
-        if isinstance(X, (str, os.PathLike)):
+        if is_place(X):
             if y is not None:
-                raise TableError("fit: with a file, y must be None: the labels are its target column.")
+                raise TableError("fit: with a file or a database, y must be None: the labels are its target column.")
             codebook = self._codebook(_reviewed(self._declared_schema("fit(file)"), accept_draft))
-            engine = FileRows(X, codebook, self._threads(), progress)
+            engine = open_place(X, codebook, self._threads(), progress, self._person_key(codebook.schema))
             self.n_features_in_ = len(codebook.schema.names)
             self.feature_names_in_ = np.array(codebook.schema.names, dtype=object)
             return engine
-        X, y = self._checked(X, y)
+        X, y, persons = self._checked(X, y)
         schema = self._schema_for(X, y, accept_draft)
         _check_label_kind(y, schema)
-        return MemoryRows(X, y, self._codebook(schema), self._threads(), progress)
+        return MemoryRows(X, y, self._codebook(schema), self._threads(), progress, persons, self._person_key(schema))
+
+    def _person_key(self, schema: Schema) -> bytes:
+        """What decides which rows of a person are kept: fresh for each request, the same for all its looks."""
+        return b"" if schema.person is None else self._coins.bytes(16)
 
     @abstractmethod
     def _train(self, engine: Engine) -> Release: ...
@@ -148,9 +157,21 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
     def _codebook(self, schema: Schema) -> Codebook:
         return Codebook(schema, whole("bins", self.bins))
 
-    def _checked(self, X: Any, y: Any) -> tuple[Any, Any]:
-        """X and y in a form with columns, their shapes compared. Values are looked at only where the schema is inferred."""
+    def _checked(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
+        """X, y and the persons' ids as columns, their shapes compared. Values are looked at only where the schema is inferred."""
         inferred = isinstance(self.schema, str) and self.schema == INFER
+        persons = None
+        person = None if inferred else self._declared_schema("fit").person
+        if person is not None:
+            schema = self._declared_schema("fit")
+            if isinstance(X, np.ndarray) or not _has_column(X, person):
+                raise TableError(
+                    f"fit: the schema names the persons in the column {person!r}, which the table does not have; expected a data "
+                    "frame or a mapping with that column."
+                )
+            persons = person_column(X, person)
+            wanted = [*schema.names, *([schema.target.name] if y is None else [])]
+            X = _select(X, wanted)
         if y is None and not inferred and not isinstance(X, np.ndarray):
             schema = self._declared_schema("fit")
             if _has_column(X, schema.target.name):
@@ -172,7 +193,7 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         y = one_column(y, "y")
         if len(y) != (len(next(iter(X.values()))) if isinstance(X, Mapping) else len(X)):
             raise TableError("fit: X and y do not have the same number of rows.")
-        return X, y
+        return X, y, persons
 
     def _checked_rows(self, X: Any) -> Any:
         if not _is_frame(X):
@@ -197,7 +218,6 @@ class PrivateForestClassifier(ForestClassifier):
     delta: Any = 0  # an estimator that has Gaussian noise takes it as a parameter; 0 is pure ε
     budget: Budget | None
     sampler: str
-    _coins: Coins = SYSTEM  # tests may set a seeded one; the release then says so
 
     _algorithm: str
     _vote: str
@@ -241,8 +261,8 @@ class PrivateForestClassifier(ForestClassifier):
         settings = list(ParameterGrid({name: list(values) for name, values in grid.items()}))
         if len(settings) < 2:
             raise PlanError("grid: got fewer than two combinations; expected a choice, such as {'max_depth': [3, 5]}.")
-        engine = self._engine_for(X, y, None, accept_draft)
-        self.release_ = self._train(engine, settings, part)
+        with closing(self._engine_for(X, y, None, accept_draft)) as engine:
+            self.release_ = self._train(engine, settings, part)
         self.classes_ = class_array(engine.codebook.schema)
         return self
 
@@ -305,6 +325,9 @@ class PrivateForestClassifier(ForestClassifier):
             secret=self._coins.secret,
             unreviewed=schema.unreviewed,
             public_rows=declared_rows(schema.rows),
+            person=schema.person,
+            rows_per_person=schema.k,
+            assumed=engine.assumed,
             id=random_name(self._coins),
             name=name,
             released=grown.released,

@@ -110,7 +110,7 @@ class HedgerowClassifier(MergeableForestClassifier):
     def _shared_plan(self, codebook: Codebook, epsilon: Fraction, rows: int | None) -> Plan:
         sizes = codebook.sizes
         flat = Layout(TreeBuilder(sizes).build(), False, tuple(range(len(sizes))))
-        event = counting_event("leaf_counts", epsilon, queries=len(sizes))
+        event = counting_event("leaf_counts", epsilon, queries=len(sizes), rows_per_person=codebook.schema.k)
         source = "a public number: nothing depends on it"
         words = {"measured": f"all {len(sizes)} attributes", "reading": "the plain one: nothing is chosen where tables are added up"}
         return Plan(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 from abc import abstractmethod
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -31,8 +32,7 @@ from hedgerow.private.table import PrivateTable
 from hedgerow.public_plan import PublicPlan
 from hedgerow.release import Release, class_array
 from hedgerow.release_document import check_total
-from hedgerow.rows.engine import Engine
-from hedgerow.rows.memory import Progress
+from hedgerow.rows.engine import Engine, Progress
 from hedgerow.schema import Schema, Target, text_of
 from hedgerow.settings import whole
 
@@ -139,10 +139,10 @@ class MergeableForestClassifier(PrivateForestClassifier):
         """
         name = TableName(batch, owner, disjoint)
         if not hasattr(self, "release_"):
-            engine = self._engine_for(X, y, progress, accept_draft)
-            if classes is not None:
-                engine = _with_classes(engine, classes, inferred=isinstance(self.schema, str) and self.schema == INFER)
-            self.release_ = self._train(engine, name=name)
+            with closing(self._engine_for(X, y, progress, accept_draft)) as engine:
+                if classes is not None:
+                    engine = _with_classes(engine, classes, inferred=isinstance(self.schema, str) and self.schema == INFER)
+                self.release_ = self._train(engine, name=name)
         else:
             check_random_trees(self.release_, "the forest")
             name.check_new(self.release_.certificate.parts)
@@ -150,11 +150,10 @@ class MergeableForestClassifier(PrivateForestClassifier):
                 self._check_columns(X, reset=False)
             codebook = self.release_.codebook
             drafted = accept_draft or (isinstance(self.schema, str) and self.schema == INFER)
-            engine = self._like(schema=codebook.schema)._engine_for(X, y, progress, drafted)
-            engine.codebook = codebook
-            if classes is not None:
-                engine = _with_classes(engine, classes, inferred=False)
-            self._count(engine, PublicPlan.of(self.release_, exact_epsilon(self.epsilon)), name, self.release_)
+            with closing(self._like(schema=codebook.schema, bins=codebook.bins)._engine_for(X, y, progress, drafted)) as engine:
+                if classes is not None:
+                    engine = _with_classes(engine, classes, inferred=False)
+                self._count(engine, PublicPlan.of(self.release_, exact_epsilon(self.epsilon)), name, self.release_)
         self.classes_ = class_array(self.release_.schema)
         return self
 
@@ -169,7 +168,7 @@ class MergeableForestClassifier(PrivateForestClassifier):
         sampler_named(self.sampler, self._coins)
         if engine.codebook != plan.codebook:
             raise PlanError("count: the table is read by another schema than the plan's.")
-        event = counting_event("leaf_counts", plan.epsilon, queries=len(plan.trees))
+        event = counting_event("leaf_counts", plan.epsilon, queries=len(plan.trees), rows_per_person=plan.schema.k)
         _ = engine.codebook.coders  # whatever could fail about the schema fails here
         budget = self.budget if self.budget is not None else Budget(plan.epsilon)
         if not isinstance(budget, Budget):
@@ -188,6 +187,9 @@ class MergeableForestClassifier(PrivateForestClassifier):
                 secret=self._coins.secret,
                 unreviewed=plan.schema.unreviewed,
                 public_rows=planned_rows(plan.schema.rows),
+                person=plan.schema.person,
+                rows_per_person=plan.schema.k,
+                assumed=engine.assumed,
                 id=id,
                 name=name,
             )
@@ -245,9 +247,9 @@ def count(
         name.check_new(plan.certificate.parts)
         plan = PublicPlan.of(plan, cost)
     estimator = estimator_for(plan).set_params(budget=budget, sampler=sampler, n_jobs=n_jobs)
-    engine = estimator._engine_for(X, y, progress, accept_draft=False)
     try:
-        release: Release = estimator._count(engine, plan, name)
+        with closing(estimator._engine_for(X, y, progress, accept_draft=False)) as engine:
+            release: Release = estimator._count(engine, plan, name)
     except HedgerowWarning as warning:  # a warning that was made an error comes after the counts are paid for
         warning.release = estimator.release_  # type: ignore[attr-defined]
         raise
@@ -327,7 +329,7 @@ def rebuild(plan: PublicPlan) -> bool:
 
 def shown_plan(plan: PublicPlan) -> Plan:
     """What a shared plan would build and what it costs each owner, for people."""
-    event = counting_event("leaf_counts", plan.epsilon, queries=len(plan.trees))
+    event = counting_event("leaf_counts", plan.epsilon, queries=len(plan.trees), rows_per_person=plan.schema.k)
     return Plan(
         plan.algorithm,
         plan.epsilon,

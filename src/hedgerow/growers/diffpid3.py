@@ -9,7 +9,7 @@ A node with noisy count N is a leaf if N / (t·|C|) < √2/ε, if no split is le
 Δ = 1/2 as DPDF's authors ran it. The choice is the exponential mechanism; the first three scores are monotone, so that
 exp(ε·u / Δ) costs ε where the paper takes exp(ε·u / 2Δ). A numeric attribute is split at a threshold: all thresholds of all
 numeric attributes stand beside the categorical attributes in the one charged choice, where the paper pays for a choice of its own
-for each numeric attribute.
+for each numeric attribute. Where up to k rows of a person are counted, ε/k stands for ε in all of these.
 """
 
 from __future__ import annotations
@@ -54,9 +54,10 @@ def query_epsilon(settings: Settings, beta: Fraction) -> Fraction:
 
 def plan(codebook: Codebook, settings: Settings, beta: Fraction) -> Plan:
     epsilon = query_epsilon(settings, beta)
-    count = counting_event("sizes", epsilon)
-    choice = choice_event("choose", epsilon, score_named(settings), EXPONENTIAL)
-    leaves = counting_event("class_counts", epsilon)
+    k = codebook.schema.k
+    count = counting_event("sizes", epsilon, rows_per_person=k)
+    choice = choice_event("choose", epsilon, score_named(settings), EXPONENTIAL, k)
+    leaves = counting_event("class_counts", epsilon, rows_per_person=k)
     events: list[Event] = [count, choice] * (settings.max_depth - 1) + [count, leaves]
     chosen = {"depth": f"at most {settings.max_depth} levels", "score": score_named(settings).name}
     return Plan("DiffPID3", beta, None, "", codebook.n_classes, tuple(events), (), settings=settings, chosen=chosen)
@@ -72,11 +73,11 @@ def grow(table: PrivateTable, plan: Plan, rng: np.random.Generator) -> Grown:
     builder = TreeBuilder(codebook.sizes)
     tree, level = builder.build(), [0]
     left = {0: np.array([split.n_children > 1 for split in candidates.splits])}  # the splits that still say something
-    t, C = max(codebook.sizes), codebook.n_classes
+    t, C, k = max(codebook.sizes), codebook.n_classes, codebook.schema.k
     for depth in range(1, settings.max_depth + 1):
         N = table.sizes(tree, level, epsilon)
-        # N / (t·|C|) < √2/ε, compared as squares so that it is exact
-        small = [int(n) < 0 or Fraction(int(n), t * C) ** 2 < 2 / epsilon**2 for n in N]
+        # N / (t·|C|) < √2/ε, compared as squares so that it is exact; of k rows of a person, √2/(ε/k)
+        small = [int(n) < 0 or Fraction(int(n), t * C) ** 2 < 2 / (epsilon / k) ** 2 for n in N]
         goes_on = [i for i, node in enumerate(level) if not small[i] and left[node].any()]
         if depth == settings.max_depth or not goes_on:
             break
@@ -93,7 +94,7 @@ def grow(table: PrivateTable, plan: Plan, rng: np.random.Generator) -> Grown:
             level += children
         tree = builder.build()
     counts = table.class_counts(tree, tree.leaves, epsilon)  # all leaves at once: none lies above another
-    scale = counting_event("class_counts", epsilon).scale
+    scale = counting_event("class_counts", epsilon, rows_per_person=k).scale
     forest = CountedForest(codebook, (tree,), (counts,), (scale,))
     return Grown(forest, {}, {"nodes": tree.n_nodes, "height": tree.height})
 

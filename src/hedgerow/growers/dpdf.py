@@ -58,7 +58,8 @@ def plan(codebook: Codebook, settings: Settings, beta: Fraction) -> Plan:
             "attribute of its own with more than one value."
         )
     epsilon = query_epsilon(settings, beta)
-    q1, q2 = counting_event("class_counts", epsilon), choice_event("choose", epsilon, GINI, "permute-and-flip")
+    q1 = counting_event("class_counts", epsilon, rows_per_person=codebook.schema.k)
+    q2 = choice_event("choose", epsilon, GINI, "permute-and-flip", codebook.schema.k)
     events: list[Event] = ([q1, q2] * (settings.max_depth - 1) + [q1]) * settings.n_estimators
     chosen = {
         "trees": f"{settings.n_estimators}, each with a root of its own",
@@ -78,7 +79,7 @@ def grow(table: PrivateTable, plan: Plan, rng: np.random.Generator) -> Grown:
         tree, class_counts = build_tree(table, epsilon, settings, roots)
         trees.append(tree)
         counts.append(class_counts)
-    noise = (counting_event("class_counts", epsilon).scale,)
+    noise = (counting_event("class_counts", epsilon, rows_per_person=table.codebook.schema.k).scale,)
     forest = CountedForest(table.codebook, tuple(trees), tuple(counts), noise, NODES)
     names = table.codebook.schema.names
     asked = [names[tree.attribute[0]] for tree in trees if tree.attribute[0] >= 0]

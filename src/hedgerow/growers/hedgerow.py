@@ -12,7 +12,8 @@
     6. Scale  the margins, so that probabilities fit: a private choice among a few numbers.
 
 Every share is of what is left after n̂: of ε, or of ρ where δ > 0. What a stage does not need goes to the counts.
-m attributes, q of them measured, d_j values, C classes, k̄ the mean of min(d_j, 16), s the standard deviation of the noise on a count.
+m attributes, q of them measured, d_j values, C classes, k̄ the mean of min(d_j, 16), s the standard deviation of the noise on a count
+(where several rows of a person are counted, so many times as large: ν and all that follows from it see the true noise).
 docs/HEDGEROW.md has the page with reasons and measurements.
 """
 
@@ -81,8 +82,8 @@ class Stages:
         few = max(codebook.n_classes - 1, math.ceil(m * (nu / SELECT_BELOW) ** 2))
         measured = min(m, max(1, few)) if nu < SELECT_BELOW else m
         questions = TOP_QUESTIONS if nu >= TOP_FROM else 0
-        reads = float(purse.choice(READ_SHARE, PERMUTE_AND_FLIP)) * n >= READ_FROM
-        scales = float(purse.choice(SCALE_SHARE, PERMUTE_AND_FLIP)) * n >= SCALE_FROM
+        reads = purse.rate(READ_SHARE) * n >= READ_FROM
+        scales = purse.rate(SCALE_SHARE) * n >= SCALE_FROM
         steps, length = Fraction(0), 0.0
         if purse.concentrated:
             steps = STEPS_MOST * Fraction(round(100 * nu / (nu + STEPS_HALF)), 100)
@@ -131,20 +132,20 @@ def plan(
     for_rows = Fraction(0) if public else ROWS_SHARE * epsilon
     rest = Purse.after_rows(codebook, max(1, rows), epsilon, delta, for_rows)
     stages = Stages.of(codebook, max(1, rows), rest)
-    m, questions = len(codebook.sizes), stages.questions
-    events: list[Event] = [] if public else [counting_event("rows", for_rows)]
+    m, questions, k = len(codebook.sizes), stages.questions, codebook.schema.k
+    events: list[Event] = [] if public else [counting_event("rows", for_rows, rows_per_person=k)]
     events += [_choice(rest, SELECT_SHARE / stages.measured)] * (stages.measured if stages.measured < m else 0)
     events += [_choice(rest, TOP_SHARE)] * questions
     flat = Layout(TreeBuilder(codebook.sizes).build(), False, tuple(range(stages.measured)), stages.together, cells_of(codebook))
-    events.append(counting_event("leaf_counts", rest.price(stages.left(questions, m)), queries=stages.measured))
+    events.append(counting_event("leaf_counts", rest.price(stages.left(questions, m)), queries=stages.measured, rows_per_person=k))
     if stages.reads:
-        events.append(choice_event("best", rest.choice(READ_SHARE, PERMUTE_AND_FLIP), MAX, PERMUTE_AND_FLIP))
+        events.append(choice_event("best", rest.choice(READ_SHARE, PERMUTE_AND_FLIP), MAX, PERMUTE_AND_FLIP, k))
     if stages.steps:
         l1, l2 = gradient_norms(codebook.n_classes)
-        step = counting_event("gradient_sums", rest.price(stages.steps / stages.epochs), stages.measured, l1, l2)
+        step = counting_event("gradient_sums", rest.price(stages.steps / stages.epochs), stages.measured, l1, l2, k)
         events += [step] * stages.epochs
     if stages.scales:
-        events.append(choice_event("best_scale", rest.choice(SCALE_SHARE, PERMUTE_AND_FLIP), BRIER, PERMUTE_AND_FLIP))
+        events.append(choice_event("best_scale", rest.choice(SCALE_SHARE, PERMUTE_AND_FLIP), BRIER, PERMUTE_AND_FLIP, k))
     source = "declared public" if public else "assumed; fit charges for a noisy count"
     return Plan(
         ALGORITHM,
@@ -163,7 +164,7 @@ def plan(
 
 
 def _choice(purse: Purse, share: Fraction) -> Event:
-    return choice_event("choose", purse.choice(share, purse.mechanism), GINI, purse.mechanism)
+    return choice_event("choose", purse.choice(share, purse.mechanism), GINI, purse.mechanism, purse.rows_per_person)
 
 
 def grow(table: PrivateTable, plan: Plan) -> Grown:
@@ -185,7 +186,7 @@ def grow(table: PrivateTable, plan: Plan) -> Grown:
     trees = layout.trees
     price = purse.price(stages.left(levels, m))
     counts = table.leaf_counts(trees, price)  # 3.
-    noise = noise_of(counting_event("leaf_counts", price, queries=len(trees)))
+    noise = noise_of(counting_event("leaf_counts", price, queries=len(trees), rows_per_person=codebook.schema.k))
     forest = CountedForest(codebook, trees, tuple(counts), (noise,))
     tables = Tables(forest, layout)
     reading = _read(table, purse, stages, tables)  # 4.
@@ -296,7 +297,8 @@ def _steps(table: PrivateTable, purse: Purse, stages: Stages, tables: Tables, re
             one += step
         model = AdditiveModel(model.base, (*model.trees, *asked), (*model.scores, *steps))  # goes on where the last one ended
     l1, l2 = gradient_norms(table.codebook.n_classes)
-    sd = math.sqrt(variance_of(noise_of(counting_event("gradient_sums", price, len(asked), l1, l2))) * stages.epochs)
+    event = counting_event("gradient_sums", price, len(asked), l1, l2, table.codebook.schema.k)
+    sd = math.sqrt(variance_of(noise_of(event)) * stages.epochs)
     errors = [np.vstack([[0.0], np.minimum(w * sd, 5.0)]) for w in weight]
     # Rounded as a file holds them: what is loaded predicts the same.
     rounded = tuple(np.asarray(np.round(one, 6), dtype=np.float64) for one in scores)

@@ -16,10 +16,14 @@ SELECT_BELOW = 4  # ν below which only some attributes are measured
 
 @dataclass(frozen=True)
 class Purse:
-    """What a fit may spend: ε, or ρ where δ > 0. Shares are rounded down to short fractions, so that sums stay exact and short."""
+    """What a fit may spend: ε, or ρ where δ > 0. Shares are rounded down to short fractions, so that sums stay exact and short.
+
+    rows_per_person: how many rows of a person are counted at most; what the amount buys has so many times the noise
+    """
 
     amount: Fraction
     concentrated: bool
+    rows_per_person: int = 1
 
     @classmethod
     def of(cls, epsilon: Fraction, delta: Fraction) -> Purse:
@@ -41,13 +45,14 @@ class Purse:
         """What is left when pure ε = `paid` has bought n̂. Gaussian noise is taken only if it is the smaller and there are rows enough:
         where few attributes are chosen and measured, Laplace noise is better.  [Z4]
         """
-        pure = cls(epsilon - paid, False)
+        k = codebook.schema.k
+        pure = cls(epsilon - paid, False, k)
         if not gaussian_pays(len(codebook.sizes), epsilon, delta):
             return pure
         left = rho_for(epsilon, delta) - rho_of_pure(paid)
         if left <= 0:  # of a large ε, for many hundred attributes
             return pure
-        other = cls(_short(left), True)
+        other = cls(_short(left), True, k)
         drawable = other.noise_sd(len(codebook.sizes)) < 2**30  # a share of it still is, in steps of a gradient
         return other if drawable and signal_to_noise(codebook, n, other) >= SELECT_BELOW else pure
 
@@ -57,8 +62,12 @@ class Purse:
 
     def noise_sd(self, tables: int, share: Fraction = Fraction(1)) -> float:
         """Of one count, if that share pays for so many tables."""
-        amount = float(self.amount * share)
-        return math.sqrt(tables / (2 * amount)) if self.concentrated else math.sqrt(2) * tables / amount
+        amount, k = float(self.amount * share), self.rows_per_person
+        return k * (math.sqrt(tables / (2 * amount)) if self.concentrated else math.sqrt(2) * tables / amount)
+
+    def rate(self, share: Fraction) -> float:
+        """How strongly a permute-and-flip choice that costs this share prefers one row more."""
+        return float(self.choice(share, PERMUTE_AND_FLIP)) / self.rows_per_person
 
 
 def _short(value: Fraction) -> Fraction:
@@ -68,7 +77,10 @@ def _short(value: Fraction) -> Fraction:
 
 
 def gaussian_pays(m: int, epsilon: Fraction, delta: Fraction) -> bool:
-    """Whether Gaussian noise on m tables is smaller than Laplace noise for the same ε: if not, δ is not used at all."""
+    """Whether Gaussian noise on m tables is smaller than Laplace noise for the same ε: if not, δ is not used at all.
+
+    Several rows of a person make both larger by the same factor.
+    """
     return bool(delta) and Purse.of(epsilon, delta).noise_sd(m) < Purse.of(epsilon, Fraction(0)).noise_sd(m)
 
 

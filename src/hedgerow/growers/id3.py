@@ -47,7 +47,10 @@ def number_of_queries(codebook: Codebook, settings: Settings) -> int:
 
 def plan(codebook: Codebook, settings: Settings, epsilon: Fraction) -> Plan:
     each, k = epsilon / number_of_queries(codebook, settings), len(codebook.sizes)
-    events = [counting_event("tables", each * (k - l), queries=k - l) for l in range(levels(codebook, settings))]  # noqa: E741
+    events = [
+        counting_event("tables", each * (k - level), queries=k - level, rows_per_person=codebook.schema.k)
+        for level in range(levels(codebook, settings))
+    ]
     chosen = {"queries": number_of_queries(codebook, settings), "levels": levels(codebook, settings)}
     return Plan("Private ID3", epsilon, None, "", codebook.n_classes, tuple(events), (), settings=settings, chosen=chosen)
 

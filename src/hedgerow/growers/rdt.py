@@ -131,12 +131,12 @@ def structures_within_max_leaves(codebook: Codebook, n: int, settings: Settings,
 # ---------------------------------------------------------------- the private forest
 
 
-def events(settings: Settings, epsilon: Fraction, rows_are_public: bool) -> tuple[Event, ...]:
+def events(settings: Settings, epsilon: Fraction, rows_are_public: bool, rows_per_person: int = 1) -> tuple[Event, ...]:
     """What the forest is charged: n̂ where the height rule needs it, then the leaf counts with what is left."""
     need_rows = settings.max_depth is None and not rows_are_public
     for_rows = epsilon * ROWS_SHARE if need_rows else Fraction(0)
-    counts = counting_event("leaf_counts", epsilon - for_rows, queries=settings.n_estimators)
-    return (counting_event("rows", for_rows), counts) if need_rows else (counts,)
+    counts = counting_event("leaf_counts", epsilon - for_rows, queries=settings.n_estimators, rows_per_person=rows_per_person)
+    return (counting_event("rows", for_rows, rows_per_person=rows_per_person), counts) if need_rows else (counts,)
 
 
 def plan(
@@ -149,7 +149,7 @@ def plan(
             "size, plan(rows=10000), or fix the height with max_depth."
         )
     trees = structures(codebook, rows, settings, rng)
-    charges = events(settings, epsilon, public)
+    charges = events(settings, epsilon, public, codebook.schema.k)
     fixed = all(event.verb != "rows" for event in charges)
     source = "declared public" if public else "assumed" if fixed else "assumed; fit charges for a noisy count"
     return Plan("Private-RDT", epsilon, rows, source, codebook.n_classes, charges, trees, fixed, settings)

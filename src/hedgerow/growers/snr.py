@@ -6,6 +6,8 @@ post-processing and live in `after/confidence.py`.
 
     β   budget of the forest          τ   number of trees           ε = β/τ   budget of one tree (Eq. 8)
     C   classes                       δ   mean domain size          θ = |C|·√2/ε   least support worth asking (Eq. 5)
+
+Where up to k rows of a person are counted, noise is k times as large, and so is θ: the paper's ε stands for ε/k there.
 """
 
 from __future__ import annotations
@@ -38,17 +40,17 @@ class Settings:
     tables: int = 1
 
 
-def squared_threshold(n_classes: int, epsilon: Fraction, settings: Settings) -> Fraction:
+def squared_threshold(n_classes: int, epsilon: Fraction, settings: Settings, rows_per_person: int = 1) -> Fraction:
     """θ² of Eq. 5, squared so that comparisons with √2 stay exact."""
     factor = n_classes**2 if settings.noise_rule == "paper" else n_classes
-    return 2 * factor * settings.tables / epsilon**2
+    return 2 * factor * settings.tables / (epsilon / rows_per_person) ** 2
 
 
 def number_of_trees(codebook: Codebook, n: int, beta: Fraction, settings: Settings) -> int:
     """τ: the largest number up to |A| with θ < n/δ² (Eqs. 5, 8 and 9); 1 if even that fails."""
     delta = Fraction(sum(codebook.sizes), len(codebook.sizes))
     tau = len(codebook.sizes)
-    while tau > 1 and not squared_threshold(codebook.n_classes, beta / tau, settings) < (n / delta**2) ** 2:
+    while tau > 1 and not squared_threshold(codebook.n_classes, beta / tau, settings, codebook.schema.k) < (n / delta**2) ** 2:
         tau -= 1
     return tau
 
@@ -91,7 +93,7 @@ def structures(
 ) -> tuple[Tree, ...]:
     """τ trees, each with a root of its own (section 4.4). `widen` doubles θ so many times."""
     tau = number_of_trees(codebook, n, beta, settings)
-    theta_squared = squared_threshold(codebook.n_classes, beta / tau, settings) * 4**widen
+    theta_squared = squared_threshold(codebook.n_classes, beta / tau, settings, codebook.schema.k) * 4**widen
     roots = rng.permutation(len(codebook.sizes))[:tau]
     trees: list[Tree] = []
     left = settings.max_leaves
@@ -134,8 +136,8 @@ def plan(
         )
     for_rows, beta = budget_shares(epsilon, public)
     trees = structures(codebook, rows, beta, settings, rng)
-    charges: list[Event] = [] if public else [counting_event("rows", for_rows)]
-    charges.append(counting_event("leaf_counts", beta, queries=len(trees)))
+    charges: list[Event] = [] if public else [counting_event("rows", for_rows, rows_per_person=codebook.schema.k)]
+    charges.append(counting_event("leaf_counts", beta, queries=len(trees), rows_per_person=codebook.schema.k))
     source = "declared public" if public else "assumed; fit charges for a noisy count"
     chosen = _chosen(codebook, trees, beta, settings)
     return Plan(
@@ -144,7 +146,7 @@ def plan(
 
 
 def _chosen(codebook: Codebook, trees: tuple[Tree, ...], beta: Fraction, settings: Settings) -> dict[str, str]:
-    theta = float(squared_threshold(codebook.n_classes, beta / len(trees), settings)) ** 0.5
+    theta = float(squared_threshold(codebook.n_classes, beta / len(trees), settings, codebook.schema.k)) ** 0.5
     names = codebook.schema.names
     roots = [names[tree.attribute[0]] for tree in trees if tree.attribute[0] >= 0]
     return {
@@ -166,6 +168,6 @@ def grow(table: PrivateTable, plan: Plan, rng: np.random.Generator) -> Grown:
         trees = structures_within_max_leaves(table.codebook, max(1, released["rows"]), beta, plan.settings, rng)
     # 3. query the leaves (section 4.2): ε = β/τ for each tree (Eq. 8)
     counts = table.leaf_counts(trees, beta)
-    scale = counting_event("leaf_counts", beta, queries=len(trees)).scale
+    scale = counting_event("leaf_counts", beta, queries=len(trees), rows_per_person=table.codebook.schema.k).scale
     forest = CountedForest(table.codebook, trees, tuple(counts), (scale,))
     return Grown(forest, released, _chosen(table.codebook, trees, beta, plan.settings))

@@ -2,6 +2,7 @@
 
 Every verb makes its event, charges it, and only then looks. Each has its theorem in PROOF.md under the label in its code.
 A price is a fraction, pure ε with Laplace noise, or `Rho`, concentrated privacy with Gaussian noise; choices are paid in pure ε.
+It is what one person pays: where the schema names persons, noise and rates are those for all of a person's counted rows (U1).
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def checked_bins(bins: int) -> int:
 class PrivateTable:
     """Rows behind a reservation: an answer is noisy, and paid for before the rows are looked at."""
 
-    __slots__ = ("_coins", "_engine", "_meter", "_sampler", "codebook", "sampler")
+    __slots__ = ("_coins", "_engine", "_k", "_meter", "_sampler", "codebook", "sampler")
 
     def __init__(
         self, engine: Engine, meter: Reservation, coins: Coins = SYSTEM, sampler: str = "hedgerow"
@@ -66,11 +67,12 @@ class PrivateTable:
         self._meter = meter
         self._coins = coins
         self.codebook: Codebook = engine.codebook
+        self._k = engine.codebook.schema.k  # rows of one person that the engine counts at most
         self.sampler = f"{sampler}, {coins.name}"
 
     def rows(self, price: Price) -> int:
         """Noisy number of rows."""
-        event = counting_event("rows", price)
+        event = counting_event("rows", price, rows_per_person=self._k)
         self._pay(event)
         exact = np.array([self._engine.count_rows()], dtype=np.int64)  # [V1]
         return int(add_noise(exact, event, self._coins, self._sampler)[0])
@@ -83,14 +85,14 @@ class PrivateTable:
         for tree in trees:
             if tree.sizes != self.codebook.sizes or not tree.is_antichain(tree.leaves):
                 raise PlanError("leaf_counts: a tree was made for another schema, or its leaves are not disjoint.")
-        event = counting_event("leaf_counts", price, queries=len(trees))
+        event = counting_event("leaf_counts", price, queries=len(trees), rows_per_person=self._k)
         self._pay(event)
         exact = self._engine.leaf_counts(trees)  # [V2]
         return [add_noise(counts, event, self._coins, self._sampler) for counts in exact]
 
     def confusion(self, predict: Predictor, price: Price) -> NDArray[np.int64]:
         """Noisy counts of (true class, predicted class); the last row is for rows that have no declared class."""
-        event = counting_event("confusion", price)
+        event = counting_event("confusion", price, rows_per_person=self._k)
         self._pay(event)
         exact = self._engine.confusion(predict)  # [V3]
         return add_noise(exact, event, self._coins, self._sampler)
@@ -98,7 +100,7 @@ class PrivateTable:
     def reliability(self, probabilities: Probabilities, bins: int, price: Price) -> NDArray[np.int64]:
         """Noisy counts of (bin of the largest class probability; wrong, right): (bins, 2), equal-width bins from 1/classes to 1."""
         bins = checked_bins(bins)
-        event = counting_event("reliability", price)
+        event = counting_event("reliability", price, rows_per_person=self._k)
         self._pay(event)
         exact = self._engine.reliability(probabilities, bins)  # [V11]
         return add_noise(exact, event, self._coins, self._sampler)
@@ -106,7 +108,7 @@ class PrivateTable:
     def sizes(self, tree: Tree, nodes: Nodes, price: Price) -> NDArray[np.int64]:
         """Noisy number of rows in each node; no node may lie above another."""
         places = self._disjoint(tree, nodes)
-        event = counting_event("sizes", price)
+        event = counting_event("sizes", price, rows_per_person=self._k)
         self._pay(event)
         exact = self._engine.class_counts(tree, places).sum(axis=1)  # [V4]
         return add_noise(exact, event, self._coins, self._sampler)
@@ -114,7 +116,7 @@ class PrivateTable:
     def class_counts(self, tree: Tree, nodes: Nodes, price: Price) -> NDArray[np.int64]:
         """Noisy class counts of each node (Q1); no node may lie above another."""
         places = self._disjoint(tree, nodes)
-        event = counting_event("class_counts", price)
+        event = counting_event("class_counts", price, rows_per_person=self._k)
         self._pay(event)
         exact = self._engine.class_counts(tree, places)[:, :-1]  # [V5]
         return add_noise(exact, event, self._coins, self._sampler)
@@ -127,7 +129,7 @@ class PrivateTable:
         places = self._disjoint(tree, nodes)
         if asked.dtype != np.bool_ or asked.shape != (len(places), len(self.codebook.sizes)) or not asked.any():
             raise PlanError("tables: expected for each node which attributes are asked, and at least one.")
-        event = counting_event("tables", price, queries=int(asked.sum(axis=1).max()))
+        event = counting_event("tables", price, queries=int(asked.sum(axis=1).max()), rows_per_person=self._k)
         self._pay(event)
         exact = self._engine.split_counts(tree, places)  # [V6]
         noisy = add_noise(exact, event, self._coins, self._sampler)
@@ -141,14 +143,14 @@ class PrivateTable:
         `additive_model.GRID` to get the gradient. One array (leaves, classes or 1) for each tree asked.
         """
         asked = list(asked)
-        k = self.codebook.n_classes
-        if not asked or type(model) is not AdditiveModel or not model.fits(self.codebook.sizes, k):
+        n_classes = self.codebook.n_classes
+        if not asked or type(model) is not AdditiveModel or not model.fits(self.codebook.sizes, n_classes):
             raise PlanError("gradient_sums: expected at least one tree, and an AdditiveModel over this schema.")
         for tree in asked:
             if tree.sizes != self.codebook.sizes or not tree.is_antichain(tree.leaves):
                 raise PlanError("gradient_sums: a tree was made for another schema, or its leaves are not disjoint.")
-        l1, l2_squared = gradient_norms(k)
-        event = counting_event("gradient_sums", price, len(asked), l1, l2_squared)
+        l1, l2_squared = gradient_norms(n_classes)
+        event = counting_event("gradient_sums", price, len(asked), l1, l2_squared, self._k)
         self._pay(event)
         exact = self._engine.gradient_sums(asked, model)  # [V10]
         return [add_noise(sums, event, self._coins, self._sampler) for sums in exact]
@@ -168,7 +170,7 @@ class PrivateTable:
         score = _listed(score)
         if mechanism not in (PERMUTE_AND_FLIP, EXPONENTIAL):
             raise PlanError(f"choose: got the mechanism {mechanism!r}; expected {PERMUTE_AND_FLIP!r} or {EXPONENTIAL!r}.")
-        event = choice_event("choose", epsilon, score, mechanism)
+        event = choice_event("choose", epsilon, score, mechanism, self._k)
         self._check_allowed(candidates, allowed, len(places))
         self._meter.charge(event)
         exact = scores_of(score, self._engine.split_counts(tree, places), candidates)  # [V7]
@@ -185,14 +187,14 @@ class PrivateTable:
     ) -> NDArray[np.int64]:
         """NOT PROVEN, for reproduction only: the Gini index with its local sensitivity at the noisy sizes of the nodes."""
         places = self._disjoint(tree, nodes)
-        event = replace(choice_event("choose", epsilon, NORMAL_GINI, EXPONENTIAL), mechanism=LOCAL_SENSITIVITY)
+        event = replace(choice_event("choose", epsilon, NORMAL_GINI, EXPONENTIAL, self._k), mechanism=LOCAL_SENSITIVITY)
         self._check_allowed(candidates, allowed, len(places))
         if len(sizes) != len(places):
             raise PlanError("choose_locally: expected one noisy size for each node.")
         self._meter.charge(event)
         exact = scores_of(NORMAL_GINI, self._engine.split_counts(tree, places), candidates)  # [V8]
         n = [max(1, int(size)) for size in sizes]
-        rates = [epsilon * (m + 1) ** 2 / (4 * m) / NORMAL_GINI.unit for m in n]
+        rates = [epsilon * (m + 1) ** 2 / (4 * m) / NORMAL_GINI.unit / self._k for m in n]
         rows = [
             exponential_mechanism(exact[i : i + 1], allowed[i : i + 1], rate, self._coins)[0] for i, rate in enumerate(rates)
         ]
@@ -200,17 +202,17 @@ class PrivateTable:
 
     def best(self, predictors: Sequence[Predictor], epsilon: Fraction) -> int:
         """Which of some fixed predictors gets the most rows right, by private choice."""
-        event = choice_event("best", epsilon, MAX, PERMUTE_AND_FLIP)
+        event = choice_event("best", epsilon, MAX, PERMUTE_AND_FLIP, self._k)
         if not predictors:
             raise PlanError("best: got no predictors; expected at least one.")
         self._meter.charge(event)
-        right = [np.trace(self._engine.confusion(predict)) for predict in predictors]  # [V9]
+        right = [np.trace(table) for table in self._engine.confusions(predictors)]  # [V9]
         allowed = np.ones((1, len(right)), dtype=bool)
         return int(choose_columns(np.array([right], dtype=np.int64), allowed, event, 1, self._coins)[0])
 
     def best_scale(self, model: AdditiveModel, scales: Sequence[float], epsilon: Fraction) -> int:
         """By which of some fixed numbers a model's margins should be multiplied, so that its probabilities fit best; by private choice."""
-        event = choice_event("best_scale", epsilon, BRIER, PERMUTE_AND_FLIP)
+        event = choice_event("best_scale", epsilon, BRIER, PERMUTE_AND_FLIP, self._k)
         numbers = np.array(scales, dtype=np.float64)
         fits = type(model) is AdditiveModel and model.fits(self.codebook.sizes, self.codebook.n_classes)
         if not fits or numbers.ndim != 1 or not len(numbers) or not ((numbers > 0) & (numbers <= 1)).all():

@@ -15,7 +15,7 @@ import msgspec
 from hedgerow import __version__
 from hedgerow.accounting.loss import exact_sum, plain_fraction, text_of_delta, text_of_fraction
 from hedgerow.after.pseudo import PseudoRows
-from hedgerow.certificate import EPSILON_DELTA_DP, EPSILON_DP, NEIGHBOURS_OF_PARTS, UNIT_OF_PARTS
+from hedgerow.certificate import EPSILON_DELTA_DP, EPSILON_DP, UNIT_OF_PARTS, neighbours_of
 
 if TYPE_CHECKING:
     from hedgerow.release import Release
@@ -93,11 +93,12 @@ def certificate_for(releases: Sequence[Release], made: PseudoRows) -> PseudoCert
     delta = exact_sum(_chance(source) for source in sources) if guarantee == DELTA_DP else Fraction(0)
     one = releases[0].certificate if len(releases) == 1 else None
     claims = guarantee in (DP, DELTA_DP)
+    parts = [part for release in releases for part in release.certificate.parts]
     recipe = made.recipe
     return PseudoCertificate(
         guarantee=guarantee,
         epsilon=epsilon,
-        neighbours="" if not claims else NEIGHBOURS_OF_PARTS if one is None else one.neighbours,
+        neighbours="" if not claims else neighbours_of(parts) if one is None else one.neighbours,
         unit="" if not claims else UNIT_OF_PARTS if one is None else one.unit,
         statement=statement,
         assumptions=list(dict.fromkeys(text for release in releases for text in release.certificate.assumptions)),

@@ -25,10 +25,10 @@ def draft_from_file(path: str | Path, target: str) -> tuple[Schema, list[str]]:
     if target not in file.columns:
         near = difflib.get_close_matches(target, file.columns, n=1, cutoff=0.5)
         raise TableError(
-            f"table {str(path)!r} has no column {target!r}; its columns are {', '.join(file.columns[:40])}."
+            f"table {str(path)!r} has no column {target!r}; its columns are {', '.join(list(file.columns)[:40])}."
             + (f" Did you mean {near[0]!r}?" if near else "")
         )
-    columns: dict[str, Any] = {name: _whole_numbers(column) for name, column in file.text_columns(file.columns).items()}
+    columns: dict[str, Any] = {name: _whole_numbers(column) for name, column in file.text_columns(list(file.columns)).items()}
     labels = columns.pop(target)
     return draft(columns, labels, target, keep_all=False)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,6 +16,9 @@ Predictor = Callable[[NDArray[Any]], NDArray[np.int64]]
 """Rows of codes in, class codes out: row by row, the same answer for the same row whatever stands beside it."""
 Probabilities = Callable[[NDArray[Any]], NDArray[np.float64]]
 """Rows of codes in, (rows, classes) class probabilities out: row by row, as a Predictor."""
+Progress = Callable[[float], None]
+"""Called with the share of a pass over the rows that is done, from 0 to 1. If it has a method `rows_seen(rows)`, that is called with how
+many rows the pass has read: a private number, for the screen of whoever holds the table."""
 
 
 class Engine(Protocol):
@@ -23,6 +26,15 @@ class Engine(Protocol):
 
     @property
     def codebook(self) -> Codebook: ...
+
+    @property
+    def assumed(self) -> str:
+        """What a certificate says about where the rows came from; "" where there is nothing to say."""
+        ...
+
+    def close(self) -> None:
+        """Nothing more will be asked."""
+        ...
 
     def count_rows(self) -> int: ...
 
@@ -34,6 +46,10 @@ class Engine(Protocol):
 
     def split_counts(self, tree: Tree, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
         """(node, cell, class) counts, the cells of all attributes side by side (`splits.offsets`)."""
+        ...
+
+    def confusions(self, predictors: Sequence[Predictor]) -> list[NDArray[np.int64]]:
+        """The confusion of each predictor, all in one pass."""
         ...
 
     def confusion(self, predict: Predictor) -> NDArray[np.int64]:

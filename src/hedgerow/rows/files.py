@@ -1,14 +1,18 @@
 """CSV and Parquet files through DuckDB, read by the declared columns and types: no guess depends on what the rows hold.
 
-Only the header is looked at before a request is paid for. An error about a damaged file never repeats a value from it.
+A table may be one file, all files that a pattern matches, or all files in a folder. Only headers are looked at before a request is paid
+for. An error about a damaged file never repeats a value from it.
 """
 
 from __future__ import annotations
 
 import csv
+import glob
 import gzip
 import os
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,32 +20,20 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.coders import CategoricalCoder
 from hedgerow.encoding import Codebook
 from hedgerow.errors import TableError
-from hedgerow.rows.memory import MemoryRows, Progress
+from hedgerow.rows.connection import connect, told_by_kind
+from hedgerow.rows.encoding_sql import BATCH, Encoding, identifier, quoted
 
 CSV_ENDINGS = (".csv", ".tsv", ".txt")
+PARQUET_ENDINGS = (".parquet", ".pq")
+PACKED = (".gz", ".zst")
 DELIMITERS = (",", ";", "\t", "|")
 MAX_HEADER = 1 << 20
 
 
-class FileRows(MemoryRows):
-    """The rows of one file. Nothing but the header is read before the first question."""
-
-    def __init__(
-        self, path: str | os.PathLike[str], codebook: Codebook, n_jobs: int = 1, progress: Progress | None = None
-    ) -> None:
-        super().__init__(None, None, codebook, n_jobs, progress)
-        self.file = TableFile(path, [*codebook.schema.names, codebook.schema.target.name], leave_out_unreadable=True)
-
-    def _load(self) -> tuple[NDArray[Any], NDArray[np.uint16]]:
-        schema = self.codebook.schema
-        return self.file.read(self.codebook, [*schema.names, schema.target.name])
-
-
 class TableFile:
-    """A CSV (plain, .gz or .zst) or Parquet file that has at least the `needed` columns.
+    """A CSV (plain, .gz or .zst) or Parquet file, or many with the same columns, that has at least the `needed` columns.
 
     optional: needed columns may be missing, all but one; a row has no branch for them. `absent` lists them
     leave_out_unreadable: a line of a CSV that is no row (bytes that are no text, too many cells) is left out, each by itself, instead
@@ -51,145 +43,185 @@ class TableFile:
     def __init__(
         self, path: str | os.PathLike[str], needed: list[str], leave_out_unreadable: bool = False, optional: bool = False
     ) -> None:
-        self.path = Path(path)
-        if not self.path.is_file():
-            raise TableError(f"table {str(path)!r}: no such file. Give the path of a CSV or Parquet file.")
-        self.path = self.path.resolve()
-        if set(str(self.path)) & set("*?["):
-            raise TableError(f"table {str(path)!r}: a path with *, ? or [ could mean other files, too. Rename the file or folder.")
-        endings = [ending for ending in self.path.suffixes if ending not in (".gz", ".zst")]
-        ending = endings[-1].lower() if endings else ""
-        if ending in (".parquet", ".pq"):
-            self._source = f"read_parquet({_quote(str(self.path))}, hive_partitioning = false)"
-            columns = self._parquet_columns()
-            self._internal = {name: name for name in columns}
-        elif ending in CSV_ENDINGS:
-            columns, delimiter = self._csv_header(needed)
+        self.name = str(path)
+        self.paths = files_of(path)
+        ending = ending_of(self.paths[0])
+        if len({ending_of(each) in PARQUET_ENDINGS for each in self.paths}) > 1:
+            raise TableError(f"table {self.name!r}: it has CSV and Parquet files; expected one kind. Give a pattern, such as '*.parquet'.")
+        if ending in PARQUET_ENDINGS:
+            self.columns = self._parquet_columns(needed)
+            self._internal = {name: name for name in self.columns}
+            self._relation = f"read_parquet({_list(self.paths)}, hive_partitioning = false)"
+        else:
+            header, delimiter = self._csv_header(needed)
             # By place, since DuckDB takes names that differ only in case for the same.
-            types = ", ".join(f"'column{i}': 'VARCHAR'" for i in range(len(columns)))
-            self._source = (
-                f"read_csv({_quote(str(self.path))}, auto_detect = false, header = true, delim = {_quote(delimiter)}, "
+            self._internal = {name: f"column{i}" for i, name in enumerate(header)}
+            self.columns = dict.fromkeys(header, "VARCHAR")
+            types = ", ".join(f"'column{i}': 'VARCHAR'" for i in range(len(header)))
+            self._relation = (
+                f"read_csv({_list(self.paths)}, auto_detect = false, header = true, delim = {quoted(delimiter)}, "
                 f"quote = '\"', escape = '\"', strict_mode = false, null_padding = true, parallel = false, hive_partitioning = false, "
                 f"ignore_errors = {str(leave_out_unreadable).lower()}, "
                 f"columns = {{{types}}})"
             )
-            self._internal = {name: f"column{i}" for i, name in enumerate(columns)}
-        else:
-            raise TableError(f"table {str(path)!r}: expected a name that ends in .csv, .tsv (also with .gz, .zst) or .parquet.")
-        self.columns = columns
-        absent = [column for column in needed if column not in columns]
+        absent = [column for column in needed if column not in self.columns]
         self.absent = frozenset(absent)
         if absent and not (optional and len(absent) < len(needed)):
             # The header is not repeated: in a file without one it is a private row. Only its own spelling of a needed name is.
-            near = [have for have in columns for name in absent if have.strip().casefold() == name.strip().casefold()]
+            near = [have for have in self.columns for name in absent if have.strip().casefold() == name.strip().casefold()]
             hint = f" It has {', '.join(map(repr, near))}: spelling and case matter." if near else ""
             raise TableError(
-                f"table {str(path)!r}: the column(s) {', '.join(absent)} are missing from its header; needed are "
+                f"table {self.name!r}: the column(s) {', '.join(absent)} are missing from its header; needed are "
                 f"{', '.join(needed)}.{hint}"
             )
 
-    def codes(self, codebook: Codebook) -> NDArray[Any]:
-        """The codes of all rows, as `Codebook.encode` would give for the same values."""
-        return self.read(codebook, list(codebook.schema.names))[0]
+    def sql_name(self, column: str) -> str:
+        return identifier(self._internal[column])
 
-    def read(self, codebook: Codebook, names: list[str]) -> tuple[NDArray[Any], NDArray[np.uint16]]:
-        """Codes of the attributes, and class codes if the target is among the names: one look at the file for both."""
-        parts, decode = [], {}
-        for i, (name, coder) in enumerate(zip(names, codebook.coders, strict=False)):
-            if name in self.absent:
-                continue
-            text = f"CAST({self._name(name)} AS VARCHAR)"
-            if isinstance(coder, CategoricalCoder):
-                known = f"enum_code(TRY_CAST({text} AS ENUM({', '.join(map(_quote, coder.code_of_spelling))})))"
-                place = f"CASE WHEN {text} IS NULL OR {text} = '' THEN 0 ELSE coalesce({known}::INTEGER + 2, 1) END"
-                parts.append(f"({place})::INTEGER AS c{i}")
-                decode[i] = np.array([coder.missing, coder.other, *coder.code_of_spelling.values()], dtype=np.uint16)
-            else:
-                number = f"CASE WHEN contains({text}, '_') THEN NULL ELSE TRY_CAST({text} AS DOUBLE) END"
-                parts.append(f"coalesce({number}, 'NaN'::DOUBLE) AS c{i}")
-        arrays = self._query(", ".join(parts))
-        attributes = len(codebook.schema.names)
-        codes = np.empty((len(next(iter(arrays.values()))), attributes), dtype=codebook.dtype)
-        for i in range(attributes):
-            if names[i] in self.absent:
-                codes[:, i] = codebook.sizes[i]
-                continue
-            column = np.asarray(arrays.pop(f"c{i}"))
-            codes[:, i] = decode[i][column] if i in decode else codebook.coders[i].encode(column)
-        classes = decode[attributes][np.asarray(arrays[f"c{attributes}"])] if len(names) > attributes else np.empty(0, np.uint16)
-        return codes, classes
+    @contextmanager
+    def open(self, threads: int, in_order: bool = False) -> Iterator[tuple[Any, str]]:
+        with connect(threads, in_order) as connection:
+            yield connection, self._relation
+
+    def stamp(self) -> Any:
+        """Sizes and times of the files, None for one that is gone."""
+        return tuple(_stamp(path) for path in self.paths)
+
+    def codes(self, codebook: Codebook) -> NDArray[Any]:
+        """The codes of all rows in the order of the file, as `Codebook.encode` would give for the same values."""
+        return self.read(codebook, labels=False)[0]
+
+    def read(self, codebook: Codebook, labels: bool = True) -> tuple[NDArray[Any], NDArray[np.uint16]]:
+        """All rows at once: codes, and class codes if `labels`."""
+        nothing = (np.empty((0, len(codebook.sizes)), dtype=codebook.dtype), np.empty(0, dtype=np.uint16))
+        codes, classes = zip(*([*self.blocks(codebook, labels)] or [nothing]), strict=True)
+        return np.concatenate(codes), np.concatenate(classes)
+
+    def blocks(self, codebook: Codebook, labels: bool) -> Iterator[tuple[NDArray[Any], NDArray[np.uint16]]]:
+        """Codes, and class codes if `labels`, of the rows in their order, some at a time."""
+        encoding = Encoding(codebook, self.columns, self.sql_name, labels, self.absent)
+
+        def batches() -> Iterator[Any]:
+            with self.open(2, in_order=True) as (connection, relation):
+                yield from connection.sql(encoding.select(relation)).to_arrow_reader(BATCH)
+
+        incoming = batches()
+        while (batch := told_by_kind(self.name, lambda: next(incoming, None))) is not None:
+            yield encoding.decode(batch)
 
     def text_columns(self, names: list[str]) -> dict[str, NDArray[Any]]:
         """Columns as text, None where missing."""
-        parts = [f"CAST({self._name(name)} AS VARCHAR) AS c{i}" for i, name in enumerate(names)]
-        arrays = self._query(", ".join(parts))
+        parts = [f"CAST({self.sql_name(name)} AS VARCHAR) AS c{i}" for i, name in enumerate(names)]
+
+        def read() -> dict[str, Any]:
+            with self.open(2, in_order=True) as (connection, relation):
+                found: dict[str, Any] = connection.execute(f"SELECT {', '.join(parts)} FROM {relation}").fetchnumpy()
+                return found
+
+        arrays = told_by_kind(self.name, read)
         return {name: _objects(arrays[f"c{i}"]) for i, name in enumerate(names)}
 
-    def _name(self, column: str) -> str:
-        return '"' + self._internal[column].replace('"', '""') + '"'
-
-    def _query(self, parts: str) -> dict[str, NDArray[Any]]:
-        # DuckDB's own text quotes the offending line, so only its kind is passed on, and raised outside the `except` so
-        # that the new error does not carry the old one.
-        try:
-            with duckdb.connect(":memory:", config={"threads": 2, "preserve_insertion_order": True}) as connection:
-                return connection.execute(f"SELECT {parts} FROM {self._source}").fetchnumpy()
-        except duckdb.Error as error:
-            kind = type(error).__name__
-        except RuntimeError as error:
-            if "interrupt" not in str(error).lower():
-                raise
-            kind = ""  # so DuckDB reports Ctrl-C
-        if not kind:
-            raise KeyboardInterrupt
-        raise TableError(
-            f"table {str(self.path)!r} cannot be read as a table ({kind}): it is damaged, or its rows do not have the columns of "
-            "its header. Check the file with another program."
-        )
-
-    def _parquet_columns(self) -> list[str]:
-        try:
-            with duckdb.connect(":memory:") as connection:
-                found = connection.execute(f"DESCRIBE SELECT * FROM {self._source}").fetchall()
-            return [str(row[0]) for row in found]
-        except duckdb.Error as error:
-            kind = type(error).__name__
-        raise TableError(f"table {str(self.path)!r} is not a readable Parquet file ({kind}).")
+    def _parquet_columns(self, needed: list[str]) -> dict[str, str]:
+        """Names and types from the footers; the needed columns must have the same type in every file."""
+        first: dict[str, str] = {}
+        with duckdb.connect(":memory:") as connection:
+            for path in self.paths:
+                found = _described(connection, path)
+                first = first or found
+                for name in needed:
+                    if found.get(name) != first.get(name):
+                        raise TableError(
+                            f"table {self.name!r}: the column {name!r} has the type {found.get(name, 'none: it is missing')[:60]} in "
+                            f"{path.name!r}, and {first.get(name, 'none: it is missing')[:60]} in {self.paths[0].name!r}; expected the "
+                            "same columns in all files."
+                        )
+        return first
 
     def _csv_header(self, needed: list[str]) -> tuple[list[str], str]:
-        """The names in the first line, cut by the delimiter that shows most of the needed columns."""
-        line = self._first_line()
+        """The names in the first line, cut by the delimiter that shows most of the needed columns. All files must have the same."""
+        first = _first_line(self.paths[0])
+        for path in self.paths[1:]:
+            if _first_line(path) != first:
+                raise TableError(f"table {self.name!r}: {path.name!r} has not the header of {self.paths[0].name!r}; expected the same.")
         try:
-            cuts = [(next(csv.reader([line], delimiter=d), []), d) for d in DELIMITERS]
+            cuts = [(next(csv.reader([first], delimiter=d), []), d) for d in DELIMITERS]
         except csv.Error:
             cuts = []
         if not cuts:
-            raise TableError(f"table {str(self.path)!r}: its first line is not a header.")
+            raise TableError(f"table {self.name!r}: its first line is not a header.")
         header, delimiter = max(cuts, key=lambda cut: (len(set(cut[0]) & set(needed)), len(cut[0])))
         unique = [name if header.index(name) == i and name else f"column {i + 1}" for i, name in enumerate(header)]
         return unique, delimiter
 
-    def _first_line(self) -> str:
-        """The header. Only that line is decoded, so that no byte of a row can make this fail."""
-        try:
-            if self.path.suffix == ".zst":
-                with duckdb.connect(":memory:") as connection:
-                    options = "auto_detect = false, header = false, delim = '\x01', quote = '', escape = ''"
-                    source = f"read_csv({_quote(str(self.path))}, {options}, columns = {{'line': 'VARCHAR'}})"
-                    found = connection.execute(f"SELECT line FROM {source} LIMIT 1").fetchone()
-                    return str(found[0]) if found else ""
-            with gzip.open(self.path, "rb") if self.path.suffix == ".gz" else open(self.path, "rb") as file:
-                return file.readline(MAX_HEADER).decode("utf-8-sig").rstrip("\r\n")
-        except (OSError, EOFError, UnicodeDecodeError, zlib.error, duckdb.Error) as error:
-            kind = type(error).__name__
-        raise TableError(f"table {str(self.path)!r} cannot be read ({kind}); expected UTF-8 text with a header.")
+
+def files_of(path: str | os.PathLike[str]) -> list[Path]:
+    """The files that a path, a pattern or a folder means, in one order."""
+    place = Path(path)
+    if place.is_dir():
+        inside = [each for each in sorted(place.rglob("*")) if each.is_file() and not each.name.startswith((".", "_"))]
+        found = [each for each in inside if ending_of(each) in (*PARQUET_ENDINGS, *CSV_ENDINGS)]
+        if not found:
+            raise TableError(f"table {str(path)!r}: the folder has no file whose name ends in .parquet or .csv.")
+    elif place.is_file():
+        found = [place]
+    elif set(str(path)) & set("*?["):
+        found = [Path(each) for each in sorted(glob.glob(str(path), recursive=True)) if Path(each).is_file()]
+        if not found:
+            raise TableError(f"table {str(path)!r}: no file matches. Give the path of a CSV or Parquet file, or a pattern in quotes.")
+    else:
+        raise TableError(f"table {str(path)!r}: no such file. Give the path of a CSV or Parquet file.")
+    found = [each.resolve() for each in found]
+    strange = next((each for each in found if set(str(each)) & set("*?[")), None)
+    if strange is not None:
+        raise TableError(f"table {str(strange)!r}: a path with *, ? or [ could mean other files, too. Rename the file or folder.")
+    if any(ending_of(each) not in (*PARQUET_ENDINGS, *CSV_ENDINGS) for each in found):
+        raise TableError(f"table {str(path)!r}: expected a name that ends in .csv, .tsv (also with .gz, .zst) or .parquet.")
+    return found
+
+
+def ending_of(path: Path) -> str:
+    endings = [ending for ending in path.suffixes if ending not in PACKED]
+    return endings[-1].lower() if endings else ""
+
+
+def _described(connection: Any, path: Path) -> dict[str, str]:
+    try:
+        found = connection.execute(f"DESCRIBE SELECT * FROM read_parquet({quoted(str(path))}, hive_partitioning = false)").fetchall()
+        return {str(row[0]): str(row[1]) for row in found}
+    except duckdb.Error as error:
+        kind = type(error).__name__
+    raise TableError(f"table {str(path)!r} is not a readable Parquet file ({kind}).")
+
+
+def _first_line(path: Path) -> str:
+    """The header. Only that line is decoded, so that no byte of a row can make this fail."""
+    try:
+        if path.suffix == ".zst":
+            with duckdb.connect(":memory:") as connection:
+                options = "auto_detect = false, header = false, delim = '\x01', quote = '', escape = ''"
+                source = f"read_csv({quoted(str(path))}, {options}, columns = {{'line': 'VARCHAR'}})"
+                found = connection.execute(f"SELECT line FROM {source} LIMIT 1").fetchone()
+                return str(found[0]) if found else ""
+        with gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb") as file:
+            return file.readline(MAX_HEADER).decode("utf-8-sig").rstrip("\r\n")
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error, duckdb.Error) as error:
+        kind = type(error).__name__
+    raise TableError(f"table {str(path)!r} cannot be read ({kind}); expected UTF-8 text with a header.")
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return (found.st_size, found.st_mtime_ns, found.st_ino)
+
+
+def _list(paths: list[Path]) -> str:
+    return f"[{', '.join(quoted(str(path)) for path in paths)}]"
 
 
 def _objects(array: Any) -> NDArray[Any]:
     objects = np.array(array, dtype=object)
     objects[np.ma.getmaskarray(array)] = None  # DuckDB masks what is missing
     return objects
-
-
-def _quote(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

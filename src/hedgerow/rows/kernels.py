@@ -20,15 +20,46 @@ PARTS = 100  # how often progress is told
 
 @numba.njit(nogil=True, cache=True)
 def _count_leaves(codes: Any, classes: Any, ask: Any, onward: Any, height: int, place: Any, counts: Any) -> None:
-    """`place[node]` is the leaf's row in `counts`, −1 for an asking node: a row that stopped there is not counted."""
+    """`place[node]` is the leaf's row in `counts`, −1 for an asking node: a row that stopped there is not counted.
+
+    Such a row adds 0 to some cell. That is cheaper than a branch which the processor cannot foresee: where many values are missing,
+    counting takes no longer.
+    """
     node = np.empty(TOGETHER, dtype=np.int32)
+    n_classes = at(counts.shape[1])
+    if counts.size == 0:
+        return
     for start in range(0, codes.shape[0], TOGETHER):
         rows = min(TOGETHER, codes.shape[0] - start)
         descend(codes, start, rows, ask, onward, height, node)
-        for i in range(rows):
-            leaf, label = place[node[i]], classes[start + i]
-            if leaf >= 0 and label < counts.shape[1]:
-                counts[leaf, label] += 1
+        for i in range(at(rows)):
+            leaf, label = place[at(node[i])], at(classes[at(start) + i])
+            counts[at(max(leaf, np.int32(0))), min(label, n_classes - at(1))] += np.int64(leaf >= 0) & np.int64(label < n_classes)
+
+
+def leaf_places(tree: Tree) -> NDArray[np.int32]:
+    """For every node the number of the leaf that it is, −1 for an asking node."""
+    place = np.full(tree.n_nodes, -1, dtype=np.int32)
+    place[tree.leaves] = np.arange(len(tree.leaves), dtype=np.int32)
+    return place
+
+
+def add_leaf_counts(
+    trees: list[Tree],
+    codes: NDArray[Any],
+    classes: NDArray[np.uint16],
+    results: list[NDArray[np.int64]],
+    places: list[NDArray[np.int32]] | None = None,
+) -> None:
+    """Add these rows to the class counts in every leaf of every tree, `results[t]`: (leaves, classes) each.
+
+    A row adds 1 to at most one cell of a tree. `places`: `leaf_places` of each tree, where the caller has kept them.
+    """
+    places = list(map(leaf_places, trees)) if places is None else places
+    for start in range(0, len(codes), BLOCK):
+        block = slice(start, start + BLOCK)
+        for tree, place, counts in zip(trees, places, results, strict=True):
+            _count_leaves(codes[block], classes[block], tree.ask, tree.onward, tree.height, place, counts)
 
 
 def leaf_counts(
@@ -43,68 +74,50 @@ def leaf_counts(
     This is UpdateStatistics with AddInstance of Jagannathan et al. 2012, Algorithm 2, for all trees in one pass.
     """
     results = [np.zeros((len(tree.leaves), n_classes), dtype=np.int64) for tree in trees]
-    places = list(map(_places, trees))
+    places = list(map(leaf_places, trees))
     parts = PARTS if progress else 1  # of equal size whatever the number of rows, which must not show in the progress
     for part in range(parts):
-        end = len(codes) * (part + 1) // parts
-        for start in range(len(codes) * part // parts, end, BLOCK):
-            block = slice(start, min(start + BLOCK, end))
-            for tree, place, counts in zip(trees, places, results, strict=True):
-                _count_leaves(codes[block], classes[block], tree.ask, tree.onward, tree.height, place, counts)
+        rows = slice(len(codes) * part // parts, len(codes) * (part + 1) // parts)
+        add_leaf_counts(trees, codes[rows], classes[rows], results, places)
         if progress:
             progress((part + 1) / parts)
     return results
 
 
-def _places(tree: Tree) -> NDArray[np.int32]:
-    """For every node the number of the leaf that it is, −1 for an asking node."""
-    place = np.full(tree.n_nodes, -1, dtype=np.int32)
-    place[tree.leaves] = np.arange(len(tree.leaves), dtype=np.int32)
-    return place
-
-
 @numba.njit(nogil=True, cache=True)
-def _count_splits(
-    codes: Any,
-    classes: Any,
-    ask: Any,
-    onward: Any,
-    height: int,
-    slot: Any,
-    first_cell: Any,
-    n_classes: int,
-    width: int,
-    counts: Any,
-) -> None:
-    """counts[slot of the row's node · width + (cell of each attribute)·classes + class] += 1, for all attributes in one pass.
+def _count_splits(codes: Any, classes: Any, ask: Any, onward: Any, height: int, slot: Any, first_cell: Any, counts: Any) -> None:
+    """counts[slot of the row's node, first_cell[attribute] + code, class] += 1, for all attributes in one pass.
 
     Each attribute has one cell more than values, for the code that has no branch: cheaper than asking every time.
     """
     node = np.empty(TOGETHER, dtype=np.int32)
-    n_attributes = first_cell.size
+    columns = at(counts.shape[2])
+    width = at(counts.shape[1]) * columns
+    flat, first = counts.reshape(-1), first_cell.astype(np.uint64) * columns
     for start in range(0, codes.shape[0], TOGETHER):
         rows = min(TOGETHER, codes.shape[0] - start)
         descend(codes, start, rows, ask, onward, height, node)
-        for i in range(rows):
-            place, label = slot[node[i]], at(classes[start + i])
-            if place >= 0 and label < at(n_classes):
-                base, row = at(place) * at(width) + label, at(start + i)
-                for j in range(at(n_attributes)):
-                    counts[base + first_cell[j] + at(codes[row, j]) * at(n_classes)] += 1
+        for i in range(at(rows)):
+            place = slot[at(node[i])]
+            if place >= 0:
+                row = at(start) + i
+                base = at(place) * width + min(at(classes[row]), columns - at(1))
+                for j in range(at(first.size)):
+                    flat[base + first[j] + at(codes[row, j]) * columns] += 1
 
 
 @numba.njit(nogil=True, cache=True)
 def _count_classes(codes: Any, classes: Any, ask: Any, onward: Any, height: int, slot: Any, counts: Any) -> None:
     """counts[slot of the row's node, class] += 1; the last column is for rows of no declared class."""
     node = np.empty(TOGETHER, dtype=np.int32)
-    last = counts.shape[1] - 1
+    last = at(counts.shape[1] - 1)
     for start in range(0, codes.shape[0], TOGETHER):
         rows = min(TOGETHER, codes.shape[0] - start)
         descend(codes, start, rows, ask, onward, height, node)
-        for i in range(rows):
-            place = slot[node[i]]
+        for i in range(at(rows)):
+            place = slot[at(node[i])]
             if place >= 0:
-                counts[place, min(np.int64(classes[start + i]), last)] += 1
+                counts[at(place), min(at(classes[at(start) + i]), last)] += 1
 
 
 def slots(tree: Tree, nodes: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -117,6 +130,23 @@ def slots(tree: Tree, nodes: NDArray[np.int64]) -> NDArray[np.int32]:
     return slot
 
 
+def split_cells(tree: Tree) -> tuple[NDArray[np.int64], int]:
+    """Where the cells of each attribute begin, and how many cells there are: for each attribute its values and one for no value."""
+    with_stop = np.asarray(tree.sizes, dtype=np.int64) + 1
+    return np.cumsum(with_stop) - with_stop, int(with_stop.sum())
+
+
+def add_split_counts(
+    tree: Tree, slot: NDArray[np.int32], codes: NDArray[Any], classes: NDArray[np.uint16], counts: NDArray[np.int64]
+) -> None:
+    """Add these rows to the (cell, class) counts of each node, in the layout of `split_cells`: (nodes, cells, classes + 1), contiguous.
+
+    `slot`: `slots(tree, nodes)`. The last column is for rows of no declared class.
+    """
+    first_cell, _ = split_cells(tree)
+    _count_splits(codes, classes, tree.ask, tree.onward, tree.height, slot, first_cell, counts)
+
+
 def split_counts(
     tree: Tree,
     nodes: NDArray[np.int64],
@@ -125,14 +155,20 @@ def split_counts(
     n_classes: int,
 ) -> NDArray[np.int64]:
     """For each node the counts (cell, class) of all attributes, their cells side by side: (nodes, cells, classes)."""
-    with_stop = np.asarray(tree.sizes) + 1
-    first = np.cumsum(with_stop) - with_stop
-    width = int(with_stop.sum()) * n_classes
-    counts = np.zeros(len(nodes) * width, dtype=np.int64)
-    first_cell = (first * n_classes).astype(np.uint64)
-    _count_splits(codes, classes, tree.ask, tree.onward, tree.height, slots(tree, nodes), first_cell, n_classes, width, counts)
-    stop = first + with_stop - 1
-    return np.delete(counts.reshape(len(nodes), -1, n_classes), stop, axis=1)
+    first, n_cells = split_cells(tree)
+    counts = np.zeros((len(nodes), n_cells, n_classes + 1), dtype=np.int64)
+    add_split_counts(tree, slots(tree, nodes), codes, classes, counts)
+    return np.delete(counts[:, :, :n_classes], first + np.asarray(tree.sizes), axis=1)
+
+
+def add_class_counts(
+    tree: Tree, slot: NDArray[np.int32], codes: NDArray[Any], classes: NDArray[np.uint16], counts: NDArray[np.int64]
+) -> None:
+    """Add these rows to the class counts of each node: (nodes, classes + 1), the last column for rows of no declared class.
+
+    `slot`: `slots(tree, nodes)`.
+    """
+    _count_classes(codes, classes, tree.ask, tree.onward, tree.height, slot, counts)
 
 
 def class_counts(
@@ -140,7 +176,7 @@ def class_counts(
 ) -> NDArray[np.int64]:
     """Class counts of each node, and last the rows of no declared class: (nodes, classes + 1)."""
     counts = np.zeros((len(nodes), n_classes + 1), dtype=np.int64)
-    _count_classes(codes, classes, tree.ask, tree.onward, tree.height, slots(tree, nodes), counts)
+    add_class_counts(tree, slots(tree, nodes), codes, classes, counts)
     return counts
 
 
@@ -238,11 +274,11 @@ def _sum_in_leaves(codes: Any, vectors: Any, ask: Any, onward: Any, height: int,
     for start in range(0, codes.shape[0], TOGETHER):
         rows = min(TOGETHER, codes.shape[0] - start)
         descend(codes, start, rows, ask, onward, height, node)
-        for i in range(rows):
-            leaf = place[node[i]]
+        for i in range(at(rows)):
+            leaf = place[at(node[i])]
             if leaf >= 0:
-                for j in range(sums.shape[1]):
-                    sums[leaf, j] += vectors[start + i, j]
+                for j in range(at(sums.shape[1])):
+                    sums[at(leaf), j] += vectors[at(start) + i, j]
 
 
 def gradient_sums(
@@ -259,7 +295,7 @@ def gradient_sums(
     """
     width = gradient_width(model.n_classes)
     results = [np.zeros((len(tree.leaves), width), dtype=np.int64) for tree in asked]
-    places = list(map(_places, asked))
+    places = list(map(leaf_places, asked))
     space = np.empty((min(BLOCK, len(codes)), model.n_classes))
     vectors = np.empty((len(space), width), dtype=np.int64)
     for start in range(0, len(codes), BLOCK):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,34 +12,56 @@ from hedgerow.encoding import Codebook
 from hedgerow.errors import TableError
 from hedgerow.parallel import in_threads, row_blocks
 from hedgerow.rows import kernels
-from hedgerow.rows.engine import Predictor, Probabilities
-from hedgerow.rows.reliability import bin_edges, reliability
+from hedgerow.rows.counting import CountingRows
+from hedgerow.rows.engine import Progress
+from hedgerow.rows.persons import limited, person_numbers
+from hedgerow.rows.questions import BrierSums, Confusions, GradientSums, Question, ReliabilityCounts, Sums
 from hedgerow.tree import Tree
 
 KEPT_MARGINS = 2**25  # numbers, 256 MB: more are computed block by block each time
-Progress = Callable[[float], None]  # called with the share of the work that is done, from 0 to 1
 
 
-class MemoryRows:
-    """A data frame or an array with its labels."""
+class MemoryRows(CountingRows):
+    """A data frame or an array with its labels; `persons` are the ids of the persons whose rows they are, where the schema names them."""
 
     def __init__(
-        self, table: Any, labels: Any, codebook: Codebook, n_jobs: int = 1, progress: Progress | None = None
+        self,
+        table: Any,
+        labels: Any,
+        codebook: Codebook,
+        n_jobs: int = 1,
+        progress: Progress | None = None,
+        persons: Any = None,
+        key: bytes = b"",
     ) -> None:
-        self.codebook = codebook
+        super().__init__(codebook)
         self.n_jobs = n_jobs
         self._progress = progress
-        self._source: tuple[Any, Any] | None = (table, labels)
+        self._source: tuple[Any, Any, Any] | None = (table, labels, persons)
+        self._key = key
         self._margins: tuple[AdditiveModel, NDArray[np.float64]] | None = None
-        self._root: NDArray[np.int64] | None = None
         self._encoded: tuple[NDArray[Any], NDArray[np.uint16]] | None = None
+
+    @classmethod
+    def of_codes(
+        cls, codes: NDArray[Any], classes: NDArray[np.uint16], codebook: Codebook, n_jobs: int, progress: Progress | None
+    ) -> MemoryRows:
+        """Rows that are encoded already."""
+        rows = cls(None, None, codebook, n_jobs, progress)
+        rows._encoded, rows._source = (codes, classes), None
+        return rows
 
     def _load(self) -> tuple[NDArray[Any], NDArray[np.uint16]]:
         assert self._source is not None
-        table, labels = self._source
+        table, labels, persons = self._source
         codes, classes = self.codebook.encode(table, self.n_jobs), self.codebook.encode_classes(labels)
         if classes.shape != (len(codes),):
             raise TableError("table and labels do not have the same number of rows.")
+        if self.codebook.schema.person is not None:
+            numbers = person_numbers(persons, self.codebook.schema.person)
+            if numbers.shape != classes.shape:
+                raise TableError("table and persons do not have the same number of rows.")
+            codes, classes = limited(numbers, codes, classes, self.codebook.schema.k, self._key)
         return codes, classes
 
     def _open(self) -> tuple[NDArray[Any], NDArray[np.uint16]]:
@@ -49,10 +70,35 @@ class MemoryRows:
             self._source = None
         return self._encoded
 
+    def _ask(self, question: Question) -> Sums:
+        """A part of the rows on each thread, or block after block where a library of its own answers for rows."""
+        codes, classes = self._open()
+        if isinstance(question, (Confusions, ReliabilityCounts)):
+            parts = row_blocks(len(codes))
+        else:
+            threads = max(1, self.n_jobs)
+            parts = [slice(len(codes) * t // threads, len(codes) * (t + 1) // threads) for t in range(threads)]
+        known = self._margins_of(question.model, codes) if isinstance(question, (GradientSums, BrierSums)) else None
+
+        def count(rows: slice) -> Sums:
+            sums = question.zeros()
+            if isinstance(question, (GradientSums, BrierSums)):
+                question.add_with(codes[rows], classes[rows], sums, None if known is None else known[rows])
+            else:
+                question.add(codes[rows], classes[rows], sums)
+            return sums
+
+        total = question.zeros()
+        for sums in in_threads(count, parts, self.n_jobs):
+            for all_rows, some in zip(total, sums, strict=True):
+                all_rows += some
+        return total
+
     def count_rows(self) -> int:
         return len(self._open()[0])
 
     def leaf_counts(self, trees: list[Tree]) -> list[NDArray[np.int64]]:
+        """Each thread has trees of its own, so that no count array is held twice."""
         codes, classes = self._open()
         threads = max(1, min(self.n_jobs, len(trees)))
         done = [0.0] * threads
@@ -66,48 +112,8 @@ class MemoryRows:
             told = tell if self._progress else None
             return kernels.leaf_counts(trees[thread::threads], codes, classes, self.codebook.n_classes, told)
 
-        # Each thread has trees of its own, so that no count array is held twice.
         counted = in_threads(count, range(threads), threads)
         return [counted[i % threads][i // threads] for i in range(len(trees))]
-
-    def class_counts(self, tree: Tree, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-        codes, classes = self._open()
-        k = self.codebook.n_classes
-        return self._added_up(lambda rows: kernels.class_counts(tree, nodes, codes[rows], classes[rows], k))
-
-    def split_counts(self, tree: Tree, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-        if tree.n_nodes == 1:  # every tree begins at the same root
-            if self._root is None:
-                self._root = self._split_counts(tree, nodes)
-            return self._root
-        return self._split_counts(tree, nodes)
-
-    def _split_counts(self, tree: Tree, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-        codes, classes = self._open()
-        k = self.codebook.n_classes
-        return self._added_up(lambda rows: kernels.split_counts(tree, nodes, codes[rows], classes[rows], k))
-
-    def gradient_sums(self, asked: list[Tree], model: AdditiveModel) -> list[NDArray[np.int64]]:
-        codes, classes = self._open()
-        known = self._margins_of(model, codes)
-
-        def count(rows: slice) -> list[NDArray[np.int64]]:
-            return kernels.gradient_sums(asked, model, codes[rows], classes[rows], None if known is None else known[rows])
-
-        counted = self._by_rows(count)
-        for more in counted[1:]:
-            for total, sums in zip(counted[0], more, strict=True):
-                total += sums
-        return list(counted[0])
-
-    def brier_sums(self, model: AdditiveModel, scales: NDArray[np.float64]) -> NDArray[np.int64]:
-        codes, classes = self._open()
-        known = self._margins_of(model, codes)
-
-        def count(rows: slice) -> NDArray[np.int64]:
-            return kernels.brier_sums(model, scales, codes[rows], classes[rows], None if known is None else known[rows])
-
-        return np.asarray(sum(self._by_rows(count)))
 
     def _margins_of(self, model: AdditiveModel, codes: NDArray[Any]) -> NDArray[np.float64] | None:
         """Margins of all rows, kept for a model that goes on where this one ends: a booster asks again after each tree."""
@@ -122,39 +128,3 @@ class MemoryRows:
             margins = model.margins(codes, self.n_jobs)
         self._margins = (model, margins)
         return margins
-
-    def _added_up(self, count: Callable[[slice], NDArray[np.int64]]) -> NDArray[np.int64]:
-        """Counts over all rows, a part of them on each thread."""
-        counted = self._by_rows(count)
-        for more in counted[1:]:
-            counted[0] += more
-        return np.asarray(counted[0])
-
-    def _by_rows(self, work: Callable[[slice], Any]) -> list[Any]:
-        rows, threads = len(self._open()[0]), max(1, self.n_jobs)
-        parts = [slice(rows * t // threads, rows * (t + 1) // threads) for t in range(threads)]
-        return in_threads(work, parts, threads)
-
-    def confusion(self, predict: Predictor) -> NDArray[np.int64]:
-        codes, classes = self._open()
-        k = self.codebook.n_classes
-        table = np.zeros((k + 1, k), dtype=np.int64)  # the code of an undeclared class is k: the last row
-        for block in row_blocks(len(codes)):
-            predicted = predict(codes[block])
-            if predicted.shape != classes[block].shape:  # a broadcast would count a row many times
-                raise TableError("a prediction is one class for each row.")
-            np.add.at(table, (classes[block], predicted), 1)
-        return table
-
-    def reliability(self, probabilities: Probabilities, bins: int) -> NDArray[np.int64]:
-        codes, classes = self._open()
-        k = self.codebook.n_classes
-        edges = bin_edges(k, bins)
-
-        def count(block: slice) -> NDArray[np.int64]:
-            return reliability(probabilities(codes[block]), classes[block], k, edges)
-
-        total = np.zeros((bins, 2), dtype=np.int64)
-        for counts in in_threads(count, row_blocks(len(codes)), self.n_jobs):
-            total += counts
-        return total

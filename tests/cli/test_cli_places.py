@@ -1,0 +1,99 @@
+"""`fit`, `update`, `count` and `evaluate` on rows that are in many files or in a database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import duckdb
+import pytest
+
+from hedgerow import BudgetFile, Release
+
+HOW = ["--algorithm", "rdt", "--epsilon", "1", "--trees", "3", "--depth", "2", "--seed", "0"]
+
+
+@pytest.fixture
+def places(place: SimpleNamespace, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """The small table as Parquet files and in a database, and a budget of 10."""
+    folder = place.schema.parent
+    monkeypatch.chdir(folder)
+    (folder / "visits").mkdir()
+    with duckdb.connect("clinic.duckdb") as connection:
+        rows = f"read_csv('{place.data}', all_varchar = true)"
+        connection.execute(f"CREATE TABLE visits AS SELECT smoker, TRY_CAST(age AS DOUBLE) AS age, sex, ill FROM {rows}")
+        for part in range(2):
+            name = folder / "visits" / f"part-{part}.parquet"
+            connection.execute(f"COPY (SELECT * FROM visits WHERE rowid % 2 = {part}) TO '{name}' (FORMAT parquet)")
+    BudgetFile.create(folder / "purse.json", 10)
+    return place
+
+
+WHERE = {
+    "pattern": ["visits/*.parquet"],
+    "folder": ["visits"],
+    "table": ["clinic.duckdb", "--table", "visits"],
+    "query": ["clinic.duckdb", "--query", "SELECT * FROM visits;"],
+    "query over files": [":memory:", "--query", "SELECT * FROM 'visits/*.parquet'"],
+}
+
+
+@pytest.mark.parametrize("where", WHERE)
+def test_a_forest_can_be_fitted_updated_counted_and_scored(where: str, places: SimpleNamespace, run: Callable[..., Any]) -> None:
+    words = WHERE[where]
+    result = run("fit", *words, "--schema", places.schema, *HOW, "--budget", "purse.json", "-o", "forest.json")
+    assert result.exit_code == 0, result.output
+    total = sum(int(counts.sum()) for counts in Release.load("forest.json").forest.counts) / 3
+    assert abs(total - 2000) < 400
+    done = [
+        run("update", "forest.json", *words, "--budget", "purse.json", "-o", "more.json"),
+        run("count", "forest.json", *words, "--budget", "purse.json", "-o", "counts.json"),
+        run("evaluate", "forest.json", *words, "--epsilon", "1", "--budget", "purse.json"),
+    ]
+    for result in done:
+        assert result.exit_code == 0, result.output
+    assert "accuracy" in done[-1].stdout
+    assert BudgetFile(Path("purse.json")).spent == 4
+
+
+REFUSED = {
+    "no table": (["clinic.duckdb"], "--table NAME or --query"),
+    "both": (["clinic.duckdb", "--table", "visits", "--query", "SELECT 1"], "not both"),
+    "no such table": (["clinic.duckdb", "--table", "patients"], "patients"),
+    "a change": (["clinic.duckdb", "--query", "DROP TABLE visits"], "one SELECT"),
+    "table of a file": (["visits/*.parquet", "--table", "visits"], "no database"),
+    "master alone": (["visits", "--master", "local[2]"], "--engine spark"),
+    "table with spark": (["visits", "--engine", "spark", "--table", "t"], "in place of DATA"),
+    "no match": (["visits/*.csv"], "no file matches"),
+    "missing column": (["clinic.duckdb", "--query", "SELECT smoker, age FROM visits"], "sex, ill"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_place_that_cannot_be_read_costs_nothing(case: str, places: SimpleNamespace, run: Callable[..., Any]) -> None:
+    words, said = REFUSED[case]
+    result = run("fit", *words, "--schema", places.schema, *HOW, "--budget", "purse.json", "-o", "forest.json")
+    assert result.exit_code == 2
+    assert said in result.stderr.replace("\n", " ")
+    assert not Path("forest.json").exists()
+    assert BudgetFile(Path("purse.json")).spent == 0
+
+
+def test_predictions_of_many_files_come_in_their_order(places: SimpleNamespace, run: Callable[..., Any]) -> None:
+    assert run("fit", "visits", "--schema", places.schema, *HOW, "--budget", "purse.json", "-o", "forest.json").exit_code == 0
+    each = []
+    for part in range(2):
+        result = run("predict", "forest.json", f"visits/part-{part}.parquet")
+        each += result.stdout.splitlines()[1:]
+    assert run("predict", "forest.json", "visits/*.parquet").stdout.splitlines()[1:] == each
+
+
+def test_a_file_of_predictions_is_whole_or_not_there(places: SimpleNamespace, run: Callable[..., Any]) -> None:
+    assert run("fit", "visits", "--schema", places.schema, *HOW, "--budget", "purse.json", "-o", "forest.json").exit_code == 0
+    Path("bad.csv").write_bytes(places.data.read_bytes() * 40 + b"caf\xe9,1,f,no\n")
+    result = run("predict", "forest.json", "bad.csv", "-o", "predictions.csv")
+    assert result.exit_code == 2
+    assert "bad.csv" in result.stderr
+    assert not [path for path in Path().iterdir() if path.name.startswith("predictions")]
