@@ -33,6 +33,9 @@ audit-ci: $(VENV)/test.done
 postgres-test: $(VENV)/postgres.done
 	OMP_NUM_THREADS=1 $(BIN)/python scripts/postgres.py run $(BIN)/python -m pytest -n auto -q -m postgres tests/postgres
 
+spark-test: $(VENV)/spark.done
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m spark tests/spark
+
 audit: $(VENV)/core.done
 	$(BIN)/hedgerow experiments run audit --folder docs
 	$(BIN)/hedgerow experiments report --folder docs
@@ -62,6 +65,10 @@ $(VENV)/test.done: pyproject.toml constraints.txt | $(VENV)/bin/python
 
 $(VENV)/postgres.done: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) -e '.[test,postgresql]'
+	@touch $@ $(VENV)/test.done $(VENV)/core.done
+
+$(VENV)/spark.done: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) -e '.[test,spark]'
 	@touch $@ $(VENV)/test.done $(VENV)/core.done
 
 clean:

@@ -21,7 +21,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import hedgerow
-from benchmarks import fit_predict, flagship, greedy, kernels, memory, merging, pseudo, sampler
+from benchmarks import fit_predict, flagship, greedy, kernels, memory, merging, pseudo, sampler, spark
 from benchmarks import scale as streamed
 from benchmarks.busy import QUIET
 from benchmarks.measure import Line, at_least, not_run, table
@@ -101,6 +101,10 @@ def main() -> None:
             f"A Parquet file that is read again for each pass, {streamed.THREADS} threads, each job in a process of its own; the shortest "
             "of several rounds. Ratio: our time over the peer's, or over ours as named."
         ),
+        "Spark": (
+            "The same random forest from Parquet files on local[2] and on a cluster of two workers of one core each on this machine, "
+            "beside the streamed engine in the same run; bytes of counts that one job sends back."
+        ),
         "Pseudo-data": (
             f"Rows over {pseudo.ATTRIBUTES} attributes of {pseudo.VALUES} values, made and written by two threads in a process of its own; "
             "peak memory over what was resident before. "
@@ -120,6 +124,7 @@ def main() -> None:
         "Pseudo-data": lambda: pseudo.run(given.quick),
         "Kernels": lambda: kernels.run(given.quick),
         "Streamed tables": lambda: streamed.run(given.quick),
+        "Spark": lambda: spark.run(given.quick),
     }
     if given.only:
         starts = tuple(name.lower() for name in given.only)

@@ -159,6 +159,8 @@ def scored_rows(release: Release, X: Any, y: Any, n_jobs: int, who: str) -> Engi
     person = codebook.schema.person
     key = b"" if person is None else SYSTEM.bytes(16)
     if is_place(X):
+        if y is not None:
+            raise TableError(f"{who}: with a file or a database, y must be None: the labels are its target column.")
         return open_place(X, codebook, n_jobs, key=key)
     columns = columns_of(X, codebook.schema.names)
     persons = None if person is None else person_column(X, person)

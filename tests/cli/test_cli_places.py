@@ -97,3 +97,46 @@ def test_a_file_of_predictions_is_whole_or_not_there(places: SimpleNamespace, ru
     assert result.exit_code == 2
     assert "bad.csv" in result.stderr
     assert not [path for path in Path().iterdir() if path.name.startswith("predictions")]
+
+
+def test_the_bar_tells_passes_and_rows_per_second() -> None:
+    from hedgerow.cli.console import Shown
+
+    told: dict[str, Any] = {}
+    bar = SimpleNamespace(add_task=lambda *what, **more: 7, update=lambda task, **more: told.update(more, task=task))
+    shown = Shown(bar, "counting")
+    shown.rows_seen(1_000_000)
+    assert (told["task"], told["rows"].startswith("1,000,000 rows, "), told["rows"].endswith(" rows/s")) == (7, True, True)
+    assert "description" not in told
+    shown.rows_seen(65_536)  # fewer: it began again
+    assert told["description"] == "counting, pass 2"
+    shown(0.5)
+    assert (told["completed"], told["total"]) == (0.5, 1.0)
+
+
+OVERWRITES = {
+    "database": ["fit", "clinic.duckdb", "--table", "visits", "-o", "clinic.duckdb"],
+    "pattern": ["fit", "visits/*.parquet", "-o", "visits/part-1.parquet"],
+    "folder": ["fit", "visits", "-o", "visits/part-0.parquet"],
+}
+
+
+@pytest.mark.parametrize("case", OVERWRITES)
+def test_no_input_is_overwritten(case: str, places: SimpleNamespace, run: Callable[..., Any]) -> None:
+    words = OVERWRITES[case]
+    before = Path(words[-1]).read_bytes()
+    result = run(*words, "--schema", places.schema, *HOW, "--budget", "purse.json", "--force")
+    assert result.exit_code == 2
+    assert "is also an input" in result.stderr
+    assert Path(words[-1]).read_bytes() == before
+    assert BudgetFile(Path("purse.json")).spent == 0
+
+
+def test_no_input_of_a_prediction_is_overwritten(places: SimpleNamespace, run: Callable[..., Any]) -> None:
+    assert run("fit", "visits", "--schema", places.schema, *HOW, "--budget", "purse.json", "-o", "forest.json").exit_code == 0
+    before = Path("visits/part-0.parquet").read_bytes()
+    result = run("predict", "forest.json", "visits/*.parquet", "-o", "visits/part-0.parquet", "--force")
+    assert (result.exit_code, "is also an input" in result.stderr) == (2, True)
+    assert Path("visits/part-0.parquet").read_bytes() == before
+    result = run("predict", "forest.json", "postgresql://u:S3cret@host/name")
+    assert (result.exit_code, "S3cret" in result.stderr) == (2, False)

@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from hedgerow.errors import TableError
-from hedgerow.rows.postgres import PostgresSource, _one_statement, _quoted_table, _with_defaults, masked
+from hedgerow.rows.encoding_sql import dotted
+from hedgerow.rows.postgres import PostgresSource, _one_statement, _with_defaults, masked
 
 
 @pytest.mark.parametrize(
@@ -62,13 +63,13 @@ def test_defaults_stand_behind_what_the_address_says(monkeypatch: pytest.MonkeyP
     ],
 )
 def test_names_of_tables_are_quoted(table: str, quoted: str) -> None:
-    assert _quoted_table(table) == quoted
+    assert dotted(table) == quoted
 
 
 @pytest.mark.parametrize("table", ["", "a.b.c", 'a"b', '"a', "a.", ".a", '""', '"a"b"', "a\0b"])
 def test_what_is_no_name_is_refused(table: str) -> None:
     with pytest.raises(TableError, match="expected table or schema"):
-        _quoted_table(table)
+        dotted(table)
 
 
 @pytest.mark.parametrize("query", ["SELECT 1", "SELECT 1;", " SELECT 1 ; ;\n"])

@@ -12,12 +12,14 @@ import pandas as pd
 import pytest
 
 import hedgerow
+from hedgerow import SQLTable
 from hedgerow.encoding import Codebook
 from hedgerow.errors import TableError
 from hedgerow.private.coins import SeededCoins
 from hedgerow.rows import streamed
 from hedgerow.rows.encoding_sql import Encoding
 from hedgerow.rows.memory import MemoryRows
+from hedgerow.rows.opening import open_place
 from hedgerow.rows.postgres import PostgresSource
 from hedgerow.rows.streamed import StreamedRows
 from hedgerow.schema import Categorical, Numeric, Schema, Target
@@ -105,7 +107,7 @@ def in_memory(rows: list[dict[str, Any]]) -> pd.DataFrame:
 def encoded(source: PostgresSource, codebook: Codebook) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     encoding = Encoding(codebook, source.columns, source.sql_name)
     with source.open(2, True) as (connection, relation):
-        blocks = list(encoding.blocks(connection, relation, rows=100))
+        blocks = list(encoding.blocks(connection, relation))
     return np.concatenate([codes for codes, _ in blocks]), np.concatenate([classes for _, classes in blocks])
 
 
@@ -270,3 +272,26 @@ def test_columns_of_one_name_are_refused_if_they_are_needed(database: Any) -> No
         PostgresSource(database.address, query=query, needed=["a", "b"])
     with PostgresSource(database.address, query=query, needed=["a"]) as source:
         assert numbers(source) == [1]
+
+
+def test_persons_that_are_numbers_are_compared_as_numbers(database: Any) -> None:
+    """1, 1.0 and 1.00 are one numeric, and one person."""
+    database.do("CREATE TABLE visits (colour text, class text, p numeric, q numeric(10, 2), r numeric)")
+    numbers = "unnest(ARRAY['1', '1.0', '1.00', '2.5', '2.50', 'NaN'])"
+    database.do(f"INSERT INTO visits SELECT 'red', 'yes', x::numeric, x::numeric, NULL FROM {numbers} AS x")
+    for person, kept in (("p", 3), ("q", 3), ("r", 1)):
+        declared = Schema([Categorical("colour", ["red", "blue"])], Target("class", ["no", "yes"]), person=person)
+        engine = open_place(SQLTable(database.address, table=f"{database.schema}.visits"), Codebook(declared), key=b"k" * 16)
+        assert engine.count_rows() == kept, person
+        engine.close()
+
+
+def test_a_view_says_that_it_is_a_query(database: Any) -> None:
+    database.do("CREATE TABLE visits (colour text, class text)")
+    database.do("CREATE VIEW first_one AS SELECT * FROM visits LIMIT 1")
+    codebook = Codebook(Schema([Categorical("colour", ["red", "blue"])], Target("class", ["no", "yes"])))
+    for name, said in (("visits", ""), ("first_one", "the rows are those of a query")):
+        engine = open_place(SQLTable(database.address, table=f"{database.schema}.{name}"), codebook)
+        assert engine.assumed.startswith(said)
+        assert bool(engine.assumed) == bool(said)
+        engine.close()

@@ -7,6 +7,7 @@ by the budget, 130 interrupted.
 from __future__ import annotations
 
 import contextlib
+import signal
 import sys
 from typing import Annotated
 
@@ -111,4 +112,6 @@ def main() -> None:
         with contextlib.suppress(AttributeError, OSError):
             # A terminal that cannot show ε gets "?" instead of an error.
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    with contextlib.suppress(ValueError, OSError):  # not the main thread, or no such signal here
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # files in between are taken away, as after Ctrl-C
     app(prog_name="hedgerow")

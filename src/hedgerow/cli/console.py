@@ -100,7 +100,7 @@ class Shown:
     rows there are is private: it is for the screen of whoever holds the table, and never for a file."""
 
     def __init__(self, bar: Any, text: str) -> None:
-        self._bar = bar
+        self._bar, self._text, self._passes = bar, clean(text), 1
         self._task = bar.add_task(clean(text), total=None, rows="")  # it pulses until the first share is known
         self._begun, self._rows = time.monotonic(), 0
 
@@ -108,8 +108,9 @@ class Shown:
         self._bar.update(self._task, total=1.0, completed=share)
 
     def rows_seen(self, rows: int) -> None:
-        if rows < self._rows:  # another pass
-            self._begun = time.monotonic()
+        if rows < self._rows:
+            self._begun, self._passes = time.monotonic(), self._passes + 1
+            self._bar.update(self._task, description=f"{self._text}, pass {self._passes}")
         self._rows = rows
         speed = rows / max(time.monotonic() - self._begun, 1e-3)
         self._bar.update(self._task, rows=f"{rows:,} rows, {speed:,.0f} rows/s")

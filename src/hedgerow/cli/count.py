@@ -56,7 +56,7 @@ def count(
         hedgerow count plan.json office-a.csv -o office-a.json --disjoint --budget budget-a.json
     """
     place = Place(data, table, query, engine, master)
-    check_output(output, [plan, place.file, budget, sign], force)
+    check_output(output, [plan, *place.files, budget, sign], force)
     from hedgerow.cli.purse import open_purse, paid_look, say_what_is_left
     from hedgerow.estimators.mergeable import count as count_table
 

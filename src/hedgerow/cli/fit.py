@@ -99,7 +99,7 @@ def fit(
         hedgerow fit data.csv --schema schema.toml --algorithm dpdf --trees 3 --epsilon 1 --budget budget.json -o forest.json
     """
     place = Place(data, table, query, engine, master)
-    check_output(output, [place.file, schema, budget], force)
+    check_output(output, [*place.files, schema, budget], force)
     from hedgerow.schema import Schema
 
     options = ForestOptions(

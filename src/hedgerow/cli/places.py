@@ -70,9 +70,15 @@ class Place:
             )
 
     @property
-    def file(self) -> Path | None:
-        """The file, if it is one: no output may have its name."""
-        return Path(self.data) if self._sql is None and not self._spark else None
+    def files(self) -> list[Path]:
+        """The files that are read: no output may have the name of one."""
+        from hedgerow.rows.files import files_of
+
+        if self._spark or (self._sql is not None and self._sql.remote):
+            return []
+        if self._sql is not None:
+            return [Path(self.data), Path(f"{self.data}.wal")]
+        return files_of(self.data)
 
     @contextmanager
     def rows(self) -> Iterator[Any]:

@@ -38,10 +38,11 @@ def predict(
 
         hedgerow predict forest.json new-rows.csv --proba -o predictions.csv
     """
+    from hedgerow.rows.files import TableFile, files_of
+
     if output is not None:
-        check_output(output, [forest, rows], force)
+        check_output(output, [forest, *files_of(rows)], force)
     from hedgerow.release import Release, missing_columns_text
-    from hedgerow.rows.files import TableFile
 
     release = Release.load(forest)
     n_jobs = threads(jobs)

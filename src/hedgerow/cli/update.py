@@ -50,9 +50,9 @@ def update(
     """
     place = Place(data, table, query, engine, master)
     if output is not None:
-        check_output(output, [forest, place.file, budget, sign], force)
+        check_output(output, [forest, *place.files, budget, sign], force)
     else:
-        check_output(forest, [place.file, budget, sign])
+        check_output(forest, [*place.files, budget, sign])
     from hedgerow.cli.purse import open_purse, paid_look, say_what_is_left
     from hedgerow.estimators.mergeable import add_batch, cost_of, count
     from hedgerow.merging_checks import check_random_trees

@@ -196,6 +196,7 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         return X, y, persons
 
     def _checked_rows(self, X: Any) -> Any:
+        X = without_person(X, self.release_.schema)
         if not _is_frame(X):
             X = X if isinstance(X, np.ndarray) or hasattr(X, "__array__") else rows_as_array(X, self.n_features_in_)
             X = check_array(X, dtype=None, ensure_all_finite=False)
@@ -394,6 +395,12 @@ class GreedyForestClassifier(PrivateForestClassifier):
 
     def _plan(self, codebook: Codebook, epsilon: Fraction, rows: int | None, public: bool) -> Plan:
         return self._greedy_plan(codebook, epsilon)
+
+
+def without_person(X: Any, schema: Schema) -> Any:
+    """The declared columns of a table that says whose its rows are: the id is no attribute, and a prediction does not need it."""
+    named = schema.person is not None and not isinstance(X, np.ndarray) and _has_column(X, schema.person)
+    return _select(X, schema.names) if named else X
 
 
 def _is_frame(X: Any) -> bool:

@@ -22,7 +22,7 @@ from hedgerow.accounting.meter import Budget
 from hedgerow.certificate import TableName, all_disjoint, part_of, planned_rows
 from hedgerow.encoding import Codebook
 from hedgerow.errors import HedgerowWarning, PlanError, SchemaError
-from hedgerow.estimators.base import INFER, SHARED, PrivateForestClassifier, parameters_of
+from hedgerow.estimators.base import INFER, SHARED, PrivateForestClassifier, parameters_of, without_person
 from hedgerow.merging import merge
 from hedgerow.merging_checks import check_random_trees
 from hedgerow.plan import Plan
@@ -146,9 +146,9 @@ class MergeableForestClassifier(PrivateForestClassifier):
         else:
             check_random_trees(self.release_, "the forest")
             name.check_new(self.release_.certificate.parts)
-            if y is not None and hasattr(X, "shape"):
-                self._check_columns(X, reset=False)
             codebook = self.release_.codebook
+            if y is not None and hasattr(X, "shape"):
+                self._check_columns(without_person(X, codebook.schema), reset=False)
             drafted = accept_draft or (isinstance(self.schema, str) and self.schema == INFER)
             with closing(self._like(schema=codebook.schema, bins=codebook.bins)._engine_for(X, y, progress, drafted)) as engine:
                 if classes is not None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,22 +13,42 @@ import duckdb
 from hedgerow.errors import TableError
 
 Result = TypeVar("Result")
-KINDS = ("Conversion Error", "Invalid Input Error", "IO Error", "Out of Memory Error", "Invalid Error")
+INTERRUPTED = "INTERRUPT Error"
+KINDS = (INTERRUPTED, "Conversion Error", "Invalid Input Error", "IO Error", "Out of Memory Error", "Invalid Error")
+DAMAGED = (
+    "it is damaged, it was taken away, or its rows do not have the columns of its header. Check it with another program."
+)
 
 
-def connect(threads: int, in_order: bool = False, folder: Path | None = None, memory: str | None = None) -> Any:
-    """A private database: in memory, or in a folder of its own, where it may spill what does not fit into `memory`."""
-    config: dict[str, Any] = {"threads": threads, "preserve_insertion_order": in_order}
-    if folder is not None:
-        config |= {"temp_directory": str(folder / "spilled")}
+def private_folder() -> tempfile.TemporaryDirectory[str]:
+    """For what does not fit into memory: readable by its owner only, and taken away."""
+    return tempfile.TemporaryDirectory(prefix="hedgerow-", ignore_cleanup_errors=True)
+
+
+@contextmanager
+def connected(threads: int, in_order: bool = False) -> Iterator[Any]:
+    """A private database in memory. What a query must spill goes to a folder of its own."""
+    with private_folder() as folder, connect(":memory:", Path(folder), threads, in_order) as connection:
+        yield connection
+
+
+def connect(database: str, folder: Path, threads: int, in_order: bool = False, memory: str | None = None) -> Any:
+    """A connection that spills to the folder, and reads nothing but what it is told: no variables of this program, one time zone."""
+    config: dict[str, Any] = {
+        "threads": threads,
+        "preserve_insertion_order": in_order,
+        "temp_directory": str(folder / "spilled"),
+        "python_enable_replacements": False,
+    }
     if memory is not None:
         config |= {"memory_limit": memory}
-    connection = duckdb.connect(":memory:" if folder is None else str(folder / "rows.duckdb"), config=config)
+    connection = duckdb.connect(database, config=config)
     connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false; SET progress_bar_time = 0")
+    connection.execute("SET TimeZone = 'UTC'")
     return connection
 
 
-def told_by_kind(name: str, read: Callable[[], Result]) -> Result:
+def told_by_kind(name: str, read: Callable[[], Result], advice: str = DAMAGED) -> Result:
     """What `read` gives. A library's own text may quote a row, so only the kind of its error is passed on.
 
     It is raised outside the `except`, and not by a context manager, so that the new error does not carry the old one.
@@ -36,21 +58,19 @@ def told_by_kind(name: str, read: Callable[[], Result]) -> Result:
     try:
         return read()
     except duckdb.InterruptException:
-        kind = "interrupt"
+        kind = INTERRUPTED
     except duckdb.Error as error:
         kind = type(error).__name__
     except (pyarrow.ArrowException, OSError) as error:  # what DuckDB says inside an Arrow stream comes as one of these
-        kind = "interrupt" if "INTERRUPT" in str(error) else next((each for each in KINDS if each in str(error)), type(error).__name__)
+        said = str(error).lstrip()  # its first words are DuckDB's own; what follows may be a value
+        kind = next((each for each in KINDS if said.startswith(each)), type(error).__name__)
     except RuntimeError as error:
-        if "interrupt" not in str(error).lower():
+        if not str(error).lower().startswith(("interrupt", "query interrupted")):
             raise
-        kind = "interrupt"  # so DuckDB reports Ctrl-C
-    if kind == "interrupt":
+        kind = INTERRUPTED  # so DuckDB reports Ctrl-C
+    if kind == INTERRUPTED:
         raise KeyboardInterrupt
-    raise TableError(
-        f"table {name!r} cannot be read as a table ({kind}): it is damaged, it was taken away, or its rows do not have the columns of its "
-        "header. Check it with another program."
-    )
+    raise TableError(f"table {name!r} cannot be read as a table ({kind}): {advice}")
 
 
 def changed(name: str) -> TableError:

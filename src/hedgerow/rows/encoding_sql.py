@@ -6,6 +6,7 @@ branch that the schema names for it, exactly as `Codebook.encode` does it: the c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
@@ -16,10 +17,10 @@ from hedgerow.coders import CategoricalCoder, Coder, NumericCoder, as_floats, lo
 from hedgerow.encoding import BLOCK, Codebook
 from hedgerow.errors import TableError
 
-BATCH = 65_536  # rows that come at a time
+BATCH, MOST_CELLS = 65_536, 1 << 21  # rows, and values, that come at a time
 WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")  # what an int64 holds
 NUMBERS = (*WHOLE, "UBIGINT", "HUGEINT", "UHUGEINT", "FLOAT", "DOUBLE", "BOOLEAN")
-NO_NUMBERS = ("DATE", "TIME", "TIMESTAMP", "INTERVAL", "UUID")
+NO_NUMBERS = ("DATE", "TIME", "INTERVAL", "UUID")  # types that begin so
 NO_VALUES = ("BLOB", "BIT", "STRUCT", "MAP", "UNION", "VARIANT", "GEOMETRY")
 
 
@@ -65,9 +66,14 @@ class Encoding:
                 decode(array.slice(start, BLOCK), out)
         return codes, classes
 
-    def blocks(self, connection: Any, relation: str, rows: int = BATCH) -> Iterator[tuple[NDArray[Any], NDArray[np.uint16]]]:
+    @property
+    def batch_rows(self) -> int:
+        """Rows that come at a time: fewer of a wide table."""
+        return max(1024, min(BATCH, MOST_CELLS // len(self.expressions)))
+
+    def blocks(self, connection: Any, relation: str) -> Iterator[tuple[NDArray[Any], NDArray[np.uint16]]]:
         """All rows of a relation, encoded, one batch after the other."""
-        with connection.sql(self.select(relation)).to_arrow_reader(rows) as reader:
+        with connection.sql(self.select(relation)).to_arrow_reader(self.batch_rows) as reader:
             for batch in reader:
                 yield self.decode(batch)
 
@@ -78,7 +84,7 @@ class Encoding:
 def _column(coder: Coder, column: str, kind: str, name: str) -> tuple[str, Callable[[Any, NDArray[Any]], None]]:
     base = kind.split("(")[0].split(" ")[0].upper()
     nested = kind.endswith("]") or base in NO_VALUES
-    if nested or (isinstance(coder, NumericCoder) and base in NO_NUMBERS):
+    if nested or (isinstance(coder, NumericCoder) and base.startswith(NO_NUMBERS)):
         expected = "numbers" if isinstance(coder, NumericCoder) else "text, numbers or booleans"
         raise TableError(f"column {name!r}: got the type {kind[:60]}; expected {expected}. Convert it first.")
     if isinstance(coder, NumericCoder):
@@ -97,7 +103,7 @@ def _number_sql(column: str, base: str) -> str:
     if base in NUMBERS:
         return column if base in (*WHOLE, "FLOAT", "DOUBLE") else f"CAST({column} AS DOUBLE)"
     text = column if base == "VARCHAR" else f"CAST({column} AS VARCHAR)"
-    return f"CASE WHEN contains({text}, '_') THEN NULL ELSE TRY_CAST({text} AS DOUBLE) END"
+    return f"CASE WHEN contains({text}, '_') OR contains({text}, '+-') THEN NULL ELSE TRY_CAST({text} AS DOUBLE) END"
 
 
 def _values(array: Any, filler: int) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
@@ -145,6 +151,15 @@ def _spellings_of(codes: NDArray[np.int32], other: int) -> Callable[[Any, NDArra
 def quoted(text: str) -> str:
     """A text as SQL writes it."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def dotted(table: str) -> str:
+    """`table` or `schema.table`, quoted; a part with a dot or a quote in it is written in double quotes, as in SQL."""
+    parts = re.fullmatch(r'(?:("(?:[^"]|"")+"|[^".]+)\.)?("(?:[^"]|"")+"|[^".]+)', table)
+    if parts is None or "\0" in table:
+        raise TableError(f"table {table!r}: expected table or schema.table; in double quotes where a name has dots or quotes in it.")
+    names = [part[1:-1].replace('""', '"') if part.startswith('"') else part for part in parts.groups() if part]
+    return ".".join(map(identifier, names))
 
 
 def identifier(name: str) -> str:

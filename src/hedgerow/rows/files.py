@@ -10,26 +10,29 @@ import csv
 import glob
 import gzip
 import os
+import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
+import pyarrow
 from numpy.typing import NDArray
 
 from hedgerow.encoding import Codebook
 from hedgerow.errors import TableError
-from hedgerow.rows.connection import connect, told_by_kind
-from hedgerow.rows.encoding_sql import BATCH, Encoding, identifier, quoted
+from hedgerow.rows.connection import connected, told_by_kind
+from hedgerow.rows.encoding_sql import Encoding, identifier, quoted
 
 CSV_ENDINGS = (".csv", ".tsv", ".txt")
 PARQUET_ENDINGS = (".parquet", ".pq")
 PACKED = (".gz", ".zst")
 DELIMITERS = (",", ";", "\t", "|")
 MAX_HEADER = 1 << 20
+ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # a path of one letter and a colon is a drive; an address may hold a password
 
 
 class TableFile:
@@ -45,6 +48,7 @@ class TableFile:
     ) -> None:
         self.name = str(path)
         self.paths = files_of(path)
+        self.opened = self.stamp()  # before a header is read: what is counted must be what the header speaks of
         ending = ending_of(self.paths[0])
         if len({ending_of(each) in PARQUET_ENDINGS for each in self.paths}) > 1:
             raise TableError(f"table {self.name!r}: it has CSV and Parquet files; expected one kind. Give a pattern, such as '*.parquet'.")
@@ -68,11 +72,9 @@ class TableFile:
         self.absent = frozenset(absent)
         if absent and not (optional and len(absent) < len(needed)):
             # The header is not repeated: in a file without one it is a private row. Only its own spelling of a needed name is.
-            near = [have for have in self.columns for name in absent if have.strip().casefold() == name.strip().casefold()]
-            hint = f" It has {', '.join(map(repr, near))}: spelling and case matter." if near else ""
             raise TableError(
                 f"table {self.name!r}: the column(s) {', '.join(absent)} are missing from its header; needed are "
-                f"{', '.join(needed)}.{hint}"
+                f"{', '.join(needed)}.{spelled(self.columns, absent)}"
             )
 
     def sql_name(self, column: str) -> str:
@@ -80,7 +82,7 @@ class TableFile:
 
     @contextmanager
     def open(self, threads: int, in_order: bool = False) -> Iterator[tuple[Any, str]]:
-        with connect(threads, in_order) as connection:
+        with connected(threads, in_order) as connection:
             yield connection, self._relation
 
     def stamp(self) -> Any:
@@ -103,7 +105,7 @@ class TableFile:
 
         def batches() -> Iterator[Any]:
             with self.open(2, in_order=True) as (connection, relation):
-                yield from connection.sql(encoding.select(relation)).to_arrow_reader(BATCH)
+                yield from connection.sql(encoding.select(relation)).to_arrow_reader(encoding.batch_rows)
 
         incoming = batches()
         while (batch := told_by_kind(self.name, lambda: next(incoming, None))) is not None:
@@ -147,18 +149,23 @@ class TableFile:
             cuts = [(next(csv.reader([first], delimiter=d), []), d) for d in DELIMITERS]
         except csv.Error:
             cuts = []
-        if not cuts:
-            raise TableError(f"table {self.name!r}: its first line is not a header.")
+        if not cuts or first.count('"') % 2:
+            raise TableError(f"table {self.name!r}: its first line is not a header; expected names, and quotes that end in that line.")
         header, delimiter = max(cuts, key=lambda cut: (len(set(cut[0]) & set(needed)), len(cut[0])))
-        unique = [name if header.index(name) == i and name else f"column {i + 1}" for i, name in enumerate(header)]
+        unique = [name if header.index(name) == i and name else f"column {i + 1} without a name" for i, name in enumerate(header)]
         return unique, delimiter
 
 
 def files_of(path: str | os.PathLike[str]) -> list[Path]:
     """The files that a path, a pattern or a folder means, in one order."""
     place = Path(path)
+    if ADDRESS.match(str(path)):
+        raise TableError(
+            "table: got the address of a database or a store; expected the path of a CSV or Parquet file. Databases are read with "
+            "hedgerow.SQLTable(address, table=…), or on the command line with --table or --query, where rows are counted."
+        )
     if place.is_dir():
-        inside = [each for each in sorted(place.rglob("*")) if each.is_file() and not each.name.startswith((".", "_"))]
+        inside = [each for each in sorted(place.rglob("*")) if each.is_file() and not _hidden(each.relative_to(place))]
         found = [each for each in inside if ending_of(each) in (*PARQUET_ENDINGS, *CSV_ENDINGS)]
         if not found:
             raise TableError(f"table {str(path)!r}: the folder has no file whose name ends in .parquet or .csv.")
@@ -170,13 +177,32 @@ def files_of(path: str | os.PathLike[str]) -> list[Path]:
             raise TableError(f"table {str(path)!r}: no file matches. Give the path of a CSV or Parquet file, or a pattern in quotes.")
     else:
         raise TableError(f"table {str(path)!r}: no such file. Give the path of a CSV or Parquet file.")
-    found = [each.resolve() for each in found]
+    found = list(dict.fromkeys(each.resolve() for each in found))  # a row is read once, whatever leads to it
+    stems = [_unpacked(each) for each in found]
+    twice = next((each for each in found if stems.count(_unpacked(each)) > 1), None) if len(set(stems)) < len(stems) else None
+    if twice is not None:
+        raise TableError(f"table {str(path)!r}: {twice.name!r} is there more than once, packed and plain; expected each row in one file.")
     strange = next((each for each in found if set(str(each)) & set("*?[")), None)
     if strange is not None:
         raise TableError(f"table {str(strange)!r}: a path with *, ? or [ could mean other files, too. Rename the file or folder.")
     if any(ending_of(each) not in (*PARQUET_ENDINGS, *CSV_ENDINGS) for each in found):
         raise TableError(f"table {str(path)!r}: expected a name that ends in .csv, .tsv (also with .gz, .zst) or .parquet.")
     return found
+
+
+def spelled(columns: Iterable[str], absent: list[str]) -> str:
+    """A hint where a column is spelled otherwise. Other names are not repeated: of a file without a header they are a private row."""
+    near = [have for have in columns for name in absent if have.strip().casefold() == name.strip().casefold()]
+    return f" It has {', '.join(map(repr, near))}: spelling and case matter." if near else ""
+
+
+def _hidden(path: Path) -> bool:
+    """Whether the file, or a folder on the way to it, is a program's own: a job that is not done, a copy in between."""
+    return any(part.startswith((".", "_")) for part in path.parts)
+
+
+def _unpacked(path: Path) -> Path:
+    return path.with_suffix("") if path.suffix in PACKED else path
 
 
 def ending_of(path: Path) -> str:
@@ -197,14 +223,14 @@ def _first_line(path: Path) -> str:
     """The header. Only that line is decoded, so that no byte of a row can make this fail."""
     try:
         if path.suffix == ".zst":
-            with duckdb.connect(":memory:") as connection:
-                options = "auto_detect = false, header = false, delim = '\x01', quote = '', escape = ''"
-                source = f"read_csv({quoted(str(path))}, {options}, columns = {{'line': 'VARCHAR'}})"
-                found = connection.execute(f"SELECT line FROM {source} LIMIT 1").fetchone()
-                return str(found[0]) if found else ""
+            with pyarrow.CompressedInputStream(pyarrow.OSFile(str(path)), "zstd") as packed:
+                line = b""
+                while b"\n" not in line and len(line) < MAX_HEADER and (more := packed.read(4096)):
+                    line += more
+                return line.split(b"\n")[0].decode("utf-8-sig").rstrip("\r\n")
         with gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb") as file:
             return file.readline(MAX_HEADER).decode("utf-8-sig").rstrip("\r\n")
-    except (OSError, EOFError, UnicodeDecodeError, zlib.error, duckdb.Error) as error:
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error, pyarrow.ArrowException) as error:
         kind = type(error).__name__
     raise TableError(f"table {str(path)!r} cannot be read ({kind}); expected UTF-8 text with a header.")
 

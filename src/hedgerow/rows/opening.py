@@ -8,8 +8,8 @@ from typing import Any
 from hedgerow.encoding import Codebook
 from hedgerow.errors import TableError
 from hedgerow.rows.engine import Engine, Progress
-from hedgerow.rows.files import TableFile
-from hedgerow.rows.sql import POSTGRES, DuckDBTable, SQLTable
+from hedgerow.rows.files import TableFile, spelled
+from hedgerow.rows.sql import DuckDBTable, SQLTable
 from hedgerow.rows.streamed import Source, StreamedRows
 
 OF_A_QUERY = "the rows are those of a query, and each was made from one row of one person: no limit, sample, window or group over persons"
@@ -17,22 +17,24 @@ OF_A_QUERY = "the rows are those of a query, and each was made from one row of o
 
 def is_place(table: Any) -> bool:
     """Whether rows are somewhere else, and are read where they are."""
-    return isinstance(table, (str, os.PathLike, SQLTable)) or is_spark(table)
+    return isinstance(table, (str, os.PathLike, SQLTable)) or is_spark_frame(table)
 
 
-def is_spark(table: Any) -> bool:
+def is_spark_frame(table: Any) -> bool:
+    """Whether it is a DataFrame of Spark, classic or Connect; without importing Spark."""
     return type(table).__module__.startswith("pyspark.") and hasattr(table, "mapInArrow")
 
 
 def open_place(table: Any, codebook: Codebook, n_jobs: int = 1, progress: Progress | None = None, key: bytes = b"") -> Engine:
     """The engine, with everything checked that can be without reading a row."""
     needed = needed_columns(codebook)
-    if is_spark(table):
+    if is_spark_frame(table):
         from hedgerow.rows.spark import SparkRows
 
         return SparkRows(table, codebook, progress=progress, key=key)
-    engine = StreamedRows(_source(table, needed), codebook, n_jobs, progress, key)
-    if isinstance(table, SQLTable) and table.query is not None:
+    source = _source(table, needed, codebook.schema.person)
+    engine = StreamedRows(source, codebook, n_jobs, progress, key)
+    if getattr(source, "of_a_query", False):
         engine.assumed = OF_A_QUERY
     return engine
 
@@ -42,19 +44,18 @@ def needed_columns(codebook: Codebook) -> list[str]:
     return [*schema.names, schema.target.name, *([] if schema.person is None else [schema.person])]
 
 
-def _source(table: Any, needed: list[str]) -> Source:
+def _source(table: Any, needed: list[str], person: str | None) -> Source:
     if isinstance(table, (str, os.PathLike)):
-        if str(table).startswith(POSTGRES):
-            raise TableError("table: got the address of a database; expected hedgerow.SQLTable(address, table=…) or query=….")
         return TableFile(table, needed, leave_out_unreadable=True)
     if table.remote:
         from hedgerow.rows.postgres import PostgresSource
 
-        return PostgresSource(table.database, table.table, table.query, needed)
+        return PostgresSource(table.database, table.table, table.query, needed, person=person)
     source = DuckDBTable(table)
     absent = [column for column in needed if column not in source.columns]
     if absent:
         raise TableError(
-            f"table {source.name!r}: the column(s) {', '.join(absent)} are missing; it has {', '.join(list(source.columns)[:40])}."
+            f"table {source.name!r}: the column(s) {', '.join(absent)} are missing; needed are {', '.join(needed)}."
+            + spelled(source.columns, absent)
         )
     return source

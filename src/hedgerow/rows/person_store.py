@@ -6,17 +6,19 @@ The folder is readable by its owner only and is taken away with the engine; it h
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from hedgerow.encoding import Codebook
-from hedgerow.rows.connection import connect
+from hedgerow.rows.connection import connect, private_folder
 from hedgerow.rows.encoding_sql import BATCH, Encoding
 from hedgerow.rows.persons import PersonLimit, person_changes, person_sql
 
@@ -30,7 +32,7 @@ class PersonStore:
         person = codebook.schema.person
         assert person is not None
         self.filled = False
-        self.expression = f"{person_sql(sql_name(person), columns[person])} AS person"
+        self.expression = f"{person_sql(sql_name(person), columns[person], person)} AS person"
         self._codebook = codebook
         self._limit = PersonLimit(codebook.schema.k, key)
         self._folder: tempfile.TemporaryDirectory[str] | None = None
@@ -38,17 +40,38 @@ class PersonStore:
 
     def fill(self, reader: Any, encoding: Encoding, threads: int) -> None:
         """From batches of encoded columns with the person last."""
-        self._folder = tempfile.TemporaryDirectory(prefix="hedgerow-")
-        connection = self._connection = connect(threads, folder=Path(self._folder.name), memory=MEMORY)
+        self._folder = private_folder()
+        folder = Path(self._folder.name)
+        connection = self._connection = connect(str(folder / "rows.duckdb"), folder, threads, memory=MEMORY)
+        self._interrupted = False
         width = row_width(self._codebook)
         shape = pa.schema([("person", pa.string()), ("row", pa.binary(width))])
 
         def encoded() -> Iterator[Any]:
-            for batch in reader:
-                rows = bytes_of(*encoding.decode(batch))
-                yield pa.record_batch([batch.column(batch.num_columns - 1).cast(pa.string()), rows], schema=shape)
+            try:
+                for batch in reader:
+                    rows = bytes_of(*encoding.decode(batch))
+                    yield pa.record_batch([batch.column(batch.num_columns - 1).cast(pa.string()), rows], schema=shape)
+            except KeyboardInterrupt:  # DuckDB would tell it as an error of the rows
+                self._interrupted = True
+                raise
 
-        connection.register("incoming", pa.RecordBatchReader.from_batches(shape, encoded()))
+        failed = self._sorted(connection, encoded(), shape, width)
+        if self._interrupted:
+            raise KeyboardInterrupt
+        if failed is not None:
+            raise failed
+        self.filled = True
+
+    def _sorted(self, connection: Any, encoded: Iterator[Any], shape: Any, width: int) -> duckdb.Error | None:
+        try:
+            self._sort(connection, encoded, shape, width)
+        except duckdb.Error as error:
+            return error
+        return None
+
+    def _sort(self, connection: Any, encoded: Iterator[Any], shape: Any, width: int) -> None:
+        connection.register("incoming", pa.RecordBatchReader.from_batches(shape, encoded))
         connection.execute("CREATE TABLE encoded AS SELECT person, row FROM incoming")
         with connection.cursor() as reading:
             ordered = reading.sql("SELECT person, row FROM encoded ORDER BY person, row").to_arrow_reader(BATCH)
@@ -57,7 +80,6 @@ class PersonStore:
         for view in ("incoming", "chosen"):
             connection.unregister(view)
         connection.execute("DROP TABLE encoded")
-        self.filled = True
 
     def _kept_of(self, ordered: Any) -> Iterator[Any]:
         last: str | None = None
@@ -69,7 +91,8 @@ class PersonStore:
     def close(self) -> None:
         self.filled = False
         if self._connection is not None:
-            self._connection.close()
+            with contextlib.suppress(Exception):
+                self._connection.close()
             self._connection = None
         if self._folder is not None:
             self._folder.cleanup()

@@ -454,7 +454,7 @@ _PLAIN = re.compile(
 )
 
 
-def person_sql(quoted_column: str, duckdb_type: str) -> str:
+def person_sql(quoted_column: str, duckdb_type: str, name: str = "person") -> str:
     """A DuckDB expression for the text of an id, '' for a missing one: rows of one person have the same, of two persons different ones."""
     kind = duckdb_type.upper().strip()
     nested = kind.endswith("]")
@@ -467,7 +467,7 @@ def person_sql(quoted_column: str, duckdb_type: str) -> str:
         return f"CASE WHEN {quoted_column} IS NULL OR isnan({quoted_column}) THEN '' WHEN {small} THEN {whole} ELSE {other} END"
     if nested or not _PLAIN.fullmatch(kind):
         raise TableError(
-            f"column {quoted_column}: its type, {duckdb_type[:60]}, cannot tell persons apart; expected text, numbers, dates or UUIDs. "
+            f"column {name!r}: its type, {duckdb_type[:60]}, cannot tell persons apart; expected text, numbers, dates or UUIDs. "
             "Convert it to text first."
         )
     return f"coalesce(CAST({quoted_column} AS VARCHAR), '')"

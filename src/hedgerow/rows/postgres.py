@@ -19,8 +19,8 @@ import duckdb
 import pyarrow
 
 from hedgerow.errors import TableError
-from hedgerow.rows.connection import connect
-from hedgerow.rows.encoding_sql import identifier
+from hedgerow.rows.connection import connected
+from hedgerow.rows.encoding_sql import dotted, identifier
 
 SCHEMES = ("postgresql://", "postgres://")
 RELATION = "hedgerow_rows"
@@ -74,6 +74,7 @@ KINDS = {  # of the server's failures, by the first letters of their SQLSTATE
     "42": "the query is not valid. Try it with another program",
     "53": "the server has run out of memory, disk or connections",
 }
+VIEW = "SELECT 1 FROM pg_catalog.pg_class WHERE oid = to_regclass('{name}') AND relkind IN ('v', 'm', 'f')"
 WHICH = "SELECT now()::text, pg_backend_pid()"  # the transaction: both stay the same as long as it lasts
 BROKEN = (
     "the server ended the query in the middle of the rows: a value that the view or the query cannot take, or a limit of the server. "
@@ -88,7 +89,10 @@ class PostgresSource:
 
     needed: the columns that will be read, all readable ones by default; others never leave the server
     optional: needed columns may be missing, all but one; a row has no branch for them. `absent` lists them
+    person: the one of them that says whose row it is
     """
+
+    opened = None  # nothing can change: every pass reads one snapshot
 
     def __init__(
         self,
@@ -97,13 +101,16 @@ class PostgresSource:
         query: str | None = None,
         needed: Sequence[str] | None = None,
         optional: bool = False,
+        person: str | None = None,
     ) -> None:
         self.name = masked(address)
+        self._person = person
         if (table is None) == (query is None):
             raise TableError(f"table {self.name!r}: give either the name of a table or a query.")
-        statement = f"SELECT * FROM {_quoted_table(table)}" if table is not None else _one_statement(str(query))
+        statement = f"SELECT * FROM {dotted(table)}" if table is not None else _one_statement(str(query))
         self.name += f" table {table}" if table is not None else " (query)"
         self._relation = f"(\n{statement}\n)"
+        self.of_a_query = query is not None
         self._lock = threading.Lock()
         self._connection: Any = None
         self._began: Any = None
@@ -111,6 +118,8 @@ class PostgresSource:
         self._broken = False  # whether the stream of this pass has failed
         try:
             self._connect(address)
+            if table is not None and self._ask(VIEW.format(name=dotted(table).replace("'", "''"))):
+                self.of_a_query = True
             self._columns_of(statement, needed, optional)
         except BaseException:
             self.close()
@@ -148,11 +157,12 @@ class PostgresSource:
         try:
             if self._ask(WHICH) != self._began:
                 self._refuse(LOST)
-            with self._cursor() as cursor, self._stream(cursor) as reader, connect(threads, in_order) as connection:
+            with self._cursor() as cursor, self._stream(cursor) as reader, connected(threads, in_order) as connection:
                 connection.register(RELATION, reader)
                 yield connection, RELATION
         except (duckdb.Error, pyarrow.ArrowException, OSError) as error:
-            kind = INTERRUPTED if "interrupt" in str(error).lower() else f"{type(error).__name__} in the middle of the rows"
+            stopped = isinstance(error, duckdb.InterruptException) or str(error).lstrip().startswith("INTERRUPT Error")
+            kind = INTERRUPTED if stopped else f"{type(error).__name__} in the middle of the rows"
         finally:
             self._lock.release()
         if self._broken:  # the snapshot is gone: nothing is left that could be read
@@ -204,7 +214,7 @@ class PostgresSource:
         self._places: dict[str, int] = {}
         expressions: list[str] = []
         for name, (typname, typtype, category, shown) in zip(wanted, found, strict=True):
-            read = _read_as(f"q.{identifier(name)}", typname, typtype, category)
+            read = _read_as(f"q.{identifier(name)}", typname, typtype, category, name == self._person)
             if read is None:
                 if needed is not None:
                     raise TableError(
@@ -327,7 +337,7 @@ def _kind(error: Exception) -> str:
 
 def masked(address: str) -> str:
     """The address for messages: no password, no options."""
-    scheme = next((scheme for scheme in SCHEMES if str(address).startswith(scheme)), None)
+    scheme = next((scheme for scheme in SCHEMES if str(address).lower().startswith(scheme)), None)
     if scheme is None:
         raise TableError("database: expected an address such as postgresql://user@host:5432/database.")
     rest, _, options = address[len(scheme) :].partition("?")
@@ -347,15 +357,6 @@ def _with_defaults(address: str) -> str:
     return address + ("&" if "?" in address else "?") + "&".join(missing) if missing else address
 
 
-def _quoted_table(table: str) -> str:
-    """`table` or `schema.table`; a part with a dot or a quote in it is written in double quotes, as in SQL."""
-    parts = re.fullmatch(r'(?:("(?:[^"]|"")+"|[^".]+)\.)?("(?:[^"]|"")+"|[^".]+)', table)
-    if parts is None or "\0" in table:
-        raise TableError(f"table {table!r}: expected table or schema.table; in double quotes where a name has dots or quotes in it.")
-    names = [part[1:-1].replace('""', '"') if part.startswith('"') else part for part in parts.groups() if part]
-    return ".".join(map(identifier, names))
-
-
 def _one_statement(query: str) -> str:
     statement = query.strip()
     while statement.endswith(";"):
@@ -365,8 +366,11 @@ def _one_statement(query: str) -> str:
     return statement
 
 
-def _read_as(column: str, typname: str, typtype: str, category: str) -> tuple[str, str] | None:
-    """How the server is asked for a column, and the DuckDB type that it stands for; None if it holds no values of a table."""
+def _read_as(column: str, typname: str, typtype: str, category: str, is_person: bool) -> tuple[str, str] | None:
+    """How the server is asked for a column, and the DuckDB type that it stands for; None if it holds no values of a table.
+
+    Persons are compared by text, so that 1 and 1.00 must have the same.
+    """
     if typtype == "e" or category == "S" or typname == "char":
         return f"{column}::text", "VARCHAR"
     if typtype != "b" or category == "A":
@@ -374,7 +378,8 @@ def _read_as(column: str, typname: str, typtype: str, category: str) -> tuple[st
     if typname in AS_THEY_ARE:
         return f"{column}::pg_catalog.{typname}", AS_THEY_ARE[typname]
     if typname == "numeric":  # NaN is missing, as it is among floats
-        return f"nullif({column}::numeric, 'NaN')::text", AS_TEXT[typname]
+        number = f"nullif({column}::numeric, 'NaN')"
+        return (f"trim_scale({number})::text", "VARCHAR") if is_person else (f"{number}::text", AS_TEXT[typname])
     return (f"{column}::text", AS_TEXT[typname]) if typname in AS_TEXT else None
 
 

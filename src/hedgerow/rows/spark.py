@@ -7,6 +7,7 @@ number of partitions, never on the number of rows. Classic DataFrames and those 
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -25,7 +26,7 @@ from hedgerow.rows.spark_job import NAME, Job
 from hedgerow.rows.spark_session import open_spark_table
 from hedgerow.rows.spark_work import ANSWER, ENCODED, Task, add_to, added, counted, counted_by_person, encoded, ready, slices_of
 
-__all__ = ["SparkRows", "is_spark_frame", "open_spark_table"]
+__all__ = ["SparkRows", "open_spark_table"]
 
 VERSION = hedgerow.__version__
 STRAIGHT = 1 << 28  # bytes that may come from all partitions together; more is added up on the executors first
@@ -37,11 +38,6 @@ TYPES = {  # as DuckDB sees in Arrow what Spark sends
     "tinyint": "TINYINT", "smallint": "SMALLINT", "int": "INTEGER", "bigint": "BIGINT", "float": "FLOAT", "double": "DOUBLE",
     "decimal": "DECIMAL", "date": "DATE", "timestamp_ntz": "TIMESTAMP",
 }  # fmt: skip
-
-
-def is_spark_frame(table: Any) -> bool:
-    """Whether it is a DataFrame of Spark, classic or Connect; without importing Spark."""
-    return type(table).__module__.startswith("pyspark.") and hasattr(table, "mapInArrow")
 
 
 class SparkRows(CountingRows):
@@ -70,8 +66,9 @@ class SparkRows(CountingRows):
         _check_executors(frame.sparkSession)
 
     def _ask(self, question: Question) -> Sums:
-        from pyspark.cloudpickle import dumps
+        from pyspark import cloudpickle
 
+        dumps: Callable[[Any], bytes] = cloudpickle.dumps
         task = zlib.compress(dumps(Task(self.codebook, self._columns, question, self._key)), 1)
         totals = [*question.zeros(), np.zeros(2, dtype=np.int64)]
         slices = slices_of(totals)

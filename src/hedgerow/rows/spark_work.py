@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 
 import hedgerow
 from hedgerow.encoding import Codebook
-from hedgerow.rows.connection import connect
-from hedgerow.rows.encoding_sql import Encoding
+from hedgerow.rows.connection import connected
+from hedgerow.rows.encoding_sql import BATCH, Encoding
 from hedgerow.rows.person_store import bytes_of, rows_of
 from hedgerow.rows.persons import PersonLimit, person_changes, person_sql
 from hedgerow.rows.questions import Question, Sums
 
-SLICE = 1 << 16  # numbers
-SLICES_AT_ONCE = 32
+SLICE = 1 << 13  # numbers: few enough that several tasks share the adding up
+SLICES_AT_ONCE = 256
 ANSWER = "slice int, numbers binary"
 ENCODED = "person binary, row binary"  # bytes: how a session compares texts must not matter
 OTHER_VERSION = "hedgerow: this executor has another version"
@@ -141,7 +141,7 @@ def _reader(batches: Iterable[Any]) -> Any:
 def _blocks_of(task: Task, batches: Iterable[Any]) -> Blocks:
     reader = _reader(batches)
     if reader is not None:
-        with connect(1) as connection:
+        with connected(1) as connection:
             connection.register("rows_here", reader)
             yield from task.encoding().blocks(connection, "rows_here")
 
@@ -151,9 +151,9 @@ def _encoded(task: Task, batches: Iterable[Any]) -> Iterator[Any]:
     if reader is None:
         return
     encoding = task.encoding()
-    with connect(1) as connection:
+    with connected(1) as connection:
         connection.register("rows_here", reader)
-        with connection.sql(encoding.select("rows_here", f"{task.person_sql()} AS person")).to_arrow_reader(SLICE) as rows:
+        with connection.sql(encoding.select("rows_here", f"{task.person_sql()} AS person")).to_arrow_reader(BATCH) as rows:
             for batch in rows:
                 persons = batch.column(batch.num_columns - 1).cast(pa.string()).cast(pa.binary())
                 yield pa.record_batch([persons, bytes_of(*encoding.decode(batch)).cast(pa.binary())], schema=_ENCODED)

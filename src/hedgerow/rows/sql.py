@@ -11,8 +11,9 @@ from typing import Any
 import duckdb
 
 from hedgerow.errors import TableError
-from hedgerow.rows.connection import connect
-from hedgerow.rows.encoding_sql import identifier, quoted
+from hedgerow.rows.connection import connected
+from hedgerow.rows.encoding_sql import dotted, identifier, quoted
+from hedgerow.rows.sql_checks import check_readers, first_words, one_select
 
 IN_MEMORY = ":memory:"
 POSTGRES = ("postgresql://", "postgres://")
@@ -44,7 +45,7 @@ class SQLTable:
 
     @property
     def remote(self) -> bool:
-        return self.database.startswith(POSTGRES)
+        return self.database.lower().startswith(POSTGRES)
 
     def __repr__(self) -> str:
         """Without the address: it may hold a password."""
@@ -58,9 +59,12 @@ class DuckDBTable:
         self._path = None if given.database == IN_MEMORY else Path(given.database)
         if self._path is not None and not self._path.is_file():
             raise TableError(f"database {given.database!r}: no such file. Give a DuckDB file, postgresql://…, or \":memory:\".")
+        self.opened = self.stamp()
         self.name = given.table if given.table is not None else "query"
-        self._select = _one_select(given.query) if given.query is not None else f"SELECT * FROM {dotted(given.table or '')}"
+        select = one_select(given.query) if given.query is not None else f"SELECT * FROM {dotted(given.table or '')}"
+        self._relation = f"(\n{select}\n)"
         with self.open(1) as (connection, relation):
+            self.of_a_query = check_readers(connection, select) or given.query is not None
             self.columns = _described(connection, relation, given)
 
     def sql_name(self, column: str) -> str:
@@ -68,14 +72,14 @@ class DuckDBTable:
 
     @contextmanager
     def open(self, threads: int) -> Iterator[tuple[Any, str]]:
-        with connect(threads) as connection:
+        with connected(threads) as connection:
             if self._path is not None:
                 kind = _attached(connection, self._path)
                 if kind:
                     raise TableError(
                         f"database {str(self._path)!r} cannot be opened ({kind}): it is no DuckDB file, or another program writes to it."
                     )
-            yield connection, f"({self._select})"
+            yield connection, self._relation
 
     def stamp(self) -> Any:
         """Size and time of the database and of its log of recent writes; a query over other files has none."""
@@ -83,11 +87,6 @@ class DuckDBTable:
             return None
         found = [path.stat() for path in (self._path, Path(f"{self._path}.wal")) if path.exists()]
         return tuple((each.st_size, each.st_mtime_ns, each.st_ino) for each in found)
-
-
-def dotted(table: str) -> str:
-    """schema.table, each part quoted; a name that has quotes is taken as it is written."""
-    return table if '"' in table else ".".join(identifier(part) for part in table.split("."))
 
 
 def _attached(connection: Any, path: Path) -> str:
@@ -98,29 +97,12 @@ def _attached(connection: Any, path: Path) -> str:
         return type(error).__name__
 
 
-def _one_select(query: str) -> str:
-    """The query without its semicolon, if it is one SELECT: whatever else it is, it is refused before it runs."""
-    try:
-        with duckdb.connect(IN_MEMORY) as connection:
-            found = connection.extract_statements(query)
-        kinds = [statement.type for statement in found]
-    except duckdb.Error as error:
-        raise TableError(f"query: it cannot be understood ({type(error).__name__}): {_first_words(error)}") from None
-    if kinds != [duckdb.StatementType.SELECT]:
-        raise TableError(f"query: got {len(kinds)} statement(s) that are not one SELECT; expected one SELECT.")
-    return query.strip().rstrip(";").strip()
-
-
 def _described(connection: Any, relation: str, given: SQLTable) -> dict[str, str]:
+    """Names and types: no row is read, since nothing that guesses types from rows is allowed in a query."""
     try:
         found = connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
-    except duckdb.Error as error:  # names and types only: no row was read
-        what = f"table {given.table!r}" if given.table is not None else "query"
-        raise TableError(f"{what}: it cannot be read ({type(error).__name__}): {_first_words(error)}") from None
-    return {str(row[0]): str(row[1]) for row in found}
-
-
-def _first_words(error: Exception) -> str:
-    """DuckDB's own first line where it speaks of names; elsewhere it may quote a row of a file that the query reads."""
-    about_names = isinstance(error, (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException))
-    return str(error).split("\n")[0][:200] if about_names else "check it with another program."
+        return {str(row[0]): str(row[1]) for row in found}
+    except duckdb.Error as error:
+        said = first_words(error)
+    what = f"table {given.table!r}" if given.table is not None else "query"
+    raise TableError(f"{what}: it cannot be read: {said}")

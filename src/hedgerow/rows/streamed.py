@@ -25,7 +25,11 @@ from hedgerow.rows.questions import Question, RowCount, Sums
 from hedgerow.tree import Tree
 
 KEPT_BYTES = 1 << 28  # of codes: a table with more is read again for each question
-MOST_COUNTS = 1 << 25  # numbers of one question that every thread may have for itself
+MOST_COUNTS = 1 << 25  # numbers of one question, those of all threads together: larger ones are counted on one thread
+SORTING = (
+    "it is damaged or was taken away, or the folder for temporary files, where rows are sorted by person, is full. Check the table with "
+    "another program, or name another folder with the variable TMPDIR."
+)
 Decode = Callable[[Any], tuple[NDArray[Any], NDArray[np.uint16]]]
 
 
@@ -54,6 +58,11 @@ class Source(Protocol):
         """Something that changes when the rows do, where they are not a snapshot."""
         ...
 
+    @property
+    def opened(self) -> Any:
+        """What it was before headers were read."""
+        ...
+
 
 class StreamedRows(CountingRows):
     """The rows of a source. Nothing of them is read before the first question."""
@@ -74,9 +83,9 @@ class StreamedRows(CountingRows):
 
             self._persons = PersonStore(codebook, source.columns, source.sql_name, key)
         self._rows: int | None = None
-        self._stamp: Any = None
 
     def close(self) -> None:
+        """Never raises: what was counted is paid for, and must not be lost by this."""
         if self._persons is not None:
             self._persons.close()
         end = getattr(self.source, "close", None)  # of one that holds a connection between passes
@@ -96,7 +105,7 @@ class StreamedRows(CountingRows):
         if self._memory is not None:
             return self._memory._ask(question)
         if self._persons is not None and not self._persons.filled:
-            told_by_kind(self.source.name, self._choose_rows)
+            told_by_kind(self.source.name, self._choose_rows, SORTING)
         counting = told_by_kind(self.source.name, lambda: self._count(question))
         if self._rows is not None and counting.rows != self._rows:
             raise changed(self.source.name)
@@ -122,16 +131,15 @@ class StreamedRows(CountingRows):
     def _reading(self, *more: str) -> Iterator[tuple[Any, Any]]:
         """One pass over all rows, which must be the same as in the pass before."""
         self.passes += 1
-        stamp = self.source.stamp()
-        if self._stamp is None:
-            self._stamp = stamp
+        if self.source.stamp() != self.source.opened:
+            raise changed(self.source.name)
         if self._persons is not None and self._persons.filled:
             connection, relation = self._persons.kept()
             yield connection, connection.sql(relation).to_arrow_reader(BATCH)
         else:
             with self.source.open(self.n_jobs) as (connection, relation):
-                yield connection, connection.sql(self._encoding.select(relation, *more)).to_arrow_reader(BATCH)
-        if stamp != self._stamp or self.source.stamp() != self._stamp:
+                yield connection, connection.sql(self._encoding.select(relation, *more)).to_arrow_reader(self._encoding.batch_rows)
+        if self.source.stamp() != self.source.opened:
             raise changed(self.source.name)
 
     def _tell(self, connection: Any, rows: int) -> None:
@@ -161,7 +169,7 @@ class _Pass:
         self._lock, self._reading = threading.Lock(), threading.Lock()
         self._stop = False
         self.sums = question.zeros()
-        many = sum(array.size for array in self.sums) > MOST_COUNTS
+        many = threads * sum(array.size for array in self.sums) > MOST_COUNTS
         self._threads = 1 if many else threads
 
     def over(self, reader: Any, connection: Any) -> None:
@@ -180,6 +188,13 @@ class _Pass:
                 total += more
 
     def _work(self, reader: Any, sums: Sums) -> None:
+        try:
+            self._work_on(reader, sums)
+        except BaseException:
+            self._stop = True  # the others need not go on
+            raise
+
+    def _work_on(self, reader: Any, sums: Sums) -> None:
         while not self._stop:
             with self._reading:
                 try:
