@@ -6,6 +6,9 @@ A new engine joins by being listed in `PLACES`. Spark and PostgreSQL have theirs
 from __future__ import annotations
 
 import gc
+import signal
+import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -362,14 +365,20 @@ def test_files_that_do_not_fit_together_are_refused_before_anything_is_spent(tmp
 
 
 def test_ctrl_c_stops_the_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import signal
-
     from hedgerow.rows.questions import LeafCounts
 
-    monkeypatch.setattr(LeafCounts, "add", lambda *what: signal.raise_signal(signal.SIGINT))
+    def interrupting(*what: Any) -> None:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        time.sleep(0.5)  # the main thread waits for this one, and hears it there
+
+    monkeypatch.setattr(LeafCounts, "add", interrupting)
     budget = Budget(1)
-    with pytest.raises(KeyboardInterrupt):
-        ESTIMATORS["rdt"]().set_params(budget=budget, max_depth=2).fit(parquet(tmp_path))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # where tests run in the background, it is ignored
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            ESTIMATORS["rdt"]().set_params(budget=budget, max_depth=2).fit(parquet(tmp_path))
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert left(budget) == 0
 
 
