@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint bench audit audit-ci postgres-test spark-test experiments clean help
+.PHONY: demo test lint bench audit audit-ci postgres-test spark-test soak experiments clean help
 
 help:
 	@echo "make demo   train a private forest on data that comes with the package, write a report"
@@ -13,6 +13,7 @@ help:
 	@echo "make audit-ci  attack every verb and every private estimator (minutes)"
 	@echo "make audit  the same and more, and its report in docs/ (an hour)"
 	@echo "make postgres-test, make spark-test  tests that need a PostgreSQL server (started here), or Spark and Java 17"
+	@echo "make soak   the ledger: 200 kills and 20 races on SQLite and on PostgreSQL (minutes)"
 	@echo "make bench  speed and memory against peers (long)"
 	@echo "make experiments  the papers' experiments and the peers, and their report in docs/ (an hour or two; goes on where it was stopped)"
 
@@ -31,10 +32,13 @@ audit-ci: $(VENV)/test.done
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -q -m audit tests/audit
 
 postgres-test: $(VENV)/postgres.done
-	OMP_NUM_THREADS=1 $(BIN)/python scripts/postgres.py run $(BIN)/python -m pytest -n auto -q -m postgres tests/postgres
+	OMP_NUM_THREADS=1 $(BIN)/python scripts/postgres.py run $(BIN)/python -m pytest -n auto -q -m postgres tests/postgres tests/curator
 
 spark-test: $(VENV)/spark.done
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m spark tests/spark
+
+soak: $(VENV)/postgres.done
+	OMP_NUM_THREADS=1 HEDGEROW_SOAK=20 $(BIN)/python scripts/postgres.py run --fsync $(BIN)/python -m pytest -q -m "postgres or not postgres" tests/curator/test_ledger_crashes.py
 
 audit: $(VENV)/core.done
 	$(BIN)/hedgerow experiments run audit --folder docs

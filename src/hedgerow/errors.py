@@ -5,6 +5,7 @@
     ├── TableError (ValueError)           a table does not fit its schema, or cannot be opened
     ├── PlanError (ValueError)            a request that cannot be planned: refused before anything is spent
     ├── BudgetError (ValueError)          a privacy budget cannot pay, or its file is not usable
+    │   └── LedgerError                   a curator's ledger cannot be used, or a step that its history does not allow
     ├── ReleaseError (ValueError)         a release document is damaged, hostile or of an unknown version
     │   └── MergeError                    releases that cannot be put together
     ├── KeyFileError (ValueError)         a key for signatures cannot be used
@@ -42,6 +43,10 @@ class PlanError(HedgerowError, ValueError):
 
 class BudgetError(HedgerowError, ValueError):
     """A privacy budget cannot pay what was asked, or its file cannot be used."""
+
+
+class LedgerError(BudgetError):
+    """A ledger cannot be opened or written, or a step does not follow from its entries. What merely costs too much is a BudgetError."""
 
 
 class ReleaseError(HedgerowError, ValueError):

@@ -1,7 +1,7 @@
 """The command `hedgerow`. One file for each command; heavy packages are imported inside them, so that help is quick.
 
-Exit codes: 0 done, 1 `schema check` or `verify` found something to do or `audit` a violation, 2 refused (the message says why), 3 refused
-by the budget, 130 interrupted.
+Exit codes: 0 done, 1 `schema check`, `verify` or `ledger verify` found something to do or `audit` a violation, 2 refused (the message
+says why), 3 refused by the budget, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from hedgerow.cli import (
     explain,
     fit,
     keys,
+    ledger,
     look,
     merge,
     plan,
@@ -96,6 +97,7 @@ app.command("rules")(look.rules)
 app.command("show")(look.show)
 app.command("evaluate")(evaluate.evaluate)
 app.add_typer(budget.app, name="budget")
+app.add_typer(ledger.app, name="ledger")
 app.add_typer(anonymity.app, name="anonymity")
 app.command("share")(share.share)
 app.add_typer(keys.app, name="key")

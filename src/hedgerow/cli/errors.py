@@ -12,14 +12,14 @@ import typer
 from typer.core import TyperGroup
 
 from hedgerow.cli.console import complain, warn
-from hedgerow.errors import BudgetError, HedgerowError, HedgerowWarning
+from hedgerow.errors import BudgetError, HedgerowError, HedgerowWarning, LedgerError
 
 REFUSED = 2
 REFUSED_BY_BUDGET = 3
 INTERRUPTED = 130
 ORDER = [  # of the help
-    "schema", "plan", "fit", "update", "count", "merge", "predict", "explain", "rules", "show", "evaluate", "budget", "anonymity", "synth",
-    "share", "key", "sign", "verify", "audit", "experiments",
+    "schema", "plan", "fit", "update", "count", "merge", "predict", "explain", "rules", "show", "evaluate", "budget", "ledger", "anonymity",
+    "synth", "share", "key", "sign", "verify", "audit", "experiments",
     "demo",
 ]  # fmt: skip
 
@@ -65,6 +65,9 @@ class CommandGroup(TyperGroup):
                 result = super().invoke(ctx)
                 sys.stdout.flush()  # here, so that a broken pipe is noticed while it can still be handled
                 return result
+        except LedgerError as error:  # a BudgetError, too, but not for lack of money
+            complain(in_options(str(error)))
+            raise typer.Exit(REFUSED) from error
         except BudgetError as error:
             complain(str(error))
             raise typer.Exit(REFUSED_BY_BUDGET) from error

@@ -1,0 +1,142 @@
+"""`hedgerow ledger`: look at a curator's ledger, check it, take it along."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hedgerow.cli.console import gauge, say, table, warn
+from hedgerow.cli.outputs import check_output
+from hedgerow.errors import LedgerError
+
+if TYPE_CHECKING:
+    from hedgerow.curator.ledger import Ledger
+
+NOT_SOUND = 1
+
+app = typer.Typer(
+    help="The ledger of a data owner's service: who may spend how much ε, and what was spent.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+Address = Annotated[
+    str, typer.Argument(metavar="LEDGER", help="The folder of the ledger, or postgresql://user@host/name.", show_default=False)
+]
+
+
+@app.command("show")
+def show(address: Address) -> None:
+    """Show every dataset: what was spent, by whom and for what, and what is left.
+
+    A reservation that never settled is listed: it is under way now, or a crash left it. Its rows may have been looked at, so it stays
+    spent.
+
+    Example:
+
+        hedgerow ledger show curator/
+    """
+    from hedgerow.accounting.loss import text_of_delta
+    from hedgerow.accounting.loss import text_of_fraction as exact
+    from hedgerow.curator.balances import DATASET
+
+    ledger = _existing(address)
+    balances = ledger.balances()
+    if not balances:
+        say("no datasets yet")
+    for whole in (balance for balance in balances if balance.scope == DATASET):
+        lines = [
+            (
+                "everyone" if balance.scope == DATASET else f"{balance.scope} {balance.name}",
+                exact(balance.spent),
+                "no ceiling of its own" if balance.epsilon is None else exact(balance.epsilon),
+                text_of_delta(balance.spent_delta),
+                "" if balance.delta is None else text_of_delta(balance.delta),
+            )
+            for balance in balances
+            if balance.dataset == whole.dataset
+        ]
+        title = f"{whole.dataset}{' (closed)' if whole.closed else ''}"
+        table(title, ["who or what for", "spent ε", "ceiling ε", "spent δ", "ceiling δ"], lines, numbers=(1, 2, 3, 4))
+        if whole.epsilon:
+            say(gauge(whole.spent, whole.epsilon))
+    open_ones = ledger.unsettled()
+    if open_ones:
+        warn("reservations that never settled: under way now, or left by a crash; they stay spent")
+        heads = ["when", "dataset", "analyst", "purpose", "what", "ε", "rows looked at"]
+        rows = [(r.when, r.dataset, r.analyst, r.purpose, r.what, exact(r.epsilon), "perhaps" if r.opened else "no") for r in open_ones]
+        table("not settled", heads, rows, numbers=(5,))
+    say(f"head: {ledger.head()}")
+
+
+@app.command("verify")
+def verify(
+    address: Address,
+    head: Annotated[
+        str | None, typer.Option("--head", help="A head that was written down earlier (NUMBER:HASH).", show_default=False)
+    ] = None,
+) -> None:
+    """Read the whole ledger again: is any entry altered, missing, added or out of order, and was every step possible?
+
+    Entries are chained by hashes, so a change anywhere shows. Whoever can write to the database could cut off its end: write the head down
+    elsewhere now and then (`hedgerow ledger show` prints it), and give it here. Exit code 1 if something is wrong.
+
+    Example:
+
+        hedgerow ledger verify curator/
+
+        hedgerow ledger verify curator/ --head 1204:9f2c…
+    """
+    found = _existing(address).verify(head)
+    if not found.sound:
+        warn(f"the ledger is not sound: {found.entries} entries, the last that follows is {found.head}")
+        table("problems", ["entry", "what is wrong"], [("" if p.seq is None else p.seq, p.why) for p in found.problems], numbers=(0,))
+        raise typer.Exit(NOT_SOUND)
+    if found.unguarded:
+        warn(f"guards against accidental changes are missing from the database: {', '.join(found.unguarded)}")
+    say(f"the ledger is sound: {found.entries} entries, head {found.head}", style="green")
+    if head is None:
+        say("write the head down elsewhere: with --head, a later check finds an end that was cut off")
+
+
+@app.command("export")
+def export(
+    address: Address,
+    output: Annotated[Path, typer.Option("--output", "-o", help="A .csv or .json file.", show_default=False)],
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
+) -> None:
+    """Write all entries to a file, for an auditor or a backup. It holds names and amounts, no row and no release.
+
+    Example:
+
+        hedgerow ledger export curator/ -o ledger.csv
+    """
+    kind = output.suffix.lower().lstrip(".")
+    if kind not in ("csv", "json"):
+        raise LedgerError(f"--output: got {output.name!r}; expected a name that ends in .csv or .json.")
+    ledger = _existing(address)
+    check_output(output, [], force)
+    part = output.with_name(f"{output.name}.part")
+    try:
+        with part.open("w", encoding="utf-8", newline="") as file:
+            for piece in ledger.export(kind):
+                file.write(piece)
+        part.replace(output)
+    finally:
+        part.unlink(missing_ok=True)
+    say(f"wrote {output}: {ledger.head().seq:,} entries")
+
+
+def _existing(address: str) -> Ledger:
+    """A ledger that is there: looking at one must not make a new one."""
+    try:
+        from hedgerow.curator.database import FILE
+        from hedgerow.curator.ledger import Ledger
+    except ModuleNotFoundError:
+        raise LedgerError("the ledger needs packages that are not installed: pip install 'hedgerow[curator]'.") from None
+    if "://" not in address:
+        path = Path(address)
+        if not path.is_file() and not (path / FILE).is_file():
+            raise LedgerError(f"ledger {address!r}: there is none; expected the folder of a ledger, or postgresql://user@host/name.")
+    return Ledger.open(address)

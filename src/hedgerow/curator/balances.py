@@ -1,0 +1,99 @@
+"""Accounts and their ceilings: the dataset over everyone, each analyst on it, each purpose on it.
+
+A reservation is booked on all three accounts, with or without a ceiling, so that a ceiling which is set later counts what came before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from hedgerow.accounting.loss import text_of_delta, text_of_fraction
+from hedgerow.errors import BudgetError
+
+DATASET, ANALYST, PURPOSE = "dataset", "analyst", "purpose"
+MAX_BITS = 2000  # of a denominator: thirds, sevenths, elevenths, … would make sums longer and longer
+
+Account = tuple[str, str, str]  # dataset, scope, name
+
+
+@dataclass(frozen=True)
+class Balance:
+    """What one account has spent, and its ceiling (None: it has none of its own)."""
+
+    dataset: str
+    scope: str
+    name: str
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+    spent: Fraction = Fraction(0)
+    spent_delta: Fraction = Fraction(0)
+    closed: bool = False
+
+    @property
+    def account(self) -> Account:
+        return (self.dataset, self.scope, self.name)
+
+    @property
+    def remaining(self) -> Fraction | None:
+        """0 also where the ceiling was lowered below what is spent."""
+        return None if self.epsilon is None else max(self.epsilon - self.spent, Fraction(0))
+
+    @property
+    def remaining_delta(self) -> Fraction | None:
+        return None if self.delta is None else max(self.delta - self.spent_delta, Fraction(0))
+
+    @property
+    def words(self) -> str:
+        return f"dataset {self.dataset!r}" if self.scope == DATASET else f"{self.scope} {self.name!r} on dataset {self.dataset!r}"
+
+    def plus(self, epsilon: Fraction, delta: Fraction = Fraction(0)) -> Balance:
+        return replace(self, spent=self.spent + epsilon, spent_delta=self.spent_delta + delta)
+
+    def overspent(self) -> bool:
+        return (self.epsilon is not None and self.spent > self.epsilon) or (self.delta is not None and self.spent_delta > self.delta)
+
+    def too_long(self) -> bool:
+        return max(self.spent.denominator.bit_length(), self.spent_delta.denominator.bit_length()) > MAX_BITS
+
+
+def accounts_of(dataset: str, analyst: str, purpose: str) -> tuple[Account, Account, Account]:
+    return (dataset, DATASET, ""), (dataset, ANALYST, analyst), (dataset, PURPOSE, purpose)
+
+
+def account_of(dataset: str, analyst: str | None, purpose: str | None) -> Account:
+    """The account that a ceiling is for: of the dataset, or of one analyst, or of one purpose."""
+    if analyst is not None and purpose is not None:
+        raise ValueError("a ceiling is for an analyst or for a purpose, not for both")
+    if analyst is not None:
+        return (dataset, ANALYST, analyst)
+    return (dataset, DATASET, "") if purpose is None else (dataset, PURPOSE, purpose)
+
+
+def tightest(balances: Iterable[Balance]) -> tuple[Balance, Balance]:
+    """The ceilings that leave the least ε and the least δ. Whoever asks for what they leave is not refused by another."""
+    with_ceiling = [balance for balance in balances if balance.epsilon is not None]
+    by_epsilon = min(with_ceiling, key=lambda balance: balance.remaining or Fraction(0))
+    by_delta = min(with_ceiling, key=lambda balance: balance.remaining_delta or Fraction(0))
+    return by_epsilon, by_delta
+
+
+def check_room(balances: Iterable[Balance], epsilon: Fraction, delta: Fraction, what: str) -> None:
+    """Refuse what some ceiling does not allow; the message names the one that leaves the least."""
+    by_epsilon, by_delta = tightest(balances)
+    left, chance = by_epsilon.remaining or Fraction(0), by_delta.remaining_delta or Fraction(0)
+    if epsilon > left:
+        assert by_epsilon.epsilon is not None
+        raise BudgetError(
+            f"ledger cannot pay for {what}: the ceiling of {by_epsilon.words} refuses it: requested ε = {text_of_fraction(epsilon)}, "
+            f"remaining {text_of_fraction(left)} of {text_of_fraction(by_epsilon.epsilon)}, short by {text_of_fraction(epsilon - left)}. "
+            "Nothing was spent. " + ("Ask for at most what remains." if left else "It is used up.")
+        )
+    if delta > chance:
+        assert by_delta.delta is not None
+        raise BudgetError(
+            f"ledger cannot pay for {what}: the ceiling of {by_delta.words} refuses it: requested δ = {text_of_delta(delta)}, "
+            f"remaining {text_of_delta(chance)} of {text_of_delta(by_delta.delta)}, short by {text_of_delta(delta - chance)}. "
+            "Nothing was spent. " + ("Ask for at most what remains." if by_delta.delta else "It pays for pure ε alone: it has no δ.")
+        )

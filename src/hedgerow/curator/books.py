@@ -1,0 +1,125 @@
+"""The ledger's tables, read and written within one transaction. What may be written is decided in ledger.py."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from fractions import Fraction
+from typing import Any
+
+import sqlalchemy as sql
+
+from hedgerow.accounting.loss import text_of_fraction
+from hedgerow.curator import database
+from hedgerow.curator.balances import Account, Balance
+from hedgerow.curator.chain import Head, LedgerEntry, Reserved, amount_of, reservations_in
+from hedgerow.errors import LedgerError
+
+_FIND = sql.and_(
+    database.balances.c.dataset == sql.bindparam("of_dataset"),
+    database.balances.c.scope == sql.bindparam("of_scope"),
+    database.balances.c.name == sql.bindparam("of_name"),
+)
+_UPDATE = database.balances.update().where(_FIND)
+
+
+class Books:
+    """The tables, as one transaction sees them. With `lock` nobody else writes until it ends."""
+
+    def __init__(self, connection: sql.Connection, lock: bool = False) -> None:
+        self.connection = connection
+        statement = sql.select(database.head.c.seq, database.head.c.hash)
+        # PostgreSQL: whoever comes second waits here and then sees what the first has written. SQLite has its lock already.
+        row = connection.execute(statement.with_for_update() if lock else statement).one_or_none()
+        if row is None:
+            raise LedgerError("ledger: its head is missing. Restore the database from a backup; nothing was written.")
+        self.head = Head(row.seq, row.hash)
+
+    def entries(self, *conditions: sql.ColumnElement[bool], most: int | None = None) -> Iterator[LedgerEntry]:
+        statement = sql.select(database.entries).where(*conditions).order_by(database.entries.c.seq).limit(most)
+        for row in self.connection.execute(statement, execution_options={"yield_per": 1000}):
+            yield LedgerEntry(*row)
+
+    def reserved(self, key: str) -> Reserved | None:
+        return reservations_in(self.entries(database.entries.c.key == key)).get(key)
+
+    def balances(self, *conditions: sql.ColumnElement[bool]) -> dict[Account, Balance]:
+        columns = database.balances.c
+        statement = sql.select(database.balances).where(*conditions).order_by(columns.dataset, columns.scope, columns.name)
+        found = (_balance(row) for row in self.connection.execute(statement))
+        return {balance.account: balance for balance in found}
+
+    def accounts(self, accounts: Iterable[Account]) -> dict[Account, Balance]:
+        """These accounts, in this order; those that there are not yet are empty and without a ceiling."""
+        wanted = list(accounts)
+        columns = database.balances.c
+        found = self.balances(sql.or_(*(sql.and_(columns.dataset == d, columns.scope == s, columns.name == n) for d, s, n in wanted)))
+        self._there = set(found)
+        return {account: found.get(account, Balance(*account)) for account in wanted}
+
+    def append(
+        self,
+        kind: str,
+        dataset: str,
+        *,
+        key: str | None = None,
+        analyst: str | None = None,
+        purpose: str | None = None,
+        what: str = "",
+        epsilon: Fraction | None = None,
+        delta: Fraction | None = None,
+    ) -> LedgerEntry:
+        """Write the next entry and move the head."""
+        when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        seq, previous = self.head.seq + 1, self.head.hash
+        amount, chance = _written(epsilon), _written(delta)
+        entry = LedgerEntry(seq, when, kind, key, dataset, analyst, purpose, what, amount, chance, previous).sealed()
+        self.connection.execute(database.entries.insert(), asdict(entry))
+        self.head = Head(seq, entry.hash)
+        self.connection.execute(database.head.update().values(seq=seq, hash=entry.hash))
+        return entry
+
+    def store(self, balances: Iterable[Balance]) -> None:
+        """Keep the balances of accounts that `accounts` has given."""
+        old, new = [], []
+        for balance in balances:
+            if balance.too_long():
+                raise LedgerError(
+                    f"ledger: the amounts on {balance.words} have too many digits to be added up exactly; expected short ones such as "
+                    "0.5 or 1/3. Nothing was written."
+                )
+            row = _row(balance)
+            if balance.account in self._there:
+                old.append(row | dict(zip(("of_dataset", "of_scope", "of_name"), balance.account, strict=True)))
+            else:
+                new.append(row | dict(zip(("dataset", "scope", "name"), balance.account, strict=True)))
+        if old:
+            self.connection.execute(_UPDATE, old)
+        if new:
+            self.connection.execute(database.balances.insert(), new)
+
+
+def _row(balance: Balance) -> dict[str, str | bool | None]:
+    return {
+        "ceiling_epsilon": _written(balance.epsilon),
+        "ceiling_delta": _written(balance.delta),
+        "spent_epsilon": text_of_fraction(balance.spent),
+        "spent_delta": text_of_fraction(balance.spent_delta),
+        "closed": balance.closed,
+    }
+
+
+def _written(amount: Fraction | None) -> str | None:
+    return None if amount is None else text_of_fraction(amount)
+
+
+def _balance(row: sql.Row[Any]) -> Balance:
+    try:
+        epsilon, delta = (None if text is None else amount_of(text) for text in (row.ceiling_epsilon, row.ceiling_delta))
+        spent, spent_delta = amount_of(row.spent_epsilon), amount_of(row.spent_delta)
+    except ValueError:
+        raise LedgerError(
+            f"ledger: the balance of {row.scope} {row.name!r} on dataset {row.dataset!r} is not a number. Restore it from a backup."
+        ) from None
+    return Balance(row.dataset, row.scope, row.name, epsilon, delta, spent, spent_delta, row.closed)

@@ -1,0 +1,128 @@
+"""Entries of the ledger as plain data, each sealed with a hash over itself and the one before it.
+
+An amount is text, exactly as `text_of_fraction` writes it; a hash is SHA-256 over one canonical JSON text. So the same history has the
+same hashes in every database, and anybody can check an exported ledger with a few lines of any language.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields, replace
+from fractions import Fraction
+
+from hedgerow.accounting.loss import text_of_fraction
+
+RESERVE, OPEN, SETTLE, RELEASE, CEILING, CLOSE = "reserve", "open", "settle", "release", "ceiling", "close"
+KINDS = (RESERVE, OPEN, SETTLE, RELEASE, CEILING, CLOSE)
+NOTHING_YET = "0" * 64  # what the first entry has before it
+
+
+@dataclass(frozen=True)
+class LedgerEntry:
+    """One line of the ledger, as it is stored. Ceilings and closings have no key; a ceiling of the whole dataset has no analyst."""
+
+    seq: int
+    when: str
+    kind: str
+    key: str | None
+    dataset: str
+    analyst: str | None
+    purpose: str | None
+    what: str
+    epsilon: str | None
+    delta: str | None
+    previous: str
+    hash: str = ""
+
+    def sealed(self) -> LedgerEntry:
+        return replace(self, hash=hash_of(self))
+
+
+FIELDS = tuple(field.name for field in fields(LedgerEntry))
+
+
+def hash_of(entry: LedgerEntry) -> str:
+    """SHA-256 over all fields but the hash itself: JSON in UTF-8, keys sorted, no blanks, no floats."""
+    content = {name: value for name, value in asdict(entry).items() if name != "hash"}
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def amount_of(text: str | None) -> Fraction:
+    """An amount from its text; ValueError if it is not written as this package writes it."""
+    if not isinstance(text, str) or len(text) > 4000 or set(text) - set("0123456789./"):
+        raise ValueError("an amount is not a plain fraction")
+    try:
+        amount = Fraction(text)
+    except ZeroDivisionError:
+        raise ValueError("an amount is not a plain fraction") from None
+    if text_of_fraction(amount) != text:
+        raise ValueError("an amount is not written in its shortest form")
+    return amount
+
+
+@dataclass(frozen=True)
+class Head:
+    """The end of the chain. Written down elsewhere, it proves later that nothing before it was changed or cut off."""
+
+    seq: int
+    hash: str
+
+    def __str__(self) -> str:
+        return f"{self.seq}:{self.hash}"
+
+
+@dataclass(frozen=True)
+class Reserved:
+    """One reservation, as its entries tell it. state: reserved, open, settled or released."""
+
+    key: str
+    seq: int
+    when: str
+    dataset: str
+    analyst: str
+    purpose: str
+    what: str
+    epsilon: Fraction
+    delta: Fraction
+    state: str = "reserved"
+    opened: bool = False
+    spent: Fraction | None = None
+
+    @property
+    def ended(self) -> bool:
+        return self.state in ("settled", "released")
+
+    @property
+    def cost(self) -> Fraction:
+        """The ε that it has cost so far: all of it until it settles."""
+        return self.epsilon if self.spent is None else self.spent
+
+    def after(self, entry: LedgerEntry) -> Reserved:
+        if entry.kind == OPEN:
+            return replace(self, state="open", opened=True)
+        if entry.kind == SETTLE:
+            return replace(self, state="settled", spent=amount_of(entry.epsilon))
+        return replace(self, state="released", spent=Fraction(0))
+
+
+def reserved_by(entry: LedgerEntry) -> Reserved:
+    """What a `reserve` entry says; ValueError where it does not say all of it."""
+    if entry.key is None or entry.analyst is None or entry.purpose is None:
+        raise ValueError("a reservation lacks its key, analyst or purpose")
+    epsilon, delta = amount_of(entry.epsilon), amount_of(entry.delta)
+    return Reserved(entry.key, entry.seq, entry.when, entry.dataset, entry.analyst, entry.purpose, entry.what, epsilon, delta)
+
+
+def reservations_in(entries: Iterable[LedgerEntry]) -> dict[str, Reserved]:
+    """The reservations that entries tell of, by key, in the order in which they were made."""
+    found: dict[str, Reserved] = {}
+    for entry in entries:
+        if entry.kind == RESERVE:
+            reserved = reserved_by(entry)
+            found[reserved.key] = reserved
+        elif entry.key in found:
+            found[entry.key] = found[entry.key].after(entry)
+    return found

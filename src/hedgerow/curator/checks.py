@@ -1,0 +1,30 @@
+"""Names, texts and amounts that a ledger takes: whatever both databases can hold and both compare alike."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from hedgerow.accounting.loss import exact_epsilon
+from hedgerow.errors import LedgerError
+
+LONGEST_NAME, LONGEST_TEXT = 200, 2000
+
+
+def checked_name(value: str, what: str) -> str:
+    if not isinstance(value, str) or not value or value != value.strip() or len(value) > LONGEST_NAME:
+        raise LedgerError(f"{what}: got {value!r:.100}; expected 1 to {LONGEST_NAME} characters without blanks around them.")
+    return checked_text(value, what)
+
+
+def checked_text(value: str, what: str) -> str:
+    if not isinstance(value, str) or len(value) > LONGEST_TEXT or "\0" in value or any("\ud800" <= sign <= "\udfff" for sign in value):
+        raise LedgerError(f"{what}: got {value!r:.100}; expected a text of at most {LONGEST_TEXT} characters that UTF-8 can write.")
+    return value
+
+
+def amount_from_zero(value: Any, what: str) -> Fraction:
+    """An ε that may be 0: a ceiling that allows nothing, a request that has cost nothing."""
+    if not isinstance(value, bool) and value in (0, "0"):
+        return Fraction(0)
+    return value if isinstance(value, Fraction) and value > 0 else exact_epsilon(value, what)
