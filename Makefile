@@ -38,7 +38,7 @@ spark-test: $(VENV)/spark.done
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m spark tests/spark
 
 soak: $(VENV)/postgres.done
-	OMP_NUM_THREADS=1 HEDGEROW_SOAK=20 $(BIN)/python scripts/postgres.py run --fsync $(BIN)/python -m pytest -q -m "postgres or not postgres" tests/curator/test_ledger_crashes.py
+	OMP_NUM_THREADS=1 HEDGEROW_SOAK=20 $(BIN)/python scripts/postgres.py run --fsync $(BIN)/python -m pytest -q -m "postgres or not postgres" tests/curator/test_ledger_crashes.py tests/curator/test_answers.py
 
 audit: $(VENV)/core.done
 	$(BIN)/hedgerow experiments run audit --folder docs

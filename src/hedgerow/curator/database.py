@@ -17,6 +17,7 @@ import sqlalchemy as sql
 from sqlalchemy.engine import URL, make_url
 
 from hedgerow.curator.guards import guards_of
+from hedgerow.curator.service_tables import tables
 from hedgerow.errors import LedgerError
 
 VERSION = 1
@@ -26,7 +27,6 @@ PATIENCE = 60  # seconds that a writer waits for others
 _CREATES = 0x68656467  # the advisory lock of whoever makes the tables in PostgreSQL
 _WRITES = "hedgerow_writes"
 
-tables = sql.MetaData()
 _number = sql.BigInteger().with_variant(sql.Integer, "sqlite")
 
 schema_version = sql.Table("hedgerow_schema", tables, sql.Column("version", sql.Integer, primary_key=True, autoincrement=False))
