@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import signal
@@ -178,12 +179,12 @@ def test_a_value_does_not_decide_how_a_failure_is_told(value: str, tmp_path: Pat
 
 def test_an_error_in_one_thread_stops_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pd.DataFrame({"a": "x", "b": np.ones(3_000_000), "y": 0}).to_parquet(tmp_path / "rows.parquet", row_group_size=100_000)
-    seen = []
+    seen, calls = [], itertools.count(1)
 
     def failing(self: Any, codes: Any, classes: Any, sums: Any) -> None:
         seen.append(len(codes))
         time.sleep(0.01)
-        if len(seen) == 3:
+        if next(calls) == 3:  # one step of the interpreter: no two threads get the same number
             raise TableError("a planted error")
 
     monkeypatch.setattr(RowCount, "add", failing)

@@ -6,9 +6,9 @@ is told about granted datasets alone; every question about another one is answer
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
-import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -20,8 +20,10 @@ from hedgerow.curator.database import Database
 from hedgerow.curator.service_tables import datasets, grants, people, tokens
 from hedgerow.curator.transactions import alone, now, written
 from hedgerow.errors import LedgerError
+from hedgerow.private.coins import SYSTEM
 
 OWNER, ANALYST = "owner", "analyst"
+TOKEN_BYTES = 32
 PREFIX = "hrw_"  # so that people and scanners for leaked secrets know one when they see it
 LIFETIME = timedelta(days=90)
 FIRST_LIFETIME = timedelta(days=365)
@@ -114,8 +116,8 @@ class Accounts:
             return self._issue(connection, person, end)
 
     def _issue(self, connection: sql.Connection, person: str, end: datetime) -> tuple[str, TokenRecord]:
-        text = PREFIX + secrets.token_urlsafe(32)
-        record = TokenRecord(secrets.token_hex(8), person, self._now(), written(end))
+        text = PREFIX + base64.urlsafe_b64encode(SYSTEM.bytes(TOKEN_BYTES)).decode("ascii").rstrip("=")
+        record = TokenRecord(SYSTEM.bytes(8).hex(), person, self._now(), written(end))
         values = {"id": record.id, "person": person, "hash": _digest(text), "made": record.made, "expires": record.expires}
         connection.execute(tokens.insert().values(**values))
         return text, record
