@@ -43,25 +43,29 @@ class PersonStore:
         self._folder = private_folder()
         folder = Path(self._folder.name)
         connection = self._connection = connect(str(folder / "rows.duckdb"), folder, threads, memory=MEMORY)
-        self._interrupted = False
+        self._ended: BaseException | None = None
         width = row_width(self._codebook)
         shape = pa.schema([("person", pa.string()), ("row", pa.binary(width))])
 
         def encoded() -> Iterator[Any]:
-            try:
-                for batch in reader:
-                    rows = bytes_of(*encoding.decode(batch))
-                    yield pa.record_batch([batch.column(batch.num_columns - 1).cast(pa.string()), rows], schema=shape)
-            except KeyboardInterrupt:  # DuckDB would tell it as an error of the rows
-                self._interrupted = True
-                raise
+            for batch in reader:
+                rows = bytes_of(*encoding.decode(batch))
+                yield pa.record_batch([batch.column(batch.num_columns - 1).cast(pa.string()), rows], schema=shape)
 
-        failed = self._sorted(connection, encoded(), shape, width)
-        if self._interrupted:
-            raise KeyboardInterrupt
+        failed = self._sorted(connection, self._noted(encoded()), shape, width)
+        if self._ended is not None:
+            raise self._ended
         if failed is not None:
             raise failed
         self.filled = True
+
+    def _noted(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """The same batches. If the program is told to end meanwhile, that is noted: DuckDB would tell it as an error of the rows."""
+        try:
+            yield from batches
+        except (KeyboardInterrupt, SystemExit) as error:
+            self._ended = type(error)(*error.args)
+            raise
 
     def _sorted(self, connection: Any, encoded: Iterator[Any], shape: Any, width: int) -> duckdb.Error | None:
         try:
@@ -75,7 +79,8 @@ class PersonStore:
         connection.execute("CREATE TABLE encoded AS SELECT person, row FROM incoming")
         with connection.cursor() as reading:
             ordered = reading.sql("SELECT person, row FROM encoded ORDER BY person, row").to_arrow_reader(BATCH)
-            connection.register("chosen", pa.RecordBatchReader.from_batches(pa.schema([("row", pa.binary(width))]), self._kept_of(ordered)))
+            kept = self._noted(self._kept_of(ordered))
+            connection.register("chosen", pa.RecordBatchReader.from_batches(pa.schema([("row", pa.binary(width))]), kept))
             connection.execute("CREATE TABLE kept AS SELECT row FROM chosen")
         for view in ("incoming", "chosen"):
             connection.unregister(view)
