@@ -83,6 +83,14 @@ def test_a_query_may_not_guess_types_from_rows(query: str, tmp_path: Path) -> No
         opened(SQLTable(":memory:", query=query.format(csv=tmp_path / "rows.csv")))
 
 
+@pytest.mark.parametrize("query", ["PIVOT '{rows}' ON a USING sum(b)", "SELECT * FROM (PIVOT '{rows}' ON a USING sum(b))"])
+def test_a_query_may_not_make_columns_of_values(query: str, tmp_path: Path) -> None:
+    pd.DataFrame({"a": ["x", "Alice"], "b": [1, 2], "y": [0, 1]}).to_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(TableError, match="one SELECT") as caught:
+        opened(SQLTable(":memory:", query=query.format(rows=tmp_path / "rows.parquet")))
+    assert "Alice" not in str(caught.value)
+
+
 def test_nor_may_a_view(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text("Alice Smith,HIV+\nBob,none\n")
     with duckdb.connect(str(tmp_path / "clinic.db")) as connection:

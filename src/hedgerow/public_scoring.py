@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from fractions import Fraction
 from typing import Any
 
@@ -33,7 +34,8 @@ class PublicScore(PrivateScore):
 def public_score(release: Any, X: Any, y: Any = None, *, n_jobs: int = 1) -> PublicScore:
     """The exact confusion matrix of a release on PUBLIC rows. For private rows use `private_score`."""
     release = scored_release(release, "public_score")
-    counts = ExactTable(scored_rows(release, X, y, n_jobs, "public_score")).confusion(release.predict_codes)
+    with closing(scored_rows(release, X, y, n_jobs, "public_score")) as engine:
+        counts = ExactTable(engine).confusion(release.predict_codes)
     classes = tuple(release.schema.target.classes)
     return PublicScore(counts[:-1], int(counts[-1].sum()), classes, Fraction(0), no_certificate(PUBLIC))
 
@@ -45,5 +47,6 @@ def calibration(release: Any, X: Any, y: Any = None, bins: int = 10, *, n_jobs: 
     """
     release = scored_release(release, "calibration")
     bins = checked_bins(bins)
-    counts = ExactTable(scored_rows(release, X, y, n_jobs, "calibration")).reliability(ready_probabilities(release), bins)
+    with closing(scored_rows(release, X, y, n_jobs, "calibration")) as engine:
+        counts = ExactTable(engine).reliability(ready_probabilities(release), bins)
     return Calibration(counts, bin_edges(release.codebook.n_classes, bins), Fraction(0), no_certificate(PUBLIC))

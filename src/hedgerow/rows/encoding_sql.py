@@ -7,7 +7,7 @@ branch that the schema names for it, exactly as `Codebook.encode` does it: the c
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -165,3 +165,15 @@ def dotted(table: str) -> str:
 def identifier(name: str) -> str:
     """A column's name as SQL writes it."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def needed_columns(codebook: Codebook) -> list[str]:
+    """What a table must have: the attributes, the target, and whose row it is, if the schema names that."""
+    schema = codebook.schema
+    return [*schema.names, schema.target.name, *([] if schema.person is None else [schema.person])]
+
+
+def spelled(columns: Iterable[str], absent: list[str]) -> str:
+    """A hint where a column is spelled otherwise. Other names are not repeated: of a file without a header they are a private row."""
+    near = [have for have in columns for name in absent if have.strip().casefold() == name.strip().casefold()]
+    return f" It has {', '.join(map(repr, near))}: spelling and case matter." if near else ""

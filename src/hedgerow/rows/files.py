@@ -12,7 +12,7 @@ import gzip
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from hedgerow.encoding import Codebook
 from hedgerow.errors import TableError
 from hedgerow.rows.connection import connected, told_by_kind
-from hedgerow.rows.encoding_sql import Encoding, identifier, quoted
+from hedgerow.rows.encoding_sql import Encoding, identifier, quoted, spelled
 
 CSV_ENDINGS = (".csv", ".tsv", ".txt")
 PARQUET_ENDINGS = (".parquet", ".pq")
@@ -188,12 +188,6 @@ def files_of(path: str | os.PathLike[str]) -> list[Path]:
     if any(ending_of(each) not in (*PARQUET_ENDINGS, *CSV_ENDINGS) for each in found):
         raise TableError(f"table {str(path)!r}: expected a name that ends in .csv, .tsv (also with .gz, .zst) or .parquet.")
     return found
-
-
-def spelled(columns: Iterable[str], absent: list[str]) -> str:
-    """A hint where a column is spelled otherwise. Other names are not repeated: of a file without a header they are a private row."""
-    near = [have for have in columns for name in absent if have.strip().casefold() == name.strip().casefold()]
-    return f" It has {', '.join(map(repr, near))}: spelling and case matter." if near else ""
 
 
 def _hidden(path: Path) -> bool:

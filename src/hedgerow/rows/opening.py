@@ -7,8 +7,9 @@ from typing import Any
 
 from hedgerow.encoding import Codebook
 from hedgerow.errors import TableError
+from hedgerow.rows.encoding_sql import needed_columns, spelled
 from hedgerow.rows.engine import Engine, Progress
-from hedgerow.rows.files import TableFile, spelled
+from hedgerow.rows.files import TableFile
 from hedgerow.rows.sql import DuckDBTable, SQLTable
 from hedgerow.rows.streamed import Source, StreamedRows
 
@@ -27,21 +28,15 @@ def is_spark_frame(table: Any) -> bool:
 
 def open_place(table: Any, codebook: Codebook, n_jobs: int = 1, progress: Progress | None = None, key: bytes = b"") -> Engine:
     """The engine, with everything checked that can be without reading a row."""
-    needed = needed_columns(codebook)
     if is_spark_frame(table):
         from hedgerow.rows.spark import SparkRows
 
         return SparkRows(table, codebook, progress=progress, key=key)
-    source = _source(table, needed, codebook.schema.person)
+    source = _source(table, needed_columns(codebook), codebook.schema.person)
     engine = StreamedRows(source, codebook, n_jobs, progress, key)
     if getattr(source, "of_a_query", False):
         engine.assumed = OF_A_QUERY
     return engine
-
-
-def needed_columns(codebook: Codebook) -> list[str]:
-    schema = codebook.schema
-    return [*schema.names, schema.target.name, *([] if schema.person is None else [schema.person])]
 
 
 def _source(table: Any, needed: list[str], person: str | None) -> Source:

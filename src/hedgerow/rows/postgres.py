@@ -20,7 +20,7 @@ import pyarrow
 
 from hedgerow.errors import TableError
 from hedgerow.rows.connection import connected
-from hedgerow.rows.encoding_sql import dotted, identifier
+from hedgerow.rows.encoding_sql import dotted, identifier, spelled
 
 SCHEMES = ("postgresql://", "postgres://")
 RELATION = "hedgerow_rows"
@@ -198,11 +198,9 @@ class PostgresSource:
         wanted = list(dict.fromkeys(have if needed is None else needed))
         self.absent = frozenset(name for name in wanted if name not in have)
         if self.absent and not (optional and len(self.absent) < len(wanted)):
-            near = [name for name in have for other in self.absent if name.strip().casefold() == other.strip().casefold()]
-            hint = f" It has {', '.join(map(repr, near))}: spelling and case matter." if near else ""
             raise TableError(
                 f"table {self.name!r}: the column(s) {', '.join(name for name in wanted if name in self.absent)} are missing; needed are "
-                f"{', '.join(wanted)}.{hint}"
+                f"{', '.join(wanted)}.{spelled(have, sorted(self.absent))}"
             )
         wanted = [name for name in wanted if name not in self.absent]
         twice = [name for name in wanted if have.count(name) > 1]

@@ -18,7 +18,7 @@ import hedgerow
 from hedgerow.encoding import Codebook
 from hedgerow.errors import TableError
 from hedgerow.rows.counting import CountingRows
-from hedgerow.rows.encoding_sql import identifier
+from hedgerow.rows.encoding_sql import identifier, needed_columns, spelled
 from hedgerow.rows.engine import Progress
 from hedgerow.rows.persons import PersonLimit
 from hedgerow.rows.questions import Question, Sums
@@ -56,8 +56,7 @@ class SparkRows(CountingRows):
         self._rows: int | None = None
         self._partitions = PARTITIONS
         schema = codebook.schema
-        needed = [*schema.names, schema.target.name, *([] if schema.person is None else [schema.person])]
-        self._frame, self._columns = _selected(frame, needed)
+        self._frame, self._columns = _selected(frame, needed_columns(codebook))
         task = Task(codebook, self._columns, None)
         task.encoding()  # refuses types that a column cannot have
         if schema.person is not None:
@@ -116,10 +115,9 @@ def _selected(frame: Any, needed: list[str]) -> tuple[Any, dict[str, tuple[str, 
     names = [field.name for field in fields]
     absent = [name for name in needed if name not in names]
     if absent:
-        # Other names are not repeated: of a file without a header they would be a private row.
-        near = [have for have in names for name in absent if have.strip().casefold() == name.strip().casefold()]
-        hint = f" It has {', '.join(map(repr, near))}: spelling and case matter." if near else ""
-        raise TableError(f"{NAME}: the column(s) {', '.join(absent)} are missing; needed are {', '.join(needed)}.{hint}")
+        raise TableError(
+            f"{NAME}: the column(s) {', '.join(absent)} are missing; needed are {', '.join(needed)}.{spelled(names, absent)}"
+        )
     twice = [name for name in needed if names.count(name) > 1]
     if twice:
         raise TableError(f"{NAME}: it has several columns {', '.join(twice)}; expected one of each. Rename or drop the others.")

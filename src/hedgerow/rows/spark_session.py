@@ -13,10 +13,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from hedgerow.errors import TableError
+from hedgerow.rows.files import CSV_ENDINGS, DELIMITERS, PARQUET_ENDINGS
 
-CSV_ENDINGS = (".csv", ".tsv", ".txt")
-PARQUET_ENDINGS = (".parquet", ".pq")
-DELIMITERS = (",", ";", "\t", "|")
 QUIET = {  # Spark's own log would quote rows in its errors
     "spark.log.level": "OFF",
     "spark.ui.enabled": "false",
