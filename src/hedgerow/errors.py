@@ -6,6 +6,7 @@
     ├── PlanError (ValueError)            a request that cannot be planned: refused before anything is spent
     ├── BudgetError (ValueError)          a privacy budget cannot pay, or its file is not usable
     │   └── LedgerError                   a curator's ledger cannot be used, or a step that its history does not allow
+    ├── CuratorError                      a data owner's service cannot be reached, or refuses
     ├── ReleaseError (ValueError)         a release document is damaged, hostile or of an unknown version
     │   └── MergeError                    releases that cannot be put together
     ├── KeyFileError (ValueError)         a key for signatures cannot be used
@@ -47,6 +48,17 @@ class BudgetError(HedgerowError, ValueError):
 
 class LedgerError(BudgetError):
     """A ledger cannot be opened or written, or a step does not follow from its entries. What merely costs too much is a BudgetError."""
+
+
+class CuratorError(HedgerowError):
+    """A data owner's service cannot be reached or has refused. status, code: of its answer, 0 and "" where there was none.
+
+    What a budget cannot pay is a BudgetError there too, and a request that cannot be planned a PlanError.
+    """
+
+    def __init__(self, message: str, status: int = 0, code: str = "") -> None:
+        super().__init__(message)
+        self.status, self.code = status, code
 
 
 class ReleaseError(HedgerowError, ValueError):

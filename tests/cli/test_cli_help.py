@@ -29,6 +29,7 @@ COMMANDS = [
     ["ledger", "show"],
     ["ledger", "verify"],
     ["ledger", "export"],
+    ["serve"],
     ["budget", "init"],
     ["budget", "show"],
     ["key", "new"],

@@ -31,6 +31,7 @@ from hedgerow.cli import (
     plan,
     predict,
     schema,
+    serve,
     share,
     synth,
     update,
@@ -98,6 +99,7 @@ app.command("show")(look.show)
 app.command("evaluate")(evaluate.evaluate)
 app.add_typer(budget.app, name="budget")
 app.add_typer(ledger.app, name="ledger")
+app.command("serve")(serve.serve)
 app.add_typer(anonymity.app, name="anonymity")
 app.command("share")(share.share)
 app.add_typer(keys.app, name="key")

@@ -18,8 +18,8 @@ REFUSED = 2
 REFUSED_BY_BUDGET = 3
 INTERRUPTED = 130
 ORDER = [  # of the help
-    "schema", "plan", "fit", "update", "count", "merge", "predict", "explain", "rules", "show", "evaluate", "budget", "ledger", "anonymity",
-    "synth", "share", "key", "sign", "verify", "audit", "experiments",
+    "schema", "plan", "fit", "update", "count", "merge", "predict", "explain", "rules", "show", "evaluate", "budget", "ledger",
+    "serve", "anonymity", "synth", "share", "key", "sign", "verify", "audit", "experiments",
     "demo",
 ]  # fmt: skip
 

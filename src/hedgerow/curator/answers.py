@@ -47,6 +47,14 @@ class Answers:
         with self.database.reading() as connection:
             return _found(connection, checked_name(person, "person"), checked_name(key, "key"), _checked_hash(request))
 
+    def paid_by(self, person: str, reservation: str) -> Answer | None:
+        """The answer that a reservation of this person has paid for."""
+        columns = service_tables.answers.c
+        chosen = (columns.person == checked_name(person, "person"), columns.reservation == checked_name(reservation, "reservation"))
+        with self.database.reading() as connection:
+            row = connection.execute(sql.select(service_tables.answers).where(*chosen)).first()
+        return None if row is None else Answer(*row)
+
     def store(
         self,
         person: str,

@@ -1,0 +1,101 @@
+"""One service at one address: requests with a token, and refusals as this package's errors."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import urlsplit
+
+from hedgerow.errors import BudgetError, CuratorError, HedgerowError, PlanError
+
+LOCAL = ("127.0.0.1", "::1", "localhost")
+MOST_BYTES = 1 << 30  # of one answer
+AGAIN = 2  # times that a request is sent anew after a connection was lost
+NEEDS = "asking a service needs a package that is not installed: pip install 'hedgerow[client]'."
+
+
+class Transport:
+    """Connections to one service, which are kept and may be shared by threads. The token is in no message and no repr."""
+
+    def __init__(self, url: str, token: str, timeout: float = 60, *, plain_http: bool = False) -> None:
+        """timeout: seconds without a sign of life after which a request has failed; plain_http: also where the host is not this one."""
+        try:
+            import urllib3
+        except ModuleNotFoundError:
+            raise CuratorError(NEEDS) from None
+        self.url = checked_address(url, plain_http)
+        if not isinstance(token, str) or not token.isascii() or not token.isprintable() or not token.strip() or len(token) > 200:
+            raise CuratorError("token: expected the text that the owner gave, hrw_…")
+        self._token = token.strip()
+        self._pool = urllib3.PoolManager(timeout=urllib3.Timeout(connect=min(10.0, timeout), read=timeout), maxsize=8, retries=False)
+
+    def json(self, method: str, path: str, body: Any = None, *, key: str | None = None, repeatable: bool = False) -> Any:
+        """The answer as JSON. `repeatable`: sent again it would do nothing anew, so it may be where a connection was lost."""
+        content = self.bytes(method, path, body, key=key, repeatable=repeatable)
+        try:
+            return json.loads(content)
+        except ValueError:
+            raise CuratorError(f"{self.url}: its answer cannot be read; expected JSON. Is it a Hedgerow service?") from None
+
+    def bytes(self, method: str, path: str, body: Any = None, *, key: str | None = None, repeatable: bool = False) -> bytes:
+        """The answer as it came. A refusal is raised."""
+        import urllib3
+
+        headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json, */*"}
+        if key is not None:
+            headers["Idempotency-Key"] = key
+        content = None
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+            content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        tries = 1 + (AGAIN if repeatable or key is not None or method == "GET" else 0)
+        for left in reversed(range(tries)):
+            try:
+                answer = self._pool.request(method, self.url + path, body=content, headers=headers, redirect=False, preload_content=False)
+                with answer:
+                    found = answer.read(MOST_BYTES, decode_content=True)
+                status, said = answer.status, dict(answer.headers)
+                break
+            except urllib3.exceptions.ReadTimeoutError:
+                lost = "did not answer in time"
+            except urllib3.exceptions.SSLError:
+                raise CuratorError(f"{self.url}: its certificate cannot be trusted; expected one that this machine knows.") from None
+            except (urllib3.exceptions.HTTPError, OSError):
+                lost = "cannot be reached"
+            if not left:
+                raise CuratorError(f"{self.url}: the service {lost}. Look whether it runs, then ask again.")
+        if 200 <= status < 300:
+            return bytes(found)
+        raise refusal(self.url, status, found, said)
+
+    def close(self) -> None:
+        self._pool.clear()
+
+    def __repr__(self) -> str:
+        return f"Transport({self.url!r})"
+
+
+def checked_address(url: str, plain_http: bool = False) -> str:
+    """Without a slash at its end. A token must not travel in the open, so http is for this machine alone."""
+    parts = urlsplit(url) if isinstance(url, str) else urlsplit("")
+    expected = "expected https://host, or http://127.0.0.1:8300 for a service on this machine."
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or parts.username:
+        raise CuratorError(f"address: got {url!r:.200}; {expected}")
+    if parts.scheme == "http" and parts.hostname not in LOCAL and not plain_http:
+        raise CuratorError(f"address: got {url!r:.200}, over which your token could be read on its way; {expected}")
+    return url.rstrip("/")
+
+
+def refusal(url: str, status: int, content: bytes, headers: dict[str, str]) -> HedgerowError:
+    """What the service said, as an error of the kind that the same refusal has on one's own table."""
+    try:
+        said = json.loads(content)["error"]
+        code, message = str(said["code"])[:100], str(said["message"])[:2000]
+    except (ValueError, TypeError, KeyError):
+        code, message = "", f"it answered with status {status}, and not as a Hedgerow service does."
+    text = f"{url}: {message}"
+    if status == 402:
+        return BudgetError(text)
+    if code == "plan":
+        return PlanError(text)
+    return CuratorError(text, status, code)

@@ -1,0 +1,155 @@
+"""What an analyst may ask: which datasets, what is left, what it would cost, dummy rows, forests, scores."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Response
+
+from hedgerow.accounting.loss import text_of_fraction
+from hedgerow.accounting.meter import Budget
+from hedgerow.curator.answers import Answer
+from hedgerow.curator.chain import Reserved
+from hedgerow.curator.service import scores
+from hedgerow.curator.service.asking import TOKEN, Asking, AskingNow, hash_of_request
+from hedgerow.curator.service.bodies import Forest, Name, Quote, Score
+from hedgerow.curator.service.forests import ASSUMED_ROWS, checked_plan, dummy_rows, estimator_of, plan_as_json, trained
+from hedgerow.curator.service.jobs import DONE, FAILED, Job, Prepare
+from hedgerow.curator.service.refusals import Refusal, not_found
+from hedgerow.curator.service.work import RELEASE, Task
+from hedgerow.errors import LedgerError
+
+router = APIRouter(prefix="/v1", dependencies=[TOKEN], tags=["analysts"])
+FAILURE = {"code": "failed", "message": "The job could not be ended. Its owner can see why. What it has cost is said here."}
+Key = Annotated[Name, Header(alias="Idempotency-Key", description="New for each request; sent again, the answer is the same.")]
+
+
+@router.get("/datasets")
+def datasets(asking: AskingNow) -> dict[str, Any]:
+    return {"datasets": [_summary(asking, name) for name in asking.curator.accounts.visible(asking.person)]}
+
+
+@router.get("/datasets/{name}")
+def dataset(asking: AskingNow, name: str) -> dict[str, Any]:
+    return {**_summary(asking, name), "schema": asking.schema_text(name)}
+
+
+def _summary(asking: Asking, name: str) -> dict[str, Any]:
+    purposes = {purpose: {"remaining": asking.left(name, purpose)} for purpose in asking.purposes(name)}
+    return {"name": name, "closed": asking.curator.ledger.balance(name).closed, "purposes": purposes}
+
+
+@router.post("/datasets/{name}/quote")
+def quote(asking: AskingNow, name: str, body: Quote) -> dict[str, Any]:
+    """What a forest would cost: nothing is charged, no row is read."""
+    schema = asking.open_dataset(name, body.purpose).schema
+    estimator = estimator_of(body, schema, asking.service.limits)
+    least = checked_plan(estimator, schema)
+    plan = checked_plan(estimator, schema, body.rows or (None if schema.rows is not None else ASSUMED_ROWS))
+    cost = {"epsilon": body.epsilon, "delta": text_of_fraction(least.delta)}
+    return {"cost": cost, "remaining": asking.left(name, body.purpose), **plan_as_json(plan)}
+
+
+@router.post("/datasets/{name}/dummy")
+def dummy(asking: AskingNow, name: str, body: Forest) -> dict[str, Any]:
+    """The same request on rows that are made from the schema alone: free, and worth nothing but to see that it works."""
+    limits = asking.service.limits
+    schema = asking.open_dataset(name, body.purpose).schema
+    estimator = estimator_of(body, schema, limits)
+    plan = checked_plan(estimator, schema)
+    if not asking.service.dummies.acquire(blocking=False):
+        raise Refusal(429, "busy", "Other trials on dummy rows are under way. Try again soon.", {"Retry-After": "2"})
+    try:
+        estimator.set_params(budget=Budget(body.epsilon, plan.delta))
+        release = trained(estimator, dummy_rows(schema, limits.dummy_rows))
+    finally:
+        asking.service.dummies.release()
+    return {"dummy": True, "rows": limits.dummy_rows, "release": json.loads(release.to_json())}
+
+
+@router.post("/datasets/{name}/forests", status_code=202)
+def forests(asking: AskingNow, name: str, body: Forest, key: Key, response: Response) -> dict[str, Any]:
+    """Pay for a forest and have it grown: a job, and its release when it is done."""
+    limits = asking.service.limits
+    asking.purposes(name)
+
+    def prepare() -> Callable[[], Reserved]:
+        schema = asking.open_dataset(name, body.purpose).schema
+        plan = checked_plan(estimator_of(body, schema, limits), schema)
+        return partial(_reserved, asking, name, body.purpose, body.epsilon, plan.delta, f"fit {body.algorithm}")
+
+    return _begun(asking, key, hash_of_request("forest", name, body.model_dump()), prepare, Task(name, body), response)
+
+
+@router.post("/datasets/{name}/scores", status_code=202)
+def score(asking: AskingNow, name: str, body: Score, key: Key, response: Response) -> dict[str, Any]:
+    """Pay for a private score of one of your releases on the rows of a dataset: a job, and its score when it is done."""
+    asking.purposes(name)
+    release = _answer(asking, body.release, RELEASE)
+
+    def prepare() -> Callable[[], Reserved]:
+        scores.scored(release, asking.open_dataset(name, body.purpose), body.epsilon)
+        return partial(_reserved, asking, name, body.purpose, body.epsilon, 0, "evaluate")
+
+    return _begun(asking, key, hash_of_request("score", name, body.model_dump()), prepare, Task(name, body, release), response)
+
+
+def _reserved(asking: Asking, name: str, purpose: str, epsilon: Any, delta: Any, what: str) -> Reserved:
+    """A refusal that comes from a closing in between is told as one."""
+    try:
+        return asking.curator.ledger.reserve(name, asking.person.name, purpose, epsilon, delta, what)
+    except LedgerError:
+        asking.open_dataset(name, purpose)
+        if asking.curator.ledger.balance(name).epsilon is None:
+            raise Refusal(402, "budget", "The owner has set no ceiling for the dataset yet, so nothing can be paid.") from None
+        raise
+
+
+def _begun(asking: Asking, key: str, request: str, prepare: Prepare, task: Task, response: Response) -> dict[str, Any]:
+    found: Job | Answer = asking.service.jobs.ask(asking.person.name, key, request, prepare, task)
+    id = found.reserved.key if isinstance(found, Job) else found.reservation
+    response.headers["Location"] = f"/v1/jobs/{id}"
+    return job(asking, id)
+
+
+@router.get("/jobs/{id}")
+def job(asking: AskingNow, id: str) -> dict[str, Any]:
+    """How a job stands. `share` is of the pass over the rows that it is in."""
+    live = asking.service.jobs.live(id)  # before the ledger is asked: what ends in between is then told as running
+    reserved = asking.reservation(id)
+    about = {
+        "id": id, "dataset": reserved.dataset, "purpose": reserved.purpose, "what": reserved.what,
+        "cost": {"epsilon": text_of_fraction(reserved.cost), "delta": text_of_fraction(_delta(reserved))},
+    }  # fmt: skip
+    if live is not None:
+        return {**about, "state": live.state, "share": live.share}
+    answer = asking.curator.answers.paid_by(reserved.analyst, id)
+    if answer is None:
+        return {**about, "state": FAILED, "error": FAILURE}
+    folder = "releases" if answer.content_type == RELEASE else "scores"
+    return {**about, "state": DONE, "share": 1.0, "result": f"/v1/{folder}/{id}"}
+
+
+def _delta(reserved: Reserved) -> Any:
+    return 0 * reserved.delta if reserved.state == "released" else reserved.delta
+
+
+@router.get("/releases/{id}", response_class=Response, responses={200: {"content": {RELEASE: {}}}})
+def release(asking: AskingNow, id: str) -> Response:
+    """The release, byte for byte as it was stored."""
+    return Response(_answer(asking, id, RELEASE), media_type=RELEASE)
+
+
+@router.get("/scores/{id}", response_class=Response, responses={200: {"content": {scores.CONTENT_TYPE: {}}}})
+def stored_score(asking: AskingNow, id: str) -> Response:
+    return Response(_answer(asking, id, scores.CONTENT_TYPE), media_type=scores.CONTENT_TYPE)
+
+
+def _answer(asking: Asking, id: str, content_type: str) -> bytes:
+    found = asking.curator.answers.paid_by(asking.reservation(id).analyst, id)
+    if found is None or found.content_type != content_type:
+        raise not_found()
+    return found.content

@@ -1,0 +1,129 @@
+"""Who asks, of which service, and what both may see: the same answer for a dataset that is not granted and one that is not there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPBearer
+
+from hedgerow.accounting.loss import text_of_fraction
+from hedgerow.curator.accounts import Person
+from hedgerow.curator.balances import Balance, tightest
+from hedgerow.curator.chain import Reserved
+from hedgerow.curator.checks import checked_name
+from hedgerow.curator.registry import Dataset
+from hedgerow.curator.service.bundle import Curator
+from hedgerow.curator.service.jobs import Jobs
+from hedgerow.curator.service.limits import Limits
+from hedgerow.curator.service.refusals import Refusal, not_found
+from hedgerow.errors import LedgerError
+from hedgerow.schema_toml import write
+
+
+@dataclass
+class Service:
+    """What all routes share."""
+
+    curator: Curator
+    limits: Limits
+    jobs: Jobs
+    dummies: threading.Semaphore = field(init=False)
+    schemas: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.dummies = threading.Semaphore(self.limits.dummies)
+
+
+@dataclass(frozen=True)
+class Asking:
+    """One request of one person."""
+
+    service: Service
+    person: Person
+
+    @property
+    def curator(self) -> Curator:
+        return self.service.curator
+
+    def purposes(self, name: str) -> tuple[str, ...]:
+        """What the person may use a dataset for, asked of the grants before anything else is looked up. An owner: what was paid for."""
+        try:
+            checked_name(name, "dataset")
+        except LedgerError:
+            raise not_found() from None
+        accounts = self.curator.accounts
+        if not self.person.owns:
+            found = accounts.purposes(self.person, name)
+        elif name in accounts.visible(self.person):
+            return tuple(sorted({balance.name for balance in self.curator.ledger.balances(name) if balance.scope == "purpose"}))
+        else:
+            found = ()
+        if not found:
+            raise not_found()
+        return found
+
+    def dataset(self, name: str) -> Dataset:
+        self.purposes(name)
+        found = self.curator.registry.get(name)
+        if found is None:
+            raise not_found()
+        return found
+
+    def schema_text(self, name: str) -> str:
+        """As TOML, for somebody who may know of the dataset. It never changes, so it is read once."""
+        texts = self.service.schemas
+        if name not in texts:
+            texts[name] = write(self.dataset(name).schema)
+        return texts[name]
+
+    def open_dataset(self, name: str, purpose: str) -> Dataset:
+        """One that may be asked something now, for this purpose."""
+        found = self.dataset(name)
+        if not self.curator.accounts.may(self.person, name, purpose):
+            raise Refusal(403, "purpose", "The dataset is not granted to you for this purpose.")
+        if found.closed:
+            raise Refusal(409, "closed", "The dataset is closed: its owner has ended the connection. Nothing was spent.")
+        return found
+
+    def left(self, name: str, purpose: str) -> dict[str, str]:
+        """What the tightest ceiling leaves; nothing where the owner has set none."""
+        accounts = self.curator.ledger.accounts(name, self.person.name, purpose)
+        by_epsilon, by_delta = tightest(accounts) if accounts[0].epsilon is not None else (None, None)
+        return {
+            "epsilon": text_of_fraction((by_epsilon and by_epsilon.remaining) or _NOTHING),
+            "delta": text_of_fraction((by_delta and by_delta.remaining_delta) or _NOTHING),
+        }
+
+    def reservation(self, id: str) -> Reserved:
+        """One of the person's own; an owner may see all."""
+        try:
+            found = self.curator.ledger.reservation(id)
+        except LedgerError as error:
+            if error.__context__ is not None:  # the database, and not the name
+                raise
+            raise not_found() from None
+        if found.analyst != self.person.name and not self.person.owns:
+            raise not_found()
+        return found
+
+
+_NOTHING = Balance("", "", "").spent
+
+
+async def _asking(request: Request) -> Asking:  # async: a plain function would cost a change of threads
+    return Asking(request.app.state.service, request.state.person)
+
+
+AskingNow = Annotated[Asking, Depends(_asking)]
+TOKEN = Depends(HTTPBearer(auto_error=False, description="A token that the owner gave: hrw_…"))  # for the OpenAPI document
+
+
+def hash_of_request(what: str, dataset: str, body: Any) -> str:
+    """The same for requests that mean the same: amounts are in their shortest form by now."""
+    text = json.dumps([what, dataset, body], sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

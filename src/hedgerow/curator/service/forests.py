@@ -1,0 +1,95 @@
+"""From a request to an estimator, to its plan, to a release; and rows that are made from the schema alone, to try it on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from hedgerow.accounting.loss import text_of_fraction
+from hedgerow.curator.service.bodies import Forest
+from hedgerow.curator.service.limits import Limits
+from hedgerow.errors import HedgerowWarning, PlanError
+from hedgerow.plan import Plan
+from hedgerow.pseudo.decoding import values_array
+from hedgerow.release import Release
+from hedgerow.schema import Numeric, Schema
+
+ESTIMATORS = {  # those that keep ε, and no others; imported only when they are needed
+    "hedgerow": ("hedgerow", "HedgerowClassifier"),
+    "snr": ("snr", "SNRForestClassifier"),
+    "rdt": ("private_rdt", "PrivateRDTClassifier"),
+    "dpdf": ("dpdf", "DPDFClassifier"),
+    "diffpid3": ("diffpid3", "DiffPID3Classifier"),
+    "private-id3": ("private_id3", "PrivateID3Classifier"),
+}
+SEEDED = ("snr", "rdt")
+ASSUMED_ROWS = 10_000
+
+
+def estimator_of(body: Forest, schema: Schema, limits: Limits) -> Any:
+    """The estimator, refused where it cannot work or would be too large: from public facts alone."""
+    module, name = ESTIMATORS[body.algorithm]
+    estimator = getattr(import_module(f"hedgerow.estimators.{module}"), name)()
+    known = estimator.get_params().keys() - ({"random_state"} if body.algorithm not in SEEDED else set())
+    settings = body.settings.given()
+    if body.delta != "0":
+        settings["delta"] = body.delta
+    strange = sorted(settings.keys() - known)
+    if strange:
+        raise PlanError(f"{', '.join(strange)}: the algorithm {body.algorithm} has no such setting. Leave it out. Nothing was spent.")
+    bounds = {"n_estimators": limits.trees, "bins": limits.bins, "max_depth": limits.depth, "max_leaves": limits.leaves}
+    for setting, most in bounds.items():
+        if settings.get(setting, 0) > most:
+            raise PlanError(f"{setting}: got {settings[setting]}; this service takes at most {most}. Nothing was spent.")
+    if "max_leaves" in known:
+        settings.setdefault("max_leaves", limits.leaves)
+    return estimator.set_params(schema=schema, epsilon=body.epsilon, n_jobs=limits.threads, **settings)
+
+
+def checked_plan(estimator: Any, schema: Schema, rows: int | None = None) -> Plan:
+    """What it would build. Where the number of rows is private, the smallest table stands in, as in `fit`."""
+    plan: Plan = estimator.plan(rows=rows if rows is not None or schema.rows is not None else 1)
+    return plan
+
+
+def plan_as_json(plan: Plan) -> dict[str, Any]:
+    """The charges in order, like ones together, and the plan in words."""
+    events = [
+        {
+            "verb": event.verb, "mechanism": event.mechanism, "times": times, "epsilon": text_of_fraction(event.epsilon),
+            "rho": text_of_fraction(event.rho), "queries": event.queries, "sensitivity": text_of_fraction(event.sensitivity),
+            "scale": text_of_fraction(event.scale),
+        }
+        for event, times in Counter(plan.events).items()
+    ]  # fmt: skip
+    return {"events": events, "plan": [list(line) for line in plan.lines()]}
+
+
+def trained(estimator: Any, *rows: Any, **how: Any) -> Release:
+    """Fit, and give the release even where a warning was made an error: by then it is paid for."""
+    try:
+        estimator.fit(*rows, **how)
+    except HedgerowWarning:
+        if getattr(estimator, "release_", None) is None:
+            raise
+    release: Release = estimator.release_
+    return release
+
+
+def dummy_rows(schema: Schema, rows: int) -> dict[str, Any]:
+    """Columns in which every declared value is as likely as any other. No row of anybody was looked at."""
+    generator = np.random.default_rng()
+    columns: dict[str, Any] = {}
+    for attribute in schema.attributes:
+        if isinstance(attribute, Numeric):
+            columns[attribute.name] = generator.uniform(attribute.low, attribute.high, rows)
+        else:
+            columns[attribute.name] = values_array(list(attribute.values))[generator.integers(len(attribute.values), size=rows)]
+    classes = values_array(list(schema.target.classes))
+    columns[schema.target.name] = classes[generator.integers(len(classes), size=rows)]
+    if schema.person is not None:
+        columns[schema.person] = np.arange(rows)
+    return columns

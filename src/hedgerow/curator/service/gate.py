@@ -1,0 +1,119 @@
+"""Before any route: who asks, how much is sent, how long it takes; and after it one line in the log.
+
+The token comes first, so that nobody without one can make the service read a body or tell a route that exists from one that does not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import uuid
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from hedgerow.curator.accounts import Accounts, Person
+from hedgerow.curator.service.limits import Limits
+from hedgerow.curator.service.logs import log, told
+from hedgerow.curator.service.refusals import UNEXPECTED, Refusal, error_response, refusal_of
+from hedgerow.errors import HedgerowError
+
+GUARDED, OWNERS = "/v1", "/v1/owner"
+HEADERS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
+
+
+class Gone(Exception):
+    """The client has left."""
+
+
+class Gate:
+    """Wraps the application. `scope["state"]["person"]` is who asks."""
+
+    def __init__(self, app: ASGIApp, accounts: Accounts, limits: Limits) -> None:
+        self.app, self.accounts, self.limits = app, accounts, limits
+        self._answering = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        began, state = time.monotonic(), scope.setdefault("state", {})
+        number, status = uuid.uuid4().hex[:16], 0
+
+        async def answer(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message = {**message, "headers": [*message["headers"], *HEADERS, (b"x-request-id", number.encode())]}
+            await send(message)
+
+        self._answering += 1
+        try:
+            await self._answer(scope, receive, answer)
+        except Gone:
+            pass
+        except Exception as error:
+            log("error", logging.ERROR, request=number, **told(error))
+            if not status:
+                await error_response(Refusal(500, "unexpected", UNEXPECTED))(scope, receive, answer)
+        finally:
+            self._answering -= 1
+            person, route = state.get("person"), scope.get("route")
+            fields = {"method": scope["method"], "route": getattr(route, "path", None), "person": person and person.name}
+            log("request", request=number, **fields, status=status, milliseconds=round(1000 * (time.monotonic() - began), 1))
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            if self._answering > self.limits.requests:
+                raise Refusal(503, "busy", "The service is answering as many requests as it may. Try again soon.", {"Retry-After": "1"})
+            if within(scope["path"], GUARDED):
+                scope["state"]["person"] = await self._person(scope)
+            body = await self._body(scope, receive)
+        except (Refusal, HedgerowError) as error:
+            await error_response(refusal_of(error, owns=False))(scope, receive, send)
+            return
+        pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def again() -> Message:
+            return pending.pop() if pending else await receive()
+
+        await self.app(scope, again, send)
+
+    async def _person(self, scope: Scope) -> Person:
+        given = [value for name, value in scope["headers"] if name == b"authorization"]
+        kind, _, token = given[0].decode("latin-1").partition(" ") if len(given) == 1 else ("", "", "")
+        person = await run_in_threadpool(self.accounts.who, token.strip()) if kind.lower() == "bearer" and len(token) < 200 else None
+        if person is None:
+            headers = {"WWW-Authenticate": "Bearer"}
+            raise Refusal(401, "token", "A valid token is needed: Authorization: Bearer hrw_….", headers)
+        if within(scope["path"], OWNERS) and not person.owns:
+            raise Refusal(403, "owner", "This is for owners.")
+        return person
+
+    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+        most = self.limits.body_bytes
+        too_large = Refusal(413, "too_large", f"The body is too large; expected at most {most} bytes.", {"Connection": "close"})
+        length: Any = dict(scope["headers"]).get(b"content-length", b"0")
+        if length.isdigit() and int(length[:20]) > most:
+            raise too_large
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self.limits.body_seconds):
+                more = True
+                while more:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise Gone
+                    body += message.get("body", b"")
+                    more = message.get("more_body", False)
+                    if len(body) > most:
+                        raise too_large
+        except TimeoutError:
+            raise Refusal(408, "too_slow", "The body did not arrive in time.", {"Connection": "close"}) from None
+        return bytes(body)
+
+
+def within(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder + "/")

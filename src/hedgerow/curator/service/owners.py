@@ -1,0 +1,162 @@
+"""What an owner decides: datasets and their ceilings, people, tokens and grants; and what the ledger says."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import timedelta
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query
+from fastapi.responses import StreamingResponse
+
+from hedgerow.accounting.loss import text_of_fraction
+from hedgerow.curator.balances import Balance
+from hedgerow.curator.checks import checked_name
+from hedgerow.curator.registry import Dataset
+from hedgerow.curator.service.asking import TOKEN, AskingNow
+from hedgerow.curator.service.bodies import Ceiling, Close, Grant, NewDataset, NewPerson, NewToken
+from hedgerow.curator.service.refusals import Refusal
+from hedgerow.errors import LedgerError
+from hedgerow.rows.sql import SQLTable
+from hedgerow.schema_toml import read
+
+router = APIRouter(prefix="/v1/owner", dependencies=[TOKEN], tags=["owners"])
+MEDIA = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
+
+
+@router.get("/datasets")
+def datasets(asking: AskingNow) -> dict[str, Any]:
+    found = [asking.curator.registry.get(name) for name in asking.curator.registry.names()]
+    return {"datasets": [_as_json(asking, dataset) for dataset in found if dataset is not None]}
+
+
+@router.post("/datasets", status_code=201)
+def register(asking: AskingNow, body: NewDataset) -> dict[str, Any]:
+    """The place is opened to see that it has the declared columns; no row is read. Nothing can be spent before it has a ceiling."""
+    place: str | SQLTable
+    if body.path is not None and body.database is None and body.table is None and body.query is None:
+        place = body.path
+    elif body.path is None and body.database is not None:
+        place = SQLTable(body.database, body.table, body.query)
+    else:
+        raise Refusal(422, "invalid", "expected a path; or a database with a table or a query.")
+    return _as_json(asking, asking.curator.registry.register(body.name, place, read(body.toml)))
+
+
+@router.post("/datasets/{name}/ceilings", status_code=201)
+def ceiling(asking: AskingNow, name: str, body: Ceiling) -> dict[str, Any]:
+    _check_known(asking, name)
+    if body.analyst is not None and body.purpose is not None:
+        raise Refusal(422, "invalid", "expected an analyst or a purpose, or none for the whole dataset.")
+    ledger = asking.curator.ledger
+    ledger.ceiling(name, body.epsilon, body.delta, analyst=body.analyst, purpose=body.purpose, what=body.what)
+    return {"balances": [_balance(balance) for balance in ledger.balances(name)]}
+
+
+@router.post("/datasets/{name}/close")
+def close(asking: AskingNow, name: str, body: Close) -> dict[str, Any]:
+    """For ever: everything later is refused."""
+    _check_known(asking, name)
+    return _as_json(asking, asking.curator.registry.close(name, body.what))
+
+
+@router.get("/people")
+def people(asking: AskingNow) -> dict[str, Any]:
+    return {"people": [asdict(person) for person in asking.curator.accounts.people()]}
+
+
+@router.post("/people", status_code=201)
+def add_person(asking: AskingNow, body: NewPerson) -> dict[str, Any]:
+    return asdict(asking.curator.accounts.add(body.name, body.role))
+
+
+@router.get("/tokens")
+def tokens(asking: AskingNow, person: Annotated[str | None, Query(max_length=200)] = None) -> dict[str, Any]:
+    return {"tokens": [asdict(record) for record in asking.curator.accounts.tokens(person)]}
+
+
+@router.post("/tokens", status_code=201)
+def issue_token(asking: AskingNow, body: NewToken) -> dict[str, Any]:
+    """The token is in this answer and never in another."""
+    text, record = asking.curator.accounts.issue(body.person, timedelta(days=body.days))
+    return {"token": text, **asdict(record)}
+
+
+@router.delete("/tokens/{id}")
+def revoke_token(asking: AskingNow, id: str) -> dict[str, Any]:
+    return asdict(asking.curator.accounts.revoke(id))
+
+
+@router.post("/grants")
+def grant(asking: AskingNow, body: Grant) -> dict[str, Any]:
+    accounts = asking.curator.accounts
+    if body.withdraw:
+        accounts.withdraw(body.analyst, body.dataset, body.purposes or None)
+    elif body.purposes:
+        accounts.grant(body.analyst, body.dataset, body.purposes)
+    else:
+        raise Refusal(422, "invalid", "purposes: expected at least one.")
+    found = accounts.person(body.analyst)
+    return {"analyst": body.analyst, "dataset": body.dataset, "purposes": list(accounts.purposes(found, body.dataset)) if found else []}
+
+
+@router.get("/ledger")
+def entries(
+    asking: AskingNow, after: Annotated[int, Query(ge=0, lt=2**62)] = 0, most: Annotated[int, Query(ge=1, le=1000)] = 100
+) -> dict[str, Any]:
+    """Entries in order, a page at a time: the next begins after the last one of this."""
+    page = []
+    for entry in asking.curator.ledger.entries(after):
+        page.append(asdict(entry))
+        if len(page) >= min(most, asking.service.limits.page):
+            break
+    return {"entries": page, "head": str(asking.curator.ledger.head())}
+
+
+@router.get("/ledger/export", response_class=StreamingResponse)
+def export(asking: AskingNow, format: Literal["csv", "json"] = "csv") -> StreamingResponse:
+    name = f'attachment; filename="ledger.{format}"'
+    return StreamingResponse(asking.curator.ledger.export(format), media_type=MEDIA[format], headers={"Content-Disposition": name})
+
+
+@router.get("/ledger/unsettled")
+def unsettled(asking: AskingNow) -> dict[str, Any]:
+    """What neither settled nor was given back: under way now, or left by a crash and spent."""
+    return {
+        "unsettled": [
+            {
+                "id": r.key, "when": r.when, "dataset": r.dataset, "analyst": r.analyst, "purpose": r.purpose, "what": r.what,
+                "epsilon": text_of_fraction(r.epsilon), "delta": text_of_fraction(r.delta), "opened": r.opened,
+                "under_way": asking.service.jobs.live(r.key) is not None,
+            }
+            for r in asking.curator.ledger.unsettled()
+        ]
+    }  # fmt: skip
+
+
+@router.get("/ledger/verification")
+def verification(asking: AskingNow) -> dict[str, Any]:
+    found = asking.curator.ledger.verify()
+    return {"sound": found.sound, "entries": found.entries, "head": str(found.head), "problems": [str(p) for p in found.problems]}
+
+
+def _check_known(asking: AskingNow, name: str) -> None:
+    """The ledger would take a ceiling for any name."""
+    if asking.curator.registry.get(checked_name(name, "dataset")) is None:
+        raise LedgerError(f"dataset {name!r} is not known; expected one that was registered. Nothing was changed.")
+
+
+def _as_json(asking: AskingNow, dataset: Dataset) -> dict[str, Any]:
+    place = {"path": dataset.place} if isinstance(dataset.place, str) else asdict(dataset.place)
+    balances = [_balance(balance) for balance in asking.curator.ledger.balances(dataset.name)]
+    return {"name": dataset.name, "place": place, "closed": dataset.closed, "balances": balances}
+
+
+def _balance(balance: Balance) -> dict[str, Any]:
+    """Amounts as exact text; None where there is no ceiling of its own."""
+    amounts = {
+        "epsilon": balance.epsilon, "delta": balance.delta, "spent": balance.spent, "spent_delta": balance.spent_delta,
+        "remaining": balance.remaining, "remaining_delta": balance.remaining_delta,
+    }  # fmt: skip
+    exact = {name: None if amount is None else text_of_fraction(amount) for name, amount in amounts.items()}
+    return {"scope": balance.scope, "name": balance.name, **exact}

@@ -1,0 +1,37 @@
+"""A reservation that was made when the request came, handed to the estimator that asks for one when its turn has come."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from hedgerow.accounting.loss import exact_delta, exact_epsilon
+from hedgerow.accounting.meter import Entry, Reservation
+from hedgerow.accounting.zcdp import rho_for
+from hedgerow.curator.chain import Reserved
+from hedgerow.curator.ledger import Ledger
+from hedgerow.curator.ledger_budget import LedgerBudget, LedgerReservation
+from hedgerow.curator.service.amounts import rounded_up
+from hedgerow.errors import BudgetError
+
+
+class PrepaidBudget(LedgerBudget):
+    """Pays once, and exactly what was reserved."""
+
+    def __init__(self, ledger: Ledger, reserved: Reserved) -> None:
+        super().__init__(ledger, reserved.dataset, reserved.analyst, reserved.purpose)
+        self._reserved: Reserved | None = reserved
+        self._most = reserved.epsilon
+
+    def reserve(self, epsilon: Any, what: str, delta: Any = 0) -> Reservation:
+        amount, chance = exact_epsilon(epsilon), exact_delta(delta)
+        rho = rho_for(amount, chance) if chance else Fraction(0)
+        with self._lock:
+            reserved = self._reserved
+            if reserved is None or (reserved.epsilon, reserved.delta) != (amount, chance):
+                raise BudgetError(f"{what}: this is not what was reserved for the request, or it was used already. No row was looked at.")
+            self._reserved = None
+        return LedgerReservation(self, Entry(reserved.key, reserved.when, what, amount, delta=chance), rho)
+
+    def _settle(self, key: str, spent: Fraction) -> None:
+        self.ledger.settle(key, min(self._most, rounded_up(spent)))

@@ -1,0 +1,93 @@
+"""One shape for every error, and what an analyst may be told: nothing that depends on a row, or on a dataset that is not granted."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.exceptions import HTTPException
+
+from hedgerow.curator.service.logs import log, told
+from hedgerow.errors import BudgetError, HedgerowError, LedgerError, PlanError, SchemaError, TableError
+
+NOT_KNOWN = "There is nothing here that you may use."
+TABLE = "The owner's table cannot be read now. Its owner can see why."
+UNEXPECTED = "Something went wrong in the service. Its owner can see what."
+UNAVAILABLE = "The service cannot use its ledger now. Look before you try again."
+REFUSED = "The ledger does not allow this now."
+_WORDS = {
+    400: ("body", "The body cannot be read."),
+    404: ("not_found", NOT_KNOWN),
+    405: ("method", "This address does not take that method."),
+}
+
+
+class Refusal(Exception):
+    """A request that is refused: the status, a code for programs and a sentence for people."""
+
+    def __init__(self, status: int, code: str, message: str, headers: dict[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message, self.headers = status, code, message, headers or {}
+
+
+def not_found() -> Refusal:
+    return Refusal(404, *_WORDS[404])
+
+
+def error_response(refusal: Refusal) -> Response:
+    content = json.dumps({"error": {"code": refusal.code, "message": refusal.message}})  # ASCII: a lone surrogate cannot break it
+    return Response(content, refusal.status, refusal.headers, "application/json")
+
+
+def refusal_of(error: Exception, owns: bool) -> Refusal:
+    """What somebody is told. An owner may read our own messages about the table; an analyst gets a fixed sentence."""
+    if isinstance(error, Refusal):
+        return error
+    if isinstance(error, LedgerError) and isinstance(error.__context__, SQLAlchemyError):
+        log("ledger", logging.ERROR, **told(error))
+        return Refusal(503, "unavailable", UNAVAILABLE)
+    if isinstance(error, LedgerError):
+        return Refusal(409, "refused", str(error) if owns else REFUSED)
+    if isinstance(error, BudgetError):
+        return Refusal(402, "budget", str(error))
+    if isinstance(error, PlanError):
+        return Refusal(422, "plan", str(error))
+    log("error", logging.ERROR, **told(error))
+    if isinstance(error, TableError):
+        return Refusal(422, "table", str(error)) if owns else Refusal(409, "table", TABLE)
+    if isinstance(error, SchemaError) and owns:
+        return Refusal(422, "schema", str(error))
+    return Refusal(500, "unexpected", UNEXPECTED)
+
+
+def invalid(error: RequestValidationError) -> Refusal:
+    """Where the request is wrong and what was expected; what was got is not repeated."""
+    found = [f"{'.'.join(str(part)[:60] for part in e['loc'])}: {e['msg']}" for e in error.errors()[:5]]
+    return Refusal(422, "invalid", "; ".join(found)[:1000])
+
+
+def install(app: FastAPI) -> None:
+    """One handler for each way in which a route can end without an answer."""
+
+    async def refused(request: Request, error: Exception) -> Response:
+        person: Any = getattr(request.state, "person", None)
+        return error_response(refusal_of(error, person is not None and person.owns))
+
+    async def not_valid(_: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        return error_response(invalid(error))
+
+    async def of_the_framework(_: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        code, message = _WORDS.get(error.status_code, ("refused", "The request is refused."))
+        return error_response(Refusal(error.status_code, code, message, dict(error.headers or {})))
+
+    app.add_exception_handler(Refusal, refused)
+    app.add_exception_handler(HedgerowError, refused)
+    app.add_exception_handler(RequestValidationError, not_valid)
+    app.add_exception_handler(HTTPException, of_the_framework)

@@ -1,0 +1,40 @@
+"""What a job does, as plain data that can be sent to another process, and the doing of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hedgerow.curator.chain import Reserved
+from hedgerow.curator.service import scores
+from hedgerow.curator.service.bodies import Forest, Score
+from hedgerow.curator.service.bundle import Curator
+from hedgerow.curator.service.forests import estimator_of, trained
+from hedgerow.curator.service.limits import Limits
+from hedgerow.curator.service.prepaid import PrepaidBudget
+from hedgerow.errors import LedgerError
+
+RELEASE = "application/vnd.hedgerow.release+json"
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A forest, or a score of the release that is given."""
+
+    dataset: str
+    body: Forest | Score
+    release: bytes = b""
+
+
+def perform(curator: Curator, limits: Limits, task: Task, reserved: Reserved, progress: Progress) -> tuple[bytes, str]:
+    """From a reservation to an answer and its content type: it is opened before the first look and settled after the last."""
+    found = curator.registry.get(task.dataset)
+    if found is None or found.closed:
+        raise LedgerError(f"dataset {task.dataset!r} is closed: its owner has ended the connection. No row was looked at.")
+    budget = PrepaidBudget(curator.ledger, reserved)
+    if isinstance(task.body, Score):
+        release = scores.scored(task.release, found, task.body.epsilon)
+        return scores.scored_as_json(release, found.place, task.body.epsilon, budget, limits.threads), scores.CONTENT_TYPE
+    estimator = estimator_of(task.body, found.schema, limits).set_params(budget=budget)
+    return trained(estimator, found.place, progress=progress).to_json(), RELEASE

@@ -1,0 +1,142 @@
+"""Who does a job: a process of its own, so that requests are answered meanwhile and a job can be ended; or, in tests, this one."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
+from typing import Any, Protocol
+
+from hedgerow.curator.chain import Reserved
+from hedgerow.curator.service.bundle import Curator
+from hedgerow.curator.service.limits import Limits
+from hedgerow.curator.service.logs import told
+from hedgerow.curator.service.work import Progress, Task, perform
+
+NICE = 15  # requests come first
+STEP = 0.1  # seconds after which a worker is looked after
+
+
+class Failed(Exception):
+    """A job that did not end well. fields: what the owner's log is told."""
+
+    def __init__(self, **fields: Any) -> None:
+        super().__init__("the job failed")
+        self.fields = fields
+
+
+class Worker(Protocol):
+    def start(self) -> None: ...
+
+    def do(self, task: Task, reserved: Reserved, progress: Progress, ends: Callable[[], float]) -> tuple[bytes, str]: ...
+
+    def close(self) -> None: ...
+
+
+class Here:
+    """In the thread that asks."""
+
+    def __init__(self, curator: Curator, limits: Limits) -> None:
+        self.curator, self.limits = curator, limits
+
+    def start(self) -> None:
+        """Nothing is needed."""
+
+    def do(self, task: Task, reserved: Reserved, progress: Progress, ends: Callable[[], float]) -> tuple[bytes, str]:
+        def in_time(share: float) -> None:
+            if time.monotonic() > ends():
+                raise Failed(kind="TakenTooLong")
+            progress(share)
+
+        return perform(self.curator, self.limits, task, reserved, in_time)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class Apart:
+    """In a process that is started once and again after it was lost."""
+
+    def __init__(self, curator: Curator, limits: Limits) -> None:
+        assert curator.address is not None
+        self._given = (*curator.address, limits)
+        self._process: SpawnProcess | None = None
+        self._pipe: Connection | None = None
+
+    def start(self) -> None:
+        """Now, so that the first job need not wait for it."""
+        self._started()
+
+    def _started(self) -> Connection:
+        if self._pipe is None or self._process is None or not self._process.is_alive():
+            self.close()
+            context = multiprocessing.get_context("spawn")
+            self._pipe, other = context.Pipe()
+            self._process = context.Process(target=_serve, args=(other, *self._given), daemon=True, name="hedgerow job")
+            self._process.start()
+            other.close()
+        return self._pipe
+
+    def do(self, task: Task, reserved: Reserved, progress: Progress, ends: Callable[[], float]) -> tuple[bytes, str]:
+        try:
+            pipe = self._started()
+            pipe.send((task, reserved))
+            while True:
+                if time.monotonic() > ends():
+                    self.close()
+                    raise Failed(kind="TakenTooLong")
+                if pipe.poll(STEP):
+                    kind, content = pipe.recv()
+                    if kind == "done":
+                        content_of: tuple[bytes, str] = content
+                        return content_of
+                    if kind == "failed":
+                        raise Failed(**content)
+                    progress(content)
+        except (EOFError, OSError):
+            self.close()
+            raise Failed(kind="WorkerLost", message="the process of the job ended: killed, or out of memory?") from None
+
+    def close(self) -> None:
+        """End it; what was opened and did not settle stays spent."""
+        process, pipe, self._process, self._pipe = self._process, self._pipe, None, None
+        if process is not None:
+            process.kill()
+            process.join(5)
+        if pipe is not None:
+            pipe.close()
+
+
+def worker_of(curator: Curator, limits: Limits) -> Worker:
+    return Here(curator, limits) if curator.address is None else Apart(curator, limits)
+
+
+def _serve(pipe: Connection, folder: str, ledger: str | None, limits: Limits) -> None:
+    """The life of such a process. It ends when the service does, however that ends: the pipe is then closed."""
+    for name in (signal.SIGINT, signal.SIGTERM):  # of the whole group: the service decides how long a job may go on
+        signal.signal(name, signal.SIG_IGN)
+    with contextlib.suppress(OSError, AttributeError):
+        os.nice(NICE)
+    curator = Curator.open(folder, ledger)
+    told_last = -1.0
+
+    def tell(share: float) -> None:
+        nonlocal told_last
+        if abs(share - told_last) >= 0.05:
+            told_last = share
+            pipe.send(("share", share))
+
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            task, reserved = pipe.recv()
+            try:
+                answer = ("done", perform(curator, limits, task, reserved, tell))
+            except Exception as error:
+                pipe.send(("failed", told(error)))
+            else:
+                pipe.send(answer)

@@ -1,0 +1,66 @@
+"""Jobs in a process of their own: forests and scores, a process that is killed, a job that takes too long."""
+
+from __future__ import annotations
+
+import time
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from curator.service.conftest import FOREST, SCHEMA, Running, bearer
+from fastapi.testclient import TestClient
+
+from hedgerow.curator.service.application import application
+from hedgerow.curator.service.bundle import Curator
+from hedgerow.curator.service.limits import Limits
+
+
+def test_a_process_is_lost_and_another_goes_on(tmp_path: Path, file: Path) -> None:
+    curator, limits = Curator.open(tmp_path / "curator"), Limits(stop_seconds=5, trees=10**4, leaves=10**7)
+    token = curator.accounts.first_owner()
+    assert token is not None
+    curator.registry.register("patients", file, SCHEMA)
+    curator.ledger.ceiling("patients", 4)
+    with TestClient(application(curator, limits), raise_server_exceptions=False) as client:
+        owner = bearer(token)
+        running = Running(client, curator, file, owner, {}, {})
+        jobs: Any = client.app.state.service.jobs  # type: ignore[attr-defined]
+
+        def asked(what: str, body: dict[str, Any], key: str) -> Any:
+            return running.post(owner, f"/v1/datasets/patients/{what}", body, key).json()
+
+        forest = running.ended(owner, asked("forests", FOREST, "forest"))
+        assert forest["state"] == "done"
+        score = running.ended(owner, asked("scores", {**FOREST, "release": forest["id"]}, "score"))
+        assert (score["state"], running.get(owner, score["result"]).status_code) == ("done", 200)
+
+        large = {**FOREST, "algorithm": "rdt", "settings": {"n_estimators": 3000, "max_depth": 2}}
+        lost = asked("forests", large, "lost")
+        wait_until(lambda: curator.ledger.reservation(lost["id"]).opened)
+        (process,) = [child for child in _children() if child.name == "hedgerow job"]
+        process.kill()
+        ended = running.ended(owner, lost)
+        assert (ended["state"], ended["cost"]["epsilon"]) == ("failed", "0.5")
+
+        late = asked("forests", large, "late")
+        wait_until(lambda: curator.ledger.reservation(late["id"]).opened)
+        jobs.live(late["id"]).ends = 0.0
+        assert running.ended(owner, late)["state"] == "failed"
+        assert running.ended(owner, asked("forests", FOREST, "after"))["state"] == "done"
+        assert curator.ledger.balance("patients").spent == Fraction(5, 2)
+    assert [child for child in _children() if child.name == "hedgerow job"] == []
+    assert curator.ledger.verify().sound
+    curator.close()
+
+
+def wait_until(true: Any, seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def _children() -> list[Any]:
+    import multiprocessing
+
+    return multiprocessing.active_children()
