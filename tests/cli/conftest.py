@@ -24,10 +24,10 @@ WIDE = {"COLUMNS": "160"}  # whatever the width where the tests run, no table is
 
 @pytest.fixture
 def run() -> Callable[..., Any]:
-    """run("fit", path, …) in this process."""
+    """run("fit", path, …) in this process; input: what is typed."""
 
-    def call(*words: object) -> Any:
-        return CliRunner().invoke(app, [str(word) for word in words], env=WIDE)
+    def call(*words: object, input: str | None = None) -> Any:
+        return CliRunner().invoke(app, [str(word) for word in words], env=WIDE, input=input)
 
     return call
 

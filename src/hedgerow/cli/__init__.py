@@ -19,6 +19,7 @@ from hedgerow.cli import (
     audit,
     budget,
     count,
+    curator,
     demo,
     evaluate,
     experiments,
@@ -100,6 +101,7 @@ app.command("evaluate")(evaluate.evaluate)
 app.add_typer(budget.app, name="budget")
 app.add_typer(ledger.app, name="ledger")
 app.command("serve")(serve.serve)
+app.add_typer(curator.app, name="curator")
 app.add_typer(anonymity.app, name="anonymity")
 app.command("share")(share.share)
 app.add_typer(keys.app, name="key")

@@ -41,7 +41,7 @@ def show(address: Address) -> None:
     from hedgerow.accounting.loss import text_of_fraction as exact
     from hedgerow.curator.balances import DATASET
 
-    ledger = _existing(address)
+    ledger = existing(address)
     balances = ledger.balances()
     if not balances:
         say("no datasets yet")
@@ -88,7 +88,7 @@ def verify(
 
         hedgerow ledger verify curator/ --head 1204:9f2c…
     """
-    found = _existing(address).verify(head)
+    found = existing(address).verify(head)
     if not found.sound:
         warn(f"the ledger is not sound: {found.entries} entries, the last that follows is {found.head}")
         table("problems", ["entry", "what is wrong"], [("" if p.seq is None else p.seq, p.why) for p in found.problems], numbers=(0,))
@@ -115,7 +115,7 @@ def export(
     kind = output.suffix.lower().lstrip(".")
     if kind not in ("csv", "json"):
         raise LedgerError(f"--output: got {output.name!r}; expected a name that ends in .csv or .json.")
-    ledger = _existing(address)
+    ledger = existing(address)
     check_output(output, [], force)
     part = output.with_name(f"{output.name}.part")
     try:
@@ -128,14 +128,14 @@ def export(
     say(f"wrote {output}: {ledger.head().seq:,} entries")
 
 
-def _existing(address: str) -> Ledger:
-    """A ledger that is there: looking at one must not make a new one."""
+def existing(address: str, make: bool = False) -> Ledger:
+    """A ledger that is there: looking at one must not make a new one, unless that is wanted."""
     try:
         from hedgerow.curator.database import FILE
         from hedgerow.curator.ledger import Ledger
     except ModuleNotFoundError:
         raise LedgerError("the ledger needs packages that are not installed: pip install 'hedgerow[curator]'.") from None
-    if "://" not in address:
+    if "://" not in address and not make:
         path = Path(address)
         if not path.is_file() and not (path / FILE).is_file():
             raise LedgerError(f"ledger {address!r}: there is none; expected the folder of a ledger, or postgresql://user@host/name.")

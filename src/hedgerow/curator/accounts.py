@@ -52,6 +52,15 @@ class TokenRecord:
     revoked: str | None = None
 
 
+@dataclass(frozen=True)
+class Granted:
+    """An analyst may use a dataset for a purpose."""
+
+    analyst: str
+    dataset: str
+    purpose: str
+
+
 class Accounts:
     """People, tokens and grants in a database. `clock` is for tests."""
 
@@ -152,6 +161,10 @@ class Accounts:
         with self.database.reading() as connection:
             return _records(connection, *([] if person is None else [tokens.c.person == checked_name(person, "person")]))
 
+    def state(self, token: TokenRecord) -> str:
+        """Whether a token opens anything now: valid, expired or revoked."""
+        return "revoked" if token.revoked is not None else "valid" if self._now() < token.expires else "expired"
+
     # ------------------------------------------------------------ grants
 
     def grant(self, analyst: str, dataset: str, purposes: Iterable[str]) -> None:
@@ -174,6 +187,13 @@ class Accounts:
             conditions.append(grants.c.purpose.in_(_purposes(purposes)))
         with alone(self.database) as connection:
             connection.execute(grants.update().where(*conditions, grants.c.withdrawn.is_(None)).values(withdrawn=self._now()))
+
+    def grants(self, analyst: str | None = None) -> list[Granted]:
+        """What is granted now, to everybody or to one analyst."""
+        conditions = [grants.c.withdrawn.is_(None), *([] if analyst is None else [grants.c.analyst == checked_name(analyst, "analyst")])]
+        statement = sql.select(grants.c.analyst, grants.c.dataset, grants.c.purpose).where(*conditions).distinct()
+        with self.database.reading() as connection:
+            return [Granted(*row) for row in sorted(connection.execute(statement).all())]
 
     def may(self, person: Person, dataset: str, purpose: str) -> bool:
         """Whether somebody may use a dataset for a purpose. An owner may use every dataset that there is."""

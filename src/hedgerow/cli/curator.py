@@ -1,0 +1,236 @@
+"""`hedgerow curator`: what an owner decides, on the books themselves; the service may run meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hedgerow.cli.console import say, table
+from hedgerow.cli.ledger import Address, existing
+from hedgerow.cli.places import QueryOption, TableOption
+from hedgerow.errors import LedgerError, PlanError
+
+if TYPE_CHECKING:
+    from hedgerow.curator.accounts import Accounts
+    from hedgerow.curator.ledger import Ledger
+    from hedgerow.curator.registry import Registry
+
+app = typer.Typer(
+    help="A data owner's service: its datasets, ceilings, people and tokens.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+Dataset = Annotated[str, typer.Argument(metavar="DATASET", help="The name of the dataset.", show_default=False)]
+Person = Annotated[str, typer.Argument(metavar="PERSON", help="The name of the person.", show_default=False)]
+Epsilon = Annotated[str, typer.Option("--epsilon", help="The most that may be spent, such as 2 or 1/3.", show_default=False)]
+Delta = Annotated[str, typer.Option("--delta", help="The same for δ.  [default: 0, pure ε alone]", show_default=False)]
+Days = Annotated[int, typer.Option("--days", min=1, max=3650, help="How long the token is valid.")]
+Purposes = Annotated[
+    list[str] | None, typer.Option("--purpose", help="What for, such as research; may be given again.", show_default=False)
+]
+
+
+@app.command("register")
+def register(
+    address: Address,
+    dataset: Dataset,
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA", show_default=False,
+            help="Where the rows are: a CSV or Parquet file, a folder or pattern of them, a DuckDB file or postgresql://user@host/name.",
+        ),
+    ],
+    schema: Annotated[Path, typer.Option("--schema", help="The reviewed schema, in TOML.", show_default=False)],
+    epsilon: Epsilon,
+    delta: Delta = "0",
+    query_table: TableOption = None,
+    query: QueryOption = None,
+) -> None:
+    """Add a dataset with its reviewed schema and the ceiling of what everybody together may spend on it.
+
+    The place is opened to see that it has the declared columns; no row is read. A name is for ever. Books are made
+    where there are none yet.
+
+    Example:
+
+        hedgerow curator register curator/ patients visits.parquet --schema schema.toml --epsilon 2
+    """
+    from hedgerow.accounting.loss import exact_delta, text_of_loss
+    from hedgerow.cli.places import EngineName, Place
+    from hedgerow.curator.checks import amount_from_zero
+    from hedgerow.schema import Schema
+
+    reviewed = Schema.load(schema)
+    place = Place(data, query_table, query, EngineName.duckdb, None)
+    amount, chance = amount_from_zero(epsilon, "epsilon"), exact_delta(delta)
+    with _books(address, make=True) as (ledger, _, registry), place.rows() as rows:
+        registry.register(dataset, rows, reviewed)
+        ledger.ceiling(dataset, amount, chance)
+    say(f"registered {dataset}: everybody together may spend {text_of_loss(amount, chance)}")
+    say(f"next: hedgerow curator analyst {address} NAME --dataset {dataset} --purpose research")
+
+
+@app.command("ceiling")
+def ceiling(
+    address: Address,
+    dataset: Dataset,
+    epsilon: Epsilon,
+    delta: Delta = "0",
+    analyst: Annotated[str | None, typer.Option("--analyst", help="Of this analyst alone.", show_default=False)] = None,
+    purpose: Annotated[str | None, typer.Option("--purpose", help="Of this purpose alone.", show_default=False)] = None,
+) -> None:
+    """Set how much may be spent: by all, by one analyst, or for one purpose. A request must fit under each that applies.
+
+    It may be raised and lowered. Below what is spent already, everything further is refused.
+
+    Example:
+
+        hedgerow curator ceiling curator/ patients --epsilon 0.5 --analyst ada
+    """
+    with _books(address) as (ledger, _, registry):
+        _check_known(registry, dataset)
+        ledger.ceiling(dataset, epsilon, delta, analyst=analyst, purpose=purpose)
+    say(f"set. Look with: hedgerow ledger show {address}")
+
+
+@app.command("close")
+def close(
+    address: Address,
+    dataset: Dataset,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """End a dataset for ever: everything later is refused. What was released stays with those who have it.
+
+    Example:
+
+        hedgerow curator close curator/ patients
+    """
+    with _books(address) as (_, _, registry):
+        _check_known(registry, dataset)
+        if not yes and not typer.confirm(f"Close {dataset!r} for ever?"):
+            raise PlanError("nothing was closed.")
+        registry.close(dataset)
+    say(f"closed {dataset}")
+
+
+@app.command("analyst")
+def analyst(
+    address: Address,
+    person: Person,
+    dataset: Annotated[str, typer.Option("--dataset", help="What the analyst may use.", show_default=False)],
+    purposes: Purposes = None,
+    days: Days = 90,
+) -> None:
+    """Let an analyst use a dataset for some purposes. Somebody new is added, and gets a token, which is shown this once.
+
+    Example:
+
+        hedgerow curator analyst curator/ ada --dataset patients --purpose research
+    """
+    if not purposes:
+        raise PlanError("--purpose: got none; expected at least one, such as --purpose research. Nothing was changed.")
+    with _books(address) as (_, accounts, registry):
+        _check_known(registry, dataset)
+        new = accounts.person(person) is None
+        if new:
+            accounts.add(person)
+        accounts.grant(person, dataset, purposes)
+        say(f"{person} may use {dataset} for {', '.join(purposes)}")
+        if new:
+            _show_token(accounts, person, days)
+
+
+@app.command("withdraw")
+def withdraw(address: Address, person: Person, dataset: Dataset, purposes: Purposes = None) -> None:
+    """Take back what an analyst may use a dataset for: all of it, or some purposes. What is under way may end.
+
+    Example:
+
+        hedgerow curator withdraw curator/ ada patients
+    """
+    with _books(address) as (_, accounts, _):
+        accounts.withdraw(person, dataset, purposes or None)
+        left = [grant.purpose for grant in accounts.grants(person) if grant.dataset == dataset]
+    say(f"{person} may use {dataset} for {', '.join(left) if left else 'nothing'}")
+
+
+@app.command("token")
+def token(
+    address: Address,
+    person: Person,
+    days: Days = 90,
+    owner: Annotated[bool, typer.Option("--owner", help="Add the person as another owner, who may decide everything.")] = False,
+) -> None:
+    """Make a new token for somebody, and show it once. This is how an owner gets in again whose token has expired or is lost.
+
+    Example:
+
+        hedgerow curator token curator/ owner
+    """
+    from hedgerow.curator.accounts import OWNER
+
+    with _books(address) as (_, accounts, _):
+        if owner:
+            accounts.add(person, OWNER)
+        _show_token(accounts, person, days)
+
+
+@app.command("revoke")
+def revoke(
+    address: Address,
+    id: Annotated[str, typer.Argument(metavar="ID", help="The id of the token, as `show` lists it.", show_default=False)],
+) -> None:
+    """End a token now.
+
+    Example:
+
+        hedgerow curator revoke curator/ 3f9a0c11d2e45b67
+    """
+    with _books(address) as (_, accounts, _):
+        record = accounts.revoke(id)
+    say(f"revoked a token of {record.person}")
+
+
+@app.command("show")
+def show(address: Address) -> None:
+    """Show the datasets and where their rows are, who may use them, and the tokens; what was spent is in `hedgerow ledger show`.
+
+    Example:
+
+        hedgerow curator show curator/
+    """
+    with _books(address) as (_, accounts, registry):
+        found = [registry.get(name) for name in registry.names()]
+        rows = [(one.name, "closed" if one.closed else "open", one.place) for one in found if one is not None]
+        table("datasets", ["name", "", "where its rows are"], rows)
+        table("who may use what", ["analyst", "dataset", "purpose"], [(g.analyst, g.dataset, g.purpose) for g in accounts.grants()])
+        roles = {person.name: person.role for person in accounts.people()}
+        states = [(t.id, t.person, roles[t.person], accounts.state(t), t.made, t.expires) for t in accounts.tokens()]
+        table("tokens", ["id", "person", "role", "", "made", "expires"], states)
+
+
+@contextmanager
+def _books(address: str, make: bool = False) -> Iterator[tuple[Ledger, Accounts, Registry]]:
+    ledger = existing(address, make)
+    from hedgerow.curator.accounts import Accounts
+    from hedgerow.curator.registry import Registry
+
+    with ledger.database as database:
+        yield ledger, Accounts(database), Registry(database)
+
+
+def _check_known(registry: Registry, dataset: str) -> None:
+    if registry.get(dataset) is None:
+        raise LedgerError(f"dataset {dataset!r} is not known; expected one that was registered. Nothing was changed.")
+
+
+def _show_token(accounts: Accounts, person: str, days: int) -> None:
+    text, record = accounts.issue(person, timedelta(days=days))
+    say(f"the token of {person}, shown this once: {text}")
+    say(f"its id is {record.id}; it is valid until {record.expires}")

@@ -1,0 +1,125 @@
+"""`hedgerow curator`: an owner's decisions, made on the books themselves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("sqlalchemy")
+
+from hedgerow import Categorical, Schema, Target
+from hedgerow.curator.accounts import Accounts
+from hedgerow.curator.database import open_database
+from hedgerow.curator.ledger import Ledger
+
+SCHEMA = Schema([Categorical("smoker", ["no", "yes"])], Target("class", ["a", "b"]))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, run: Callable[..., Any]) -> Path:
+    """Books with the dataset "patients", of which everybody together may spend 2."""
+    (tmp_path / "rows.csv").write_text("smoker,class\nno,a\nyes,b\n")
+    (tmp_path / "schema.toml").write_text(SCHEMA.to_toml())
+    done = run(
+        "curator", "register", tmp_path / "books", "patients", tmp_path / "rows.csv", "--schema", tmp_path / "schema.toml", "--epsilon", "2"
+    )
+    assert done.exit_code == 0, done.output
+    return tmp_path / "books"
+
+
+def token_in(text: str) -> str:
+    found = re.search(r"hrw_[\w-]{43}", text)
+    assert found is not None
+    return found[0]
+
+
+def test_a_dataset_with_its_ceiling(folder: Path, run: Callable[..., Any]) -> None:
+    assert Ledger.open(folder).balance("patients").epsilon == 2
+    done = run("curator", "ceiling", folder, "patients", "--epsilon", "1/2", "--analyst", "ada")
+    assert done.exit_code == 0, done.output
+    assert str(Ledger.open(folder).balance("patients", analyst="ada").epsilon) == "1/2"
+    assert run("curator", "ceiling", folder, "strange", "--epsilon", "1").exit_code == 2
+    assert Ledger.open(folder).balance("strange").epsilon is None
+
+
+def test_what_is_refused_registers_nothing(folder: Path, run: Callable[..., Any], tmp_path: Path) -> None:
+    for epsilon, file in (("-1", "rows.csv"), ("much", "rows.csv"), ("1", "missing.csv")):
+        done = run(
+            "curator", "register", folder, "others", tmp_path / file, "--schema", tmp_path / "schema.toml", "--epsilon", epsilon
+        )
+        assert done.exit_code == 2, done.output
+    again = run("curator", "register", folder, "patients", tmp_path / "rows.csv", "--schema", tmp_path / "schema.toml", "--epsilon", "9")
+    assert again.exit_code == 2
+    assert [balance.dataset for balance in Ledger.open(folder).balances()] == ["patients"]
+    assert Ledger.open(folder).balance("patients").epsilon == 2
+
+
+def test_an_analyst_gets_a_token_once(folder: Path, run: Callable[..., Any]) -> None:
+    done = run("curator", "analyst", folder, "ada", "--dataset", "patients", "--purpose", "research", "--purpose", "care")
+    assert done.exit_code == 0, done.output
+    text = token_in(done.stdout)
+    more = run("curator", "analyst", folder, "ada", "--dataset", "patients", "--purpose", "teaching")
+    assert "hrw_" not in more.stdout
+    with open_database(folder) as database:
+        accounts = Accounts(database)
+        ada = accounts.who(text)
+        assert ada is not None
+        assert (ada.name, accounts.purposes(ada, "patients")) == ("ada", ("care", "research", "teaching"))
+    assert "care, research" in run("curator", "withdraw", folder, "ada", "patients", "--purpose", "teaching").stdout
+    assert "for nothing" in run("curator", "withdraw", folder, "ada", "patients").stdout
+    with open_database(folder) as database:
+        assert Accounts(database).grants() == []
+
+
+def test_nothing_is_granted_for_no_purpose_or_for_a_dataset_that_is_not_there(folder: Path, run: Callable[..., Any]) -> None:
+    assert run("curator", "analyst", folder, "ada", "--dataset", "patients").exit_code == 2
+    assert run("curator", "analyst", folder, "ada", "--dataset", "strange", "--purpose", "research").exit_code == 2
+    with open_database(folder) as database:
+        assert Accounts(database).people() == []
+
+
+def test_an_owner_whose_token_is_lost_gets_in_again(folder: Path, run: Callable[..., Any]) -> None:
+    with open_database(folder) as database:
+        lost = Accounts(database).first_owner()
+        (record,) = Accounts(database).tokens()
+    done = run("curator", "token", folder, "owner", "--days", "1")
+    assert done.exit_code == 0, done.output
+    assert run("curator", "revoke", folder, record.id).exit_code == 0
+    with open_database(folder) as database:
+        assert lost is not None
+        assert Accounts(database).who(lost) is None
+        found = Accounts(database).who(token_in(done.stdout))
+        assert found is not None
+        assert found.owns
+    assert run("curator", "token", folder, "nobody").exit_code == 2
+    second = run("curator", "token", folder, "eve", "--owner")
+    with open_database(folder) as database:
+        found = Accounts(database).who(token_in(second.stdout))
+        assert found is not None
+        assert (found.name, found.owns) == ("eve", True)
+
+
+def test_all_of_it_is_shown_and_no_secret(folder: Path, run: Callable[..., Any]) -> None:
+    text = token_in(run("curator", "analyst", folder, "ada", "--dataset", "patients", "--purpose", "research").stdout)
+    shown = run("curator", "show", folder)
+    assert shown.exit_code == 0, shown.output
+    for words in ("patients", "rows.csv", "ada", "research", "valid", "analyst"):
+        assert words in shown.stdout
+    assert text not in shown.stdout
+
+
+def test_closing_asks_first_and_is_for_ever(folder: Path, run: Callable[..., Any]) -> None:
+    assert run("curator", "close", folder, "patients", input="n\n").exit_code == 2
+    assert not Ledger.open(folder).balance("patients").closed
+    assert run("curator", "close", folder, "patients", "--yes").exit_code == 0
+    assert Ledger.open(folder).balance("patients").closed
+    assert run("curator", "ceiling", folder, "patients", "--epsilon", "5").exit_code == 2
+
+
+def test_books_that_are_not_there_are_not_made_by_looking(tmp_path: Path, run: Callable[..., Any]) -> None:
+    assert run("curator", "show", tmp_path / "none").exit_code == 2
+    assert not (tmp_path / "none").exists()
