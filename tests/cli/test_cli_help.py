@@ -29,6 +29,7 @@ COMMANDS = [
     ["ledger", "show"],
     ["ledger", "verify"],
     ["ledger", "export"],
+    ["ledger", "backup"],
     ["serve"],
     ["curator", "register"],
     ["curator", "ceiling"],

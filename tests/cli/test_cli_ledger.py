@@ -76,3 +76,30 @@ def test_looking_makes_no_ledger(tmp_path: Path, run: Callable[..., Any]) -> Non
         assert result.exit_code == 2
         assert "there is none" in result.stderr
     assert not (tmp_path / "nothing").exists()
+
+
+def test_a_backup_is_a_whole_ledger_of_its_owner_alone(folder: Path, run: Callable[..., Any], tmp_path: Path) -> None:
+    ledger = Ledger.open(folder)
+    result = run("ledger", "backup", folder, "-o", tmp_path / "copy.sqlite")
+    assert result.exit_code == 0, result.output
+    assert str(ledger.head()) in result.stdout
+    assert (tmp_path / "copy.sqlite").stat().st_mode & 0o077 == 0
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["copy.sqlite"]
+    assert list(Ledger.open(tmp_path / "copy.sqlite").entries()) == list(ledger.entries())
+    ledger.ceiling("patients", 4)
+    later = run("ledger", "verify", tmp_path / "copy.sqlite", "--head", ledger.head())
+    assert later.exit_code == 1  # the copy has forgotten what came after it
+
+
+def test_a_backup_replaces_nothing_and_keeps_no_half(folder: Path, run: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "there.sqlite").write_text("mine")
+    assert run("ledger", "backup", folder, "-o", tmp_path / "there.sqlite").exit_code == 2
+    assert run("ledger", "backup", folder, "-o", tmp_path / "copy.csv").exit_code == 2
+    assert run("ledger", "backup", folder, "-o", tmp_path / "nowhere" / "copy.sqlite").exit_code == 2
+    with sqlite3.connect(folder / FILE) as connection:
+        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            connection.execute(f'DROP TRIGGER "{name}"')
+        connection.execute("UPDATE ledger_entries SET epsilon = '0.5' WHERE kind = 'settle'")
+    assert run("ledger", "backup", folder, "-o", tmp_path / "copy.sqlite").exit_code == 2
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["there.sqlite"]
+    assert (tmp_path / "there.sqlite").read_text() == "mine"

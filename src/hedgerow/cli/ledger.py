@@ -128,6 +128,44 @@ def export(
     say(f"wrote {output}: {ledger.head().seq:,} entries")
 
 
+@app.command("backup")
+def backup(
+    address: Address,
+    output: Annotated[Path, typer.Option("--output", "-o", help="A new .sqlite file, on another disk.", show_default=False)],
+) -> None:
+    """Copy the books of a folder as of one moment, while the service runs, and check the copy. (On PostgreSQL use `pg_dump`.)
+
+    An older copy has forgotten what was spent since. So write down heads now and then, elsewhere: before you serve from a copy,
+    `hedgerow ledger verify COPY --head …` with the last of them says whether its end is missing.
+
+    Example:
+
+        hedgerow ledger backup curator/ -o backup.sqlite
+    """
+    from hedgerow.curator.database import ENDINGS
+    from hedgerow.curator.ledger import Ledger
+
+    if output.suffix not in ENDINGS:
+        raise LedgerError(f"--output: got {output.name!r}; expected a name that ends in {' or '.join(ENDINGS)}.")
+    ledger = existing(address)
+    check_output(output, [], force=False)
+    part = output.with_name(f"{output.stem}.part{output.suffix}")
+    try:
+        part.unlink(missing_ok=True)
+        ledger.database.copy_to(part)
+        with Ledger.open(part).database as copy:
+            found = Ledger(copy).verify()
+        if not found.sound:
+            raise LedgerError(f"the copy is {found}\nNothing was kept. Look with `hedgerow ledger verify {address}`.")
+        part.replace(output)
+    except OSError as error:
+        raise LedgerError(f"--output {str(output)!r} cannot be written ({error.strerror}). Nothing was kept.") from None
+    finally:
+        for name in (part, part.with_name(f"{part.name}-wal"), part.with_name(f"{part.name}-shm")):
+            name.unlink(missing_ok=True)
+    say(f"wrote {output}: {found.entries:,} entries, head {found.head}")
+
+
 def existing(address: str, make: bool = False) -> Ledger:
     """A ledger that is there: looking at one must not make a new one, unless that is wanted."""
     try:

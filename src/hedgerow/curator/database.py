@@ -7,9 +7,10 @@ its head row first. What is acknowledged is on disk: SQLite syncs at every commi
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +147,16 @@ class Database:
                 f"ledger {self.name!r} has version {version}; this hedgerow knows version {VERSION}. Nothing was changed. "
                 "Use the hedgerow that wrote it, or a newer one."
             )
+
+    def copy_to(self, path: Path) -> None:
+        """A whole copy in a new file, as of one moment, while others read and write. A server has its own tools."""
+        if not self.embedded:
+            raise LedgerError(f"ledger {self.name!r} is on a server; expected one in a folder. Copy it with `pg_dump`.")
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))  # it is of its owner alone from the beginning
+        with self._translated(), self._own_engine.connect() as connection, closing(sqlite3.connect(path)) as target:
+            source = connection.connection.driver_connection
+            assert source is not None
+            source.backup(target)
 
     def close(self) -> None:
         if os.getpid() == self._process:
