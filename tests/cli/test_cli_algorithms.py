@@ -15,8 +15,9 @@ import pytest
 from hedgerow import BudgetFile, Release, Schema
 from hedgerow.after.vote import WEIGHTED
 from hedgerow.certificate import no_certificate
-from hedgerow.cli.options import ESTIMATORS
+from hedgerow.cli.options import Algorithm
 from hedgerow.encoding import Codebook
+from hedgerow.estimators.names import ESTIMATORS
 from hedgerow.forest import NODES, CountedForest
 from hedgerow.tree import TreeBuilder
 
@@ -63,7 +64,7 @@ def fit(run: Callable[..., Any], place: SimpleNamespace, algorithm: str, *more: 
 
 
 def test_this_file_knows_every_algorithm() -> None:
-    assert set(OWN_OPTIONS) == set(NAMES) == set(STRANGE) == {str(name) for name in ESTIMATORS}
+    assert set(OWN_OPTIONS) == set(NAMES) == set(STRANGE) == set(ESTIMATORS) == {str(name) for name in Algorithm}
 
 
 @pytest.mark.parametrize("algorithm", OWN_OPTIONS)

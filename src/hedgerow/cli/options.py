@@ -26,19 +26,6 @@ class Algorithm(StrEnum):
     local_tree = "local-tree"
 
 
-ESTIMATORS = {  # where each is: imported only when it is needed
-    Algorithm.hedgerow: ("hedgerow", "HedgerowClassifier"),
-    Algorithm.snr: ("snr", "SNRForestClassifier"),
-    Algorithm.rdt: ("private_rdt", "PrivateRDTClassifier"),
-    Algorithm.dpdf: ("dpdf", "DPDFClassifier"),
-    Algorithm.diffpid3: ("diffpid3", "DiffPID3Classifier"),
-    Algorithm.private_id3: ("private_id3", "PrivateID3Classifier"),
-    Algorithm.plain_rdt: ("plain_rdt", "RandomDecisionTreesClassifier"),
-    Algorithm.id3: ("id3", "ID3Classifier"),
-    Algorithm.local_tree: ("local_tree", "LocalTreeClassifier"),
-}
-
-
 class NoiseRule(StrEnum):
     paper = "paper"
     tight = "tight"
@@ -185,10 +172,9 @@ class ForestOptions:
 
     def estimator(self, schema: Schema, **more: Any) -> Any:
         """The scikit-learn estimator; an option that its algorithm does not have is refused, not ignored."""
-        from importlib import import_module
+        from hedgerow.estimators.names import estimator_named
 
-        module, name = ESTIMATORS[self.algorithm]
-        estimator = getattr(import_module(f"hedgerow.estimators.{module}"), name)()
+        estimator = estimator_named(self.algorithm)()
         known = estimator.get_params().keys() - (set() if self.seeded else {"random_state"})
         strange = [option_of(name) for name in self.settings if name not in known]
         if strange == ["--delta"]:

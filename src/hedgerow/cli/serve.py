@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from hedgerow.cli.console import say, table, warn
+from hedgerow.cli.tables import checked_owner
 from hedgerow.errors import LedgerError
 
 
@@ -18,6 +19,12 @@ def serve(
     ledger: Annotated[
         str | None,
         typer.Option("--ledger", help="postgresql://user@host/name for the books.  [default: in the folder]", show_default=False),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name", help="Whose rows these are, as counts for a shared plan will say.  [default: the dataset's name]", show_default=False
+        ),
     ] = None,
     host: Annotated[str, typer.Option("--host", help="The address to listen at; before any other, put a TLS proxy.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port.")] = 8300,
@@ -43,7 +50,9 @@ def serve(
     except ModuleNotFoundError:
         raise LedgerError("the service needs packages that are not installed: pip install 'hedgerow[curator]'.") from None
     from hedgerow.accounting.loss import text_of_fraction as exact
+    from hedgerow.certificate import TableName
 
+    TableName(owner=checked_owner(name, "", "--name"))  # refuses a name that no release could hold
     curator, limits = Curator.open(folder, ledger), Limits()
     with closing(curator), _alone(folder):
         found = curator.ledger.verify()
@@ -61,8 +70,8 @@ def serve(
         say(f"serving at http://{f'[{host}]' if ':' in host else host}:{port}  (Ctrl-C stops it)")
         write_to_stderr()
         config = uvicorn.Config(
-            application(curator, limits), host=host, port=port, log_config=None, access_log=False, server_header=False, date_header=True,
-            timeout_keep_alive=10, timeout_graceful_shutdown=10, h11_max_incomplete_event_size=64 * 1024,
+            application(curator, limits, name or ""), host=host, port=port, log_config=None, access_log=False, server_header=False,
+            date_header=True, timeout_keep_alive=10, timeout_graceful_shutdown=10, h11_max_incomplete_event_size=64 * 1024,
         )  # fmt: skip
         uvicorn.Server(config).run()
 

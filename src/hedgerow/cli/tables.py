@@ -109,9 +109,9 @@ def show_recorded_signers(release: Release) -> None:
         table("signatures that were recorded when the files were merged", ["table", "signed by"], rows)
 
 
-def checked_owner(owner: str | None, otherwise: str) -> str:
+def checked_owner(owner: str | None, otherwise: str, option: str = "--owner") -> str:
     if owner is not None and not owner.strip():
-        raise PlanError("--owner: expected a name; leave the option out if there is none to give.")
+        raise PlanError(f"{option}: expected a name; leave the option out if there is none to give.")
     return otherwise if owner is None else owner
 
 

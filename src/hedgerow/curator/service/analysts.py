@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Annotated, Any
 
@@ -15,9 +17,11 @@ from hedgerow.curator.answers import Answer
 from hedgerow.curator.chain import Reserved
 from hedgerow.curator.service import scores
 from hedgerow.curator.service.asking import TOKEN, Asking, AskingNow, hash_of_request
-from hedgerow.curator.service.bodies import Forest, Name, Quote, Score
-from hedgerow.curator.service.forests import ASSUMED_ROWS, checked_plan, dummy_rows, estimator_of, plan_as_json, trained
+from hedgerow.curator.service.bodies import Counts, Forest, Name, Quote, Rows, Score
+from hedgerow.curator.service.counts import checked_count
+from hedgerow.curator.service.forests import ASSUMED_ROWS, as_dummy, checked_plan, dummy_rows, estimator_of, plan_as_json, trained
 from hedgerow.curator.service.jobs import DONE, FAILED, Job, Prepare
+from hedgerow.curator.service.predictions import predicted
 from hedgerow.curator.service.refusals import Refusal, not_found
 from hedgerow.curator.service.work import RELEASE, Task
 from hedgerow.errors import LedgerError
@@ -34,7 +38,8 @@ def datasets(asking: AskingNow) -> dict[str, Any]:
 
 @router.get("/datasets/{name}")
 def dataset(asking: AskingNow, name: str) -> dict[str, Any]:
-    return {**_summary(asking, name), "schema": asking.schema_text(name)}
+    """owner: whose rows a release with counts will say that it holds."""
+    return {**_summary(asking, name), "owner": asking.service.name or name, "schema": asking.schema_text(name)}
 
 
 def _summary(asking: Asking, name: str) -> dict[str, Any]:
@@ -60,13 +65,9 @@ def dummy(asking: AskingNow, name: str, body: Forest) -> dict[str, Any]:
     schema = asking.open_dataset(name, body.purpose).schema
     estimator = estimator_of(body, schema, limits)
     plan = checked_plan(estimator, schema)
-    if not asking.service.dummies.acquire(blocking=False):
-        raise Refusal(429, "busy", "Other trials on dummy rows are under way. Try again soon.", {"Retry-After": "2"})
-    try:
+    with _one_of(asking.service.dummies, "Other trials on dummy rows are under way."):
         estimator.set_params(budget=Budget(body.epsilon, plan.delta))
-        release = trained(estimator, dummy_rows(schema, limits.dummy_rows))
-    finally:
-        asking.service.dummies.release()
+        release = as_dummy(trained(estimator, dummy_rows(schema, limits.dummy_rows)))
     return {"dummy": True, "rows": limits.dummy_rows, "release": json.loads(release.to_json())}
 
 
@@ -95,6 +96,33 @@ def score(asking: AskingNow, name: str, body: Score, key: Key, response: Respons
         return partial(_reserved, asking, name, body.purpose, body.epsilon, 0, "evaluate")
 
     return _begun(asking, key, hash_of_request("score", name, body.model_dump()), prepare, Task(name, body, release), response)
+
+
+@router.post("/datasets/{name}/counts", status_code=202)
+def counts(asking: AskingNow, name: str, body: Counts, key: Key, response: Response) -> dict[str, Any]:
+    """Pay for noisy counts in the trees of a plan that several owners share: a job, and a release to be merged when it is done."""
+    asking.purposes(name)
+    content = json.dumps(body.plan).encode()
+    task = Task(name, body.model_copy(update={"plan": {}}), content, asking.service.name)
+
+    def prepare() -> Callable[[], Reserved]:
+        dataset, _ = asking.open_dataset(name, body.purpose), task.table  # a name that no release could hold is refused
+        with _one_of(asking.service.plans, "Another plan is being checked."):
+            plan = checked_count(content, dataset, body.epsilon, asking.service.limits)
+        return partial(_reserved, asking, name, body.purpose, plan.epsilon, 0, f"count {plan.algorithm}")
+
+    return _begun(asking, key, hash_of_request("count", name, body.model_dump()), prepare, task, response)
+
+
+@contextmanager
+def _one_of(places: threading.Semaphore, taken: str) -> Iterator[None]:
+    """What takes a while is not done by many requests at once."""
+    if not places.acquire(blocking=False):
+        raise Refusal(429, "busy", f"{taken} Nothing was spent. Try again soon.", {"Retry-After": "1"})
+    try:
+        yield
+    finally:
+        places.release()
 
 
 def _reserved(asking: Asking, name: str, purpose: str, epsilon: Any, delta: Any, what: str) -> Reserved:
@@ -141,6 +169,14 @@ def _delta(reserved: Reserved) -> Any:
 def release(asking: AskingNow, id: str) -> Response:
     """The release, byte for byte as it was stored."""
     return Response(_answer(asking, id, RELEASE), media_type=RELEASE)
+
+
+@router.post("/releases/{id}/predict")
+def predict(asking: AskingNow, id: str, body: Rows) -> dict[str, Any]:
+    """Classes of rows that are sent, by a release: nothing is charged, no row is kept. What is not declared takes the fallback."""
+    asking.reservation(id)  # whose it is, before what is kept is looked at
+    release = asking.service.releases.get(id, lambda: _answer(asking, id, RELEASE))
+    return predicted(release, body.rows, asking.service.limits.predict_rows)
 
 
 @router.get("/scores/{id}", response_class=Response, responses={200: {"content": {scores.CONTENT_TYPE: {}}}})

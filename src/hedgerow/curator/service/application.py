@@ -33,9 +33,9 @@ PROBLEM = {
 ERRORS: dict[int | str, dict[str, Any]] = {"default": {"description": "Refused", "content": {"application/json": {"schema": PROBLEM}}}}
 
 
-def application(curator: Curator, limits: Limits) -> FastAPI:
-    """One service on the books of a curator. Its jobs begin when the server starts it, and end when the server stops it."""
-    service = Service(curator, limits, Jobs(curator, limits))
+def application(curator: Curator, limits: Limits, name: str = "") -> FastAPI:
+    """One service on the books of a curator, whose owner is called `name`. Its jobs begin and end with the server."""
+    service = Service(curator, limits, Jobs(curator, limits), name)
 
     @asynccontextmanager
     async def running(_: FastAPI) -> AsyncIterator[None]:

@@ -20,6 +20,7 @@ from hedgerow.curator.registry import Dataset
 from hedgerow.curator.service.bundle import Curator
 from hedgerow.curator.service.jobs import Jobs
 from hedgerow.curator.service.limits import Limits
+from hedgerow.curator.service.predictions import KeptReleases
 from hedgerow.curator.service.refusals import Refusal, not_found
 from hedgerow.errors import LedgerError
 from hedgerow.schema_toml import write
@@ -27,16 +28,21 @@ from hedgerow.schema_toml import write
 
 @dataclass
 class Service:
-    """What all routes share."""
+    """What all routes share. name: whose rows a release with counts says that it holds; where it is empty, the name of the dataset."""
 
     curator: Curator
     limits: Limits
     jobs: Jobs
+    name: str = ""
     dummies: threading.Semaphore = field(init=False)
+    plans: threading.Semaphore = field(init=False)
+    releases: KeptReleases = field(init=False)
     schemas: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.dummies = threading.Semaphore(self.limits.dummies)
+        self.plans = threading.Semaphore(self.limits.plans)
+        self.releases = KeptReleases(self.limits)
 
 
 @dataclass(frozen=True)

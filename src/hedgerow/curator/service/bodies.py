@@ -79,6 +79,20 @@ class Score(Body):
     release: Name
 
 
+class Counts(Body):
+    """plan: the document of a shared plan, as JSON. Its own ε is charged; one above 10 must be repeated in `epsilon`."""
+
+    purpose: Name
+    plan: dict[str, Any]
+    epsilon: Amount | None = None
+
+
+class Rows(Body):
+    """Rows to predict: in each a value for every declared column; null where it is missing."""
+
+    rows: Annotated[list[dict[str, Any]], Field(min_length=1)]
+
+
 class NewDataset(Body):
     """path, or database with table or query; the schema as TOML."""
 

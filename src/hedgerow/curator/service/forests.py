@@ -3,36 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from hedgerow.accounting.loss import text_of_fraction
+from hedgerow.certificate import no_certificate
 from hedgerow.curator.service.bodies import Forest
 from hedgerow.curator.service.limits import Limits
 from hedgerow.errors import HedgerowWarning, PlanError
+from hedgerow.estimators.names import estimator_named
 from hedgerow.plan import Plan
 from hedgerow.pseudo.decoding import values_array
 from hedgerow.release import Release
 from hedgerow.schema import Numeric, Schema
 
-ESTIMATORS = {  # those that keep ε, and no others; imported only when they are needed
-    "hedgerow": ("hedgerow", "HedgerowClassifier"),
-    "snr": ("snr", "SNRForestClassifier"),
-    "rdt": ("private_rdt", "PrivateRDTClassifier"),
-    "dpdf": ("dpdf", "DPDFClassifier"),
-    "diffpid3": ("diffpid3", "DiffPID3Classifier"),
-    "private-id3": ("private_id3", "PrivateID3Classifier"),
-}
 SEEDED = ("snr", "rdt")
 ASSUMED_ROWS = 10_000
+DUMMY = "it was made of dummy rows, drawn from the schema alone: it says nothing about anybody, and is worth nothing but to try it"
 
 
 def estimator_of(body: Forest, schema: Schema, limits: Limits) -> Any:
     """The estimator, refused where it cannot work or would be too large: from public facts alone."""
-    module, name = ESTIMATORS[body.algorithm]
-    estimator = getattr(import_module(f"hedgerow.estimators.{module}"), name)()
+    estimator = estimator_named(body.algorithm)()
     known = estimator.get_params().keys() - ({"random_state"} if body.algorithm not in SEEDED else set())
     settings = body.settings.given()
     if body.delta != "0":
@@ -93,3 +86,11 @@ def dummy_rows(schema: Schema, rows: int) -> dict[str, Any]:
     if schema.person is not None:
         columns[schema.person] = np.arange(rows)
     return columns
+
+
+def as_dummy(release: Release) -> Release:
+    """Marked inside as made of dummy rows: it claims nothing, and cannot be merged or pass for a real one."""
+    return Release(
+        release.forest, no_certificate(DUMMY), algorithm=release.algorithm, vote=release.vote, parameters=release.parameters,
+        chosen=release.chosen, correction=release.correction,
+    )  # fmt: skip

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 import uuid
 from typing import Any
@@ -21,6 +22,7 @@ from hedgerow.curator.service.refusals import UNEXPECTED, Refusal, error_respons
 from hedgerow.errors import HedgerowError
 
 GUARDED, OWNERS = "/v1", "/v1/owner"
+PLANS = re.compile(rf"{GUARDED}/datasets/[^/]+/counts")
 HEADERS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
 
 
@@ -93,7 +95,7 @@ class Gate:
         return person
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
-        most = self.limits.body_bytes
+        most = self.limits.plan_bytes if PLANS.fullmatch(scope["path"]) else self.limits.body_bytes
         too_large = Refusal(413, "too_large", f"The body is too large; expected at most {most} bytes.", {"Connection": "close"})
         length: Any = dict(scope["headers"]).get(b"content-length", b"0")
         if length.isdigit() and int(length[:20]) > most:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from hedgerow.certificate import TableName
 from hedgerow.curator.chain import Reserved
 from hedgerow.curator.service import scores
-from hedgerow.curator.service.bodies import Forest, Score
+from hedgerow.curator.service.bodies import Counts, Forest, Score
 from hedgerow.curator.service.bundle import Curator
+from hedgerow.curator.service.counts import counted
 from hedgerow.curator.service.forests import estimator_of, trained
 from hedgerow.curator.service.limits import Limits
 from hedgerow.curator.service.prepaid import PrepaidBudget
@@ -20,11 +22,17 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True)
 class Task:
-    """A forest, or a score of the release that is given."""
+    """A forest; a score of the release that is given; or counts in the trees of the plan that is, for the owner of this name."""
 
     dataset: str
-    body: Forest | Score
-    release: bytes = b""
+    body: Forest | Score | Counts
+    document: bytes = b""
+    owner: str = ""
+
+    @property
+    def table(self) -> TableName:
+        """How a release names the counted table."""
+        return TableName(self.dataset, self.owner or self.dataset)
 
 
 def perform(curator: Curator, limits: Limits, task: Task, reserved: Reserved, progress: Progress) -> tuple[bytes, str]:
@@ -34,7 +42,10 @@ def perform(curator: Curator, limits: Limits, task: Task, reserved: Reserved, pr
         raise LedgerError(f"dataset {task.dataset!r} is closed: its owner has ended the connection. No row was looked at.")
     budget = PrepaidBudget(curator.ledger, reserved)
     if isinstance(task.body, Score):
-        release = scores.scored(task.release, found, task.body.epsilon)
+        release = scores.scored(task.document, found, task.body.epsilon)
         return scores.scored_as_json(release, found.place, task.body.epsilon, budget, limits.threads), scores.CONTENT_TYPE
+    if isinstance(task.body, Counts):
+        how = {"budget": budget, "n_jobs": limits.threads, "progress": progress}
+        return counted(task.document, found.place, task.body.epsilon, task.table, **how).to_json(), RELEASE
     estimator = estimator_of(task.body, found.schema, limits).set_params(budget=budget)
     return trained(estimator, found.place, progress=progress).to_json(), RELEASE
