@@ -33,6 +33,7 @@ def test_exactly_these_names_are_public() -> None:
         "Target",
         "__version__",
         "calibration",
+        "connect",
         "count",
         "global_model",
         "merge",

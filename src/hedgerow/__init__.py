@@ -8,6 +8,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from hedgerow.accounting.budget_file import BudgetFile as BudgetFile
     from hedgerow.accounting.meter import Budget as Budget
+    from hedgerow.client.connection import connect as connect
     from hedgerow.estimators.diffpid3 import DiffPID3Classifier as DiffPID3Classifier
     from hedgerow.estimators.dpdf import DPDFClassifier as DPDFClassifier
     from hedgerow.estimators.hedgerow import HedgerowClassifier as HedgerowClassifier
@@ -60,6 +61,7 @@ _HOME = {
     "SchemaEncoder": "hedgerow.global_models.encoder",
     "Target": "hedgerow.schema",
     "calibration": "hedgerow.public_scoring",
+    "connect": "hedgerow.client.connection",
     "count": "hedgerow.estimators.mergeable",
     "global_model": "hedgerow.global_models.models",
     "merge": "hedgerow.merging",

@@ -39,6 +39,7 @@ COMMANDS = [
     ["curator", "token"],
     ["curator", "revoke"],
     ["curator", "show"],
+    ["federate"],
     ["budget", "init"],
     ["budget", "show"],
     ["key", "new"],

@@ -24,6 +24,7 @@ from hedgerow.cli import (
     evaluate,
     experiments,
     explain,
+    federate,
     fit,
     keys,
     ledger,
@@ -102,6 +103,7 @@ app.add_typer(budget.app, name="budget")
 app.add_typer(ledger.app, name="ledger")
 app.command("serve")(serve.serve)
 app.add_typer(curator.app, name="curator")
+app.command("federate")(federate.federate)
 app.add_typer(anonymity.app, name="anonymity")
 app.command("share")(share.share)
 app.add_typer(keys.app, name="key")

@@ -19,7 +19,7 @@ REFUSED_BY_BUDGET = 3
 INTERRUPTED = 130
 ORDER = [  # of the help
     "schema", "plan", "fit", "update", "count", "merge", "predict", "explain", "rules", "show", "evaluate", "budget", "ledger",
-    "serve", "curator", "anonymity", "synth", "share", "key", "sign", "verify", "audit", "experiments",
+    "serve", "curator", "federate", "anonymity", "synth", "share", "key", "sign", "verify", "audit", "experiments",
     "demo",
 ]  # fmt: skip
 

@@ -1,0 +1,131 @@
+"""`hedgerow federate`: counts on one plan from several data owners' services, merged."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hedgerow.cli.console import clean, console, one_line, table, warn
+from hedgerow.cli.count import private_key
+from hedgerow.cli.fit import summarise
+from hedgerow.cli.outputs import alone, check_output
+from hedgerow.cli.tables import SignKey, show_tables, stem
+from hedgerow.errors import CuratorError
+
+if TYPE_CHECKING:
+    from hedgerow.client.federation import Standing
+
+
+def federate(
+    urls: Annotated[list[str], typer.Argument(metavar="URL...", help="Pages of datasets: https://host/datasets/NAME.", show_default=False)],
+    plan: Annotated[Path, typer.Option("--plan", help="The plan that all share (`hedgerow plan --save`).", show_default=False)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the forest.")] = Path("forest.json"),
+    tokens: Annotated[
+        Path | None,
+        typer.Option("--tokens", help="A file that only you can read, a line 'address token' for each service.", show_default=False),
+    ] = None,
+    purpose: Annotated[
+        str | None, typer.Option("--purpose", help="What for.  [default: the only one that is granted]", show_default=False)
+    ] = None,
+    disjoint: Annotated[
+        bool,
+        typer.Option(
+            "--disjoint",
+            help="You state: no person has rows in two of these datasets, and which one a row is in depends on that row alone.",
+        ),
+    ] = False,
+    epsilon: Annotated[
+        str | None, typer.Option("--epsilon", help="The plan's ε once more, where it is above 10: do you mean it?", show_default=False)
+    ] = None,
+    at_least: Annotated[
+        int | None, typer.Option("--at-least", min=1, help="Merge if so many have answered.  [default: all]", show_default=False)
+    ] = None,
+    timeout: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds to wait for an answer.")] = 600,
+    folder: Annotated[
+        Path | None,
+        typer.Option("--folder", help="Where answers are kept.  [default: by the output, forest.federation]", show_default=False),
+    ] = None,
+    sign: SignKey = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
+) -> None:
+    """Ask several data owners' services for counts on one plan, and merge them into a forest.
+
+    All are asked at once, and each charges its own ε. A service that is down, slow or refuses is named; what the others have answered is
+    kept. Run the same command again to go on: it asks only those that have not answered, each with the same key, so that an answer
+    that a service has stored comes back and is not paid for twice. To do without one, leave its address out or give --at-least.
+
+    Tokens are given in a file (`--tokens`), one line for each service; for a single service in HEDGEROW_TOKEN.
+
+    Example:
+
+        hedgerow federate https://clinic-a.example/datasets/visits https://clinic-b.example/datasets/visits --plan plan.json --tokens tokens.txt -o forest.json
+    """  # noqa: E501 - a command is one line
+    check_output(output, [plan, tokens, sign], force)
+    from hedgerow.client.federation import ANSWERED, Federation
+    from hedgerow.client.federation_folder import Folder
+    from hedgerow.client.places import places_of, tokens_for
+    from hedgerow.estimators.mergeable import cost_of
+    from hedgerow.public_plan import PublicPlan
+
+    found, places, key = PublicPlan.load(plan), places_of(urls), private_key(sign)
+    cost_of(found, epsilon)
+    if at_least is not None and at_least > len(places):
+        raise CuratorError(f"--at-least: got {at_least}; expected at most {len(places)}, the number of addresses.")
+    known = tokens_for(places, tokens, os.environ)
+    where = folder if folder is not None else output.with_name(f"{stem(output)}.federation")
+    with Folder.open(where, found.content_hash, places, purpose) as opened:
+        with _shown() as news:
+            federation = Federation(found, known, opened, news, timeout)
+            standing = federation.ask()
+        answered = [each for each in standing if each.state == ANSWERED]
+        table("asked", ["dataset", "owner", "answer"], [(each.place.url, each.owner or "–", _answer(each)) for each in standing])
+        for each in standing:
+            if each.words:
+                warn(f"{one_line(each.place.url)}: {one_line(each.words)}")
+        if len(answered) < (at_least or len(places)):
+            raise CuratorError(_how_to_go_on(len(answered), len(places), where))
+        merged = federation.merged(answered, disjoint)
+    if key is not None:
+        merged = merged.signed(key)
+    with alone(output) if output.exists() else nullcontext():
+        merged.save(output)
+    summarise(merged, output, events=False)
+    show_tables(merged)
+
+
+def _answer(standing: Standing) -> str:
+    return "none" if standing.words else "kept from an earlier run" if standing.before else "answered"
+
+
+def _how_to_go_on(answered: int, all_: int, folder: Path) -> str:
+    without = f", or merge what is there with --at-least {answered}" if answered else ""
+    return (
+        f"{all_ - answered} of {all_} have not answered; nothing was merged. What came is kept in {folder}. Run the same command again to "
+        f"ask only those that are missing{without}."
+    )
+
+
+@contextmanager
+def _shown() -> Iterator[Callable[[Standing], None]]:
+    """A line of progress for each service on a terminal; elsewhere nothing until the end."""
+    if not sys.stderr.isatty():
+        yield lambda standing: None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    with Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console(stderr=True), transient=True) as bar:
+        tasks: dict[Any, Any] = {}
+
+        def show(standing: Standing) -> None:
+            if standing.place not in tasks:
+                tasks[standing.place] = bar.add_task("", total=1.0)
+            text = f"{standing.place.url}: {standing.state}"
+            bar.update(tasks[standing.place], description=clean(one_line(text)), completed=standing.share)
+
+        yield show
