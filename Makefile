@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint bench audit audit-ci postgres-test spark-test soak experiments clean help
+.PHONY: demo test lint bench audit audit-ci curator-test postgres-test spark-test soak experiments clean help
 
 help:
 	@echo "make demo   train a private forest on data that comes with the package, write a report"
@@ -12,8 +12,9 @@ help:
 	@echo "make lint   ruff, mypy, import-linter"
 	@echo "make audit-ci  attack every verb and every private estimator (minutes)"
 	@echo "make audit  the same and more, and its report in docs/ (an hour)"
+	@echo "make curator-test  a real curator: 64 clients at once, and 20 kills"
 	@echo "make postgres-test, make spark-test  tests that need a PostgreSQL server (started here), or Spark and Java 17"
-	@echo "make soak   the ledger: 200 kills and 20 races on SQLite and on PostgreSQL (minutes)"
+	@echo "make soak   the ledger and the curator: 200 kills and 10 races of each, on SQLite and on PostgreSQL (half an hour)"
 	@echo "make bench  speed and memory against peers (long)"
 	@echo "make experiments  the papers' experiments and the peers, and their report in docs/ (an hour or two; goes on where it was stopped)"
 
@@ -31,6 +32,9 @@ lint: $(VENV)/test.done
 audit-ci: $(VENV)/test.done
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -q -m audit tests/audit
 
+curator-test: $(VENV)/test.done
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m "curator and not postgres" tests/curator
+
 postgres-test: $(VENV)/postgres.done
 	OMP_NUM_THREADS=1 $(BIN)/python scripts/postgres.py run $(BIN)/python -m pytest -n auto -q -m postgres tests/postgres tests/curator
 
@@ -38,7 +42,7 @@ spark-test: $(VENV)/spark.done
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m spark tests/spark
 
 soak: $(VENV)/postgres.done
-	OMP_NUM_THREADS=1 HEDGEROW_SOAK=20 $(BIN)/python scripts/postgres.py run --fsync $(BIN)/python -m pytest -q -m "postgres or not postgres" tests/curator/test_ledger_crashes.py tests/curator/test_answers.py
+	OMP_NUM_THREADS=1 HEDGEROW_SOAK=10 $(BIN)/python scripts/postgres.py run --fsync $(BIN)/python -m pytest -q -m "postgres or not postgres" tests/curator/test_ledger_crashes.py tests/curator/test_answers.py tests/curator/service/test_service_race.py tests/curator/service/test_service_kills.py
 
 audit: $(VENV)/core.done
 	$(BIN)/hedgerow experiments run audit --folder docs

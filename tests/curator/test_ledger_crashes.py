@@ -1,4 +1,4 @@
-"""Many clients at once, and clients that are killed at any moment. HEDGEROW_SOAK=20: twenty times as often."""
+"""Many clients at once, and clients that are killed at any moment. HEDGEROW_SOAK=10: ten times as often."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hedgerow.curator.ledger import Ledger
 
 WORK = [sys.executable, str(Path(__file__).parent / "ledger_work.py")]
 SOAK = int(os.environ.get("HEDGEROW_SOAK", "1"))
-PROCESSES, THREADS, REQUESTS, PAID, KILLS = 4, 16, 1000, 100, 10 * SOAK
+PROCESSES, THREADS, REQUESTS, PAID, KILLS = 4, 16, 1000, 100, 20 * SOAK
 
 
 @pytest.mark.parametrize("round", range(SOAK))

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+import logging
+from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hedgerow.accounting.loss import text_of_fraction as exact
 from hedgerow.cli.console import say, table, warn
 from hedgerow.cli.tables import checked_owner
 from hedgerow.errors import LedgerError
+
+if TYPE_CHECKING:
+    from hedgerow.curator.service.bundle import Curator
 
 
 def serve(
@@ -27,7 +31,11 @@ def serve(
         ),
     ] = None,
     host: Annotated[str, typer.Option("--host", help="The address to listen at; before any other, put a TLS proxy.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port.")] = 8300,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes a free one.")] = 8300,
+    limits: Annotated[
+        Path | None,
+        typer.Option("--limits", help="A TOML file with bounds, such as: body_bytes = 1000000, waiting = 32.", show_default=False),
+    ] = None,
 ) -> None:
     """Serve forests from tables that stay here, until their budgets are spent.
 
@@ -41,51 +49,40 @@ def serve(
         hedgerow serve curator/ --ledger postgresql://curator@localhost/curator --port 8300
     """
     try:
-        import uvicorn
-
+        from hedgerow.curator.service import server
+        from hedgerow.curator.service.alone import alone
         from hedgerow.curator.service.application import application
         from hedgerow.curator.service.bundle import Curator
         from hedgerow.curator.service.limits import Limits
         from hedgerow.curator.service.logs import write_to_stderr
     except ModuleNotFoundError:
         raise LedgerError("the service needs packages that are not installed: pip install 'hedgerow[curator]'.") from None
-    from hedgerow.accounting.loss import text_of_fraction as exact
     from hedgerow.certificate import TableName
 
     TableName(owner=checked_owner(name, "", "--name"))  # refuses a name that no release could hold
-    curator, limits = Curator.open(folder, ledger), Limits()
-    with closing(curator), _alone(folder):
-        found = curator.ledger.verify()
-        if not found.sound:
-            raise LedgerError(f"the ledger is {found}\nNothing is served from it. Look with `hedgerow ledger verify`.")
-        left = curator.ledger.unsettled()
-        if left:
-            warn("reservations that never settled, left by a crash or a stop; they stay spent")
-            rows = [(r.when, r.dataset, r.analyst, r.purpose, r.what, exact(r.epsilon), "perhaps" if r.opened else "no") for r in left]
-            table("not settled", ["when", "dataset", "analyst", "purpose", "what", "ε", "rows looked at"], rows, numbers=(5,))
-        say(f"the ledger is sound: {found.entries} entries, head {found.head}")
+    bounds = Limits() if limits is None else Limits.read(limits)
+    with closing(server.bound(host, port)) as listener, closing(Curator.open(folder, ledger)) as curator, alone(folder, curator.database):
+        write_to_stderr()
+        _look_back(curator)
         token = curator.accounts.first_owner()
         if token is not None:
             say(f"the owner's token, shown this once: {token}")
-        say(f"serving at http://{f'[{host}]' if ':' in host else host}:{port}  (Ctrl-C stops it)")
-        write_to_stderr()
-        config = uvicorn.Config(
-            application(curator, limits, name or ""), host=host, port=port, log_config=None, access_log=False, server_header=False,
-            date_header=True, timeout_keep_alive=10, timeout_graceful_shutdown=10, h11_max_incomplete_event_size=64 * 1024,
-        )  # fmt: skip
-        uvicorn.Server(config).run()
+        address = server.address_of(host, listener)
+        server.run(application(curator, bounds, name or ""), listener, bounds, lambda: say(f"serving at {address}  (Ctrl-C stops it)"))
 
 
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """One service for a folder: two would not know of each other's jobs, and could be paid twice for one key."""
-    with (folder / "serve.lock").open("a") as file:
-        try:
-            import fcntl
+def _look_back(curator: Curator) -> None:
+    """Read the ledger again, and tell what never settled: to people as a table, to programs in the log."""
+    from hedgerow.curator.service.logs import log
 
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except ModuleNotFoundError:  # no such locks here
-            pass
-        except OSError:
-            raise LedgerError(f"folder {str(folder)!r} is served already by another process; expected to be the only one.") from None
-        yield
+    found = curator.ledger.verify()
+    if not found.sound:
+        raise LedgerError(f"the ledger is {found}\nNothing is served from it. Look with `hedgerow ledger verify`.")
+    left = curator.ledger.unsettled()
+    if left:
+        warn("reservations that never settled, left by a crash or a stop; they stay spent")
+        rows = [(r.when, r.dataset, r.analyst, r.purpose, r.what, exact(r.epsilon), "perhaps" if r.opened else "no") for r in left]
+        table("not settled", ["when", "dataset", "analyst", "purpose", "what", "ε", "rows looked at"], rows, numbers=(5,))
+    for r in left:
+        log("never settled", logging.WARNING, job=r.key, dataset=r.dataset, person=r.analyst, epsilon=exact(r.epsilon), opened=r.opened)
+    say(f"the ledger is sound: {found.entries} entries, head {found.head}")

@@ -116,6 +116,15 @@ class Database:
                 yield connection
 
     @contextmanager
+    def session(self) -> Iterator[sql.Connection]:
+        """A connection without a transaction, for a lock that lasts as long as it does. It is not given to anybody else afterwards."""
+        with self._translated(), self._own_engine.connect() as connection:
+            try:
+                yield connection.execution_options(isolation_level="AUTOCOMMIT")
+            finally:
+                connection.invalidate()
+
+    @contextmanager
     def _translated(self) -> Iterator[None]:
         """The database's failures as ours, without statements and without a password."""
         try:

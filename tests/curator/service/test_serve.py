@@ -1,147 +1,148 @@
-"""`hedgerow serve` as a process: an address, a token once, and a stop that leaves nothing open."""
+"""`hedgerow serve` as a process: an address, a token once, one service for one set of books, and a stop that leaves nothing open."""
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import random
-import re
 import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from fractions import Fraction
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-import sqlalchemy as sql
+from curator.service.clients import LARGE, SMALL
 from curator.service.conftest import FOREST, SCHEMA, bearer
+from curator.service.serving import Served, books_at, served, wait_until
 
-from hedgerow.curator import service_tables
 from hedgerow.curator.ledger import Ledger
-from hedgerow.curator.service.bundle import Curator
-
-KILLS = 3 * int(os.environ.get("HEDGEROW_SOAK", "1"))
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def refused(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """A start that does not get far."""
+    command = [sys.executable, "-m", "hedgerow", "serve", str(folder), *options]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
-@contextmanager
-def served(folder: Path) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
-    port = free_port()
-    command = [sys.executable, "-m", "hedgerow", "serve", str(folder), "--port", str(port)]
-    with (
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process,
-        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client,
-    ):
-        try:
-            wait_for(client)
-            yield process, client
-        finally:
-            process.kill()
+def asking(service: Served) -> tuple[httpx.Client, dict[str, str], Any]:
+    client, owner = service.client(), bearer(service.token)
 
+    def post(path: str, body: Any, **headers: str) -> Any:
+        answer = client.post(path, json=body, headers={**owner, **headers})
+        assert answer.status_code < 300, answer.text
+        return answer.json()
 
-def wait_for(client: httpx.Client) -> None:
-    for _ in range(300):
-        try:
-            if client.get("/ready").status_code == 200:
-                return
-        except httpx.TransportError:
-            time.sleep(0.1)
-    raise AssertionError("the service did not start")
+    return client, owner, post
 
 
 def test_served_stopped_and_served_again(tmp_path: Path, file: Path) -> None:
     folder = tmp_path / "curator"
-    with served(folder) as (process, client):
-        assert process.stdout is not None
-        lines = [process.stdout.readline() for _ in range(3)]
-        (token,) = re.findall(r"hrw_[\w-]{43}", "".join(lines))
-        assert "http://127.0.0.1:" in lines[2]
-        owner = bearer(token)
-
-        def post(path: str, body: Any, **headers: str) -> Any:
-            answer = client.post(path, json=body, headers={**owner, **headers})
-            assert answer.status_code < 300, answer.text
-            return answer.json()
-
-        post("/v1/owner/datasets", {"name": "patients", "path": str(file), "schema": SCHEMA.to_toml()})
-        post("/v1/owner/datasets/patients/ceilings", {"epsilon": 2})
-        jobs = [post("/v1/datasets/patients/forests", FOREST, **{"Idempotency-Key": key})["id"] for key in ("a", "b", "c")]
-        process.send_signal(signal.SIGTERM)
-        rest, log = process.communicate(timeout=60)
-    assert token not in rest + log
-    assert {"request", "job done"} <= {json.loads(line)["event"] for line in log.splitlines()}
+    with served(folder) as service:
+        token = service.token
+        client, owner, post = asking(service)
+        with client:
+            post("/v1/owner/datasets", {"name": "patients", "path": str(file), "schema": SCHEMA.to_toml()})
+            post("/v1/owner/datasets/patients/ceilings", {"epsilon": 2})
+            jobs = [post("/v1/datasets/patients/forests", FOREST, **{"Idempotency-Key": key})["id"] for key in ("a", "b", "c")]
+            wait_until(lambda: client.get(f"/v1/jobs/{jobs[0]}", headers=owner).json()["state"] == "done")
+            assert service.stop(signal.SIGTERM) == 128 + signal.SIGTERM
+    assert token not in service.logged.read_text()
+    assert {"request", "job done"} <= {line["event"] for line in service.log()}
     ledger = Ledger.open(folder)
     states = {ledger.reservation(id).state for id in jobs}
     assert states <= {"settled", "released"}
     assert ledger.verify().sound
-    with served(folder) as (process, client):
-        told = [client.get(f"/v1/jobs/{id}", headers=owner).json()["state"] for id in jobs]
+    with served(folder) as service:
+        with service.client() as client:
+            told = [client.get(f"/v1/jobs/{id}", headers=owner).json()["state"] for id in jobs]
         assert told == ["done" if ledger.reservation(id).state == "settled" else "failed" for id in jobs]
-        process.send_signal(signal.SIGINT)
-        rest, _ = process.communicate(timeout=60)
-    assert "hrw_" not in rest
+        service.stop(signal.SIGINT)
+    assert "hrw_" not in service.said.read_text()
 
 
-def test_killed_at_any_moment(tmp_path: Path, file: Path) -> None:
-    """No release without its charge, nothing overspent, and what was answered is answered again."""
-    folder, moments = tmp_path / "curator", random.Random(10)
-    curator = Curator.open(folder)
-    token = curator.accounts.first_owner()
-    assert token is not None
-    curator.registry.register("patients", file, SCHEMA)
-    curator.ledger.ceiling("patients", 3)
-    owner, asked, seen = bearer(token), 0, dict[str, bytes]()
-    for _ in range(KILLS):
-        with served(folder) as (process, client):
-            for id, content in seen.items():
-                assert client.get(f"/v1/releases/{id}", headers=owner).content == content
-            killer = threading.Timer(moments.uniform(2, 6), process.kill)
-            killer.start()
-            with contextlib.suppress(httpx.TransportError):
-                while True:
-                    asked += 1
-                    body = {**FOREST, "epsilon": "0.1"}
-                    job = client.post("/v1/datasets/patients/forests", json=body, headers={**owner, "Idempotency-Key": f"k{asked}"})
-                    if job.status_code != 202:
-                        time.sleep(0.2)
-                    for id in [r.reservation for r in _answers(curator)]:
-                        seen[id] = client.get(f"/v1/releases/{id}", headers=owner).content
-            process.kill()
-            process.wait(30)
-            killer.cancel()
-        assert curator.ledger.verify().sound
-        whole = curator.ledger.balance("patients")
-        answers = _answers(curator)
-        paid = sum((curator.ledger.reservation(answer.reservation).cost for answer in answers), Fraction(0))
-        assert paid <= whole.spent <= Fraction(3)
-        assert {path.stem for path in curator.releases.glob("*.json")} <= {answer.reservation for answer in answers}
-    assert seen
-    curator.close()
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_a_stop_lets_a_job_end_and_gives_back_those_that_wait(tmp_path: Path, file: Path, how: signal.Signals) -> None:
+    folder = tmp_path / "curator"
+    with served(folder) as service, closing(Ledger.open(folder).database) as database:
+        client, _, post = asking(service)
+        ledger = Ledger(database)
+        with client:
+            post("/v1/owner/datasets", {"name": "patients", "path": str(file), "schema": SCHEMA.to_toml()})
+            post("/v1/owner/datasets/patients/ceilings", {"epsilon": 2})
+            path = "/v1/datasets/patients/forests"
+            runs, *wait = [post(path, LARGE if key == "a" else SMALL, **{"Idempotency-Key": key})["id"] for key in ("a", "b", "c")]
+            wait_until(lambda: ledger.reservation(runs).opened, step=0.001)
+            service.stop(how)
+        assert ledger.reservation(runs).state == "settled"
+        assert [ledger.reservation(id).state for id in wait] == ["released", "released"]
+        assert ledger.unsettled() == []
+        assert not any(service.workers())
 
 
-def _answers(curator: Curator) -> list[Any]:
-    with curator.database.reading() as connection:
-        return list(connection.execute(sql.select(service_tables.answers)))
+def test_the_address_is_said_when_it_is_served_and_a_port_is_of_one(tmp_path: Path) -> None:
+    service = Served(tmp_path / "curator")
+    try:
+        wait_until(lambda: service.address is not None)
+        assert service.address is not None
+        assert httpx.get(f"{service.address}/ready").status_code == 200
+        port = service.address.rpartition(":")[2]
+        second = refused(tmp_path / "another", "--port", port)
+        assert second.returncode == 2
+        assert "cannot be used" in second.stderr
+        assert "--port" in second.stderr
+        assert second.stdout == ""
+        assert not (tmp_path / "another").exists()
+    finally:
+        service.kill_all()
 
 
-def test_one_service_for_a_folder(tmp_path: Path) -> None:
-    with served(tmp_path):
-        command = [sys.executable, "-m", "hedgerow", "serve", str(tmp_path), "--port", str(free_port())]
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-        assert "served already" in ended.stderr
+def test_one_service_for_a_set_of_books(address: str, tmp_path: Path) -> None:
+    folder, ledger = books_at(address, tmp_path)
+    with served(folder, ledger):
+        second = refused(folder, "--port", "0", *([] if ledger is None else ["--ledger", ledger]))
+        assert "served already" in second.stderr
+        if ledger is not None:
+            elsewhere = refused(tmp_path / "another folder", "--port", "0", "--ledger", ledger)
+            assert "served already" in elsewhere.stderr
+            assert elsewhere.returncode != 0
+    with served(folder, ledger):
+        """Once it is gone, another may come."""
+
+
+def test_whoever_is_slow_with_the_head_of_a_request_is_shown_the_door(tmp_path: Path) -> None:
+    limits = tmp_path / "limits.toml"
+    limits.write_text("head_seconds = 0.5\nbody_seconds = 0.5\n")
+    with served(tmp_path / "curator", None, "--limits", str(limits)) as service:
+        assert service.address is not None
+        place = ("127.0.0.1", int(service.address.rpartition(":")[2]))
+        with socket.create_connection(place, 30) as silent, socket.create_connection(place, 30) as slow:
+            began = time.monotonic()
+            slow.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nX-")
+            assert slow.recv(1000) == silent.recv(1000) == b""
+            assert time.monotonic() - began > 0.4
+        with socket.create_connection(place, 30) as patient:
+            for _ in range(2):  # the second request on a connection has its own time
+                patient.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+                received = b""
+                while not received.endswith(b'{"status":"ok"}'):
+                    received += patient.recv(1000)
+                time.sleep(0.3)
+            patient.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nX-")
+            assert patient.recv(1000) == b""
+        with socket.create_connection(place, 30) as body:
+            body.sendall(b"POST /health HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n{")
+            assert body.recv(1000).startswith(b"HTTP/1.1 408")
+
+
+@pytest.mark.parametrize("text", ["waits = 1", "waiting = 0", "waiting = true", "waiting = 1.5", "waiting ="])
+def test_limits_that_cannot_be(tmp_path: Path, text: str) -> None:
+    (tmp_path / "limits.toml").write_text(text)
+    found = refused(tmp_path / "curator", "--limits", str(tmp_path / "limits.toml"))
+    assert found.returncode == 2
+    assert "limits" in found.stderr
+    assert "expected" in found.stderr
 
 
 def test_not_served_from_a_ledger_that_was_changed(tmp_path: Path) -> None:
@@ -150,8 +151,7 @@ def test_not_served_from_a_ledger_that_was_changed(tmp_path: Path) -> None:
     with ledger.database.writing() as connection:
         connection.exec_driver_sql("UPDATE ledger_balances SET ceiling_epsilon = '100'")
     ledger.database.close()
-    command = [sys.executable, "-m", "hedgerow", "serve", str(tmp_path), "--port", str(free_port())]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    ended = refused(tmp_path, "--port", "0")
     assert ended.returncode != 0
     assert "not sound" in ended.stderr
     assert "hrw_" not in ended.stdout
@@ -159,5 +159,4 @@ def test_not_served_from_a_ledger_that_was_changed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("option", [["--port", "70000"], ["--ledger", "mysql://x/y"]])
 def test_refused(tmp_path: Path, option: list[str]) -> None:
-    command = [sys.executable, "-m", "hedgerow", "serve", str(tmp_path), *option]
-    assert subprocess.run(command, capture_output=True, timeout=60, check=False).returncode in (2, 3)
+    assert refused(tmp_path, *option).returncode in (2, 3)

@@ -42,6 +42,12 @@ def estimator_of(body: Forest, schema: Schema, limits: Limits) -> Any:
     return estimator.set_params(schema=schema, epsilon=body.epsilon, n_jobs=limits.threads, **settings)
 
 
+def warm_up() -> None:
+    """Import now what the first request or job would wait for."""
+    for module, _ in ESTIMATORS.values():
+        import_module(f"hedgerow.estimators.{module}")
+
+
 def checked_plan(estimator: Any, schema: Schema, rows: int | None = None) -> Plan:
     """What it would build. Where the number of rows is private, the smallest table stands in, as in `fit`."""
     plan: Plan = estimator.plan(rows=rows if rows is not None or schema.rows is not None else 1)

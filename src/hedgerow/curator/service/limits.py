@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+import tomllib
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from hedgerow.errors import LedgerError
 
 
 @dataclass(frozen=True)
 class Limits:
     """What a service refuses to exceed.
 
-    body_bytes, body_seconds:  of one request, and how long it may take to arrive; plan_bytes: of one with a plan
-    requests:                  that are answered at once
+    body_bytes, body_seconds:  of one request, and how long it may take to arrive; head_seconds: the same before its body;
+                               plan_bytes: of one with a plan
+    requests, connections:     that are answered at once, and that are open
     workers, waiting:          jobs that run and jobs that wait; waiting_each: of one person
     job_seconds, stop_seconds: how long a job may run; how long a stop waits for it
     threads:                   of one job
@@ -24,7 +30,9 @@ class Limits:
     body_bytes: int = 1 << 20
     plan_bytes: int = 16 << 20
     body_seconds: float = 10
+    head_seconds: float = 10
     requests: int = 64
+    connections: int = 1000
     workers: int = 1
     waiting: int = 32
     waiting_each: int = 8
@@ -42,3 +50,19 @@ class Limits:
     kept_releases: int = 16
     kept_bytes: int = 64 << 20
     page: int = 1000
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Limits:
+        """From a TOML file with some of these names; the others keep what they are."""
+        try:
+            given = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise LedgerError(f"limits {os.fspath(path)!r} cannot be read ({error}); expected a TOML file such as: waiting = 100") from None
+        known = {field.name: field.default for field in fields(cls)}
+        for name, value in given.items():
+            if name not in known:
+                raise LedgerError(f"limits: got {name!r:.100}; expected {', '.join(known)}.")
+            kinds = (int, float) if isinstance(known[name], float) or name.endswith("_seconds") else (int,)
+            if isinstance(value, bool) or not isinstance(value, kinds) or not 0 < value < 2**40:
+                raise LedgerError(f"limits: {name}: got {value!r:.100}; expected a {'' if float in kinds else 'whole '}number above 0.")
+        return cls(**given)

@@ -6,6 +6,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -14,6 +15,7 @@ from typing import Any, Protocol
 
 from hedgerow.curator.chain import Reserved
 from hedgerow.curator.service.bundle import Curator
+from hedgerow.curator.service.forests import warm_up
 from hedgerow.curator.service.limits import Limits
 from hedgerow.curator.service.logs import told
 from hedgerow.curator.service.work import Progress, Task, perform
@@ -116,13 +118,23 @@ def worker_of(curator: Curator, limits: Limits) -> Worker:
     return Here(curator, limits) if curator.address is None else Apart(curator, limits)
 
 
+def _end_with_the_service() -> None:
+    """A job of a service that was killed goes no further: nobody could ever get its answer, and another service may have begun."""
+    service = multiprocessing.parent_process()
+    if service is not None:
+        service.join()
+        os._exit(1)
+
+
 def _serve(pipe: Connection, folder: str, ledger: str | None, limits: Limits) -> None:
     """The life of such a process. It ends when the service does, however that ends: the pipe is then closed."""
     for name in (signal.SIGINT, signal.SIGTERM):  # of the whole group: the service decides how long a job may go on
         signal.signal(name, signal.SIG_IGN)
     with contextlib.suppress(OSError, AttributeError):
         os.nice(NICE)
+    threading.Thread(target=_end_with_the_service, daemon=True, name="hedgerow watch").start()
     curator = Curator.open(folder, ledger)
+    warm_up()
     told_last = -1.0
 
     def tell(share: float) -> None:

@@ -1,0 +1,51 @@
+"""One service for one set of books: two would not know of each other's jobs, and could be paid twice for one key."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import sqlalchemy as sql
+
+from hedgerow.curator.database import Database
+from hedgerow.errors import LedgerError
+
+FILE = "serve.lock"
+PATIENCE = 5.0  # seconds in which a server finds out that a service was killed
+_SERVES = 0x68656473
+_LOCK = sql.text("SELECT pg_try_advisory_lock(:serves, (SELECT oid::int FROM pg_namespace WHERE nspname = current_schema()))")
+
+
+@contextmanager
+def alone(folder: Path, database: Database) -> Iterator[None]:
+    """Hold the folder, and the books where they are elsewhere; LedgerError where another service does. A crash lets go of both."""
+    with _folder(folder), contextlib.nullcontext() if database.embedded else _server(database):
+        yield
+
+
+@contextmanager
+def _folder(folder: Path) -> Iterator[None]:
+    with (folder / FILE).open("a") as file:
+        try:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except ModuleNotFoundError:  # no such locks here
+            pass
+        except OSError:
+            raise LedgerError(f"folder {str(folder)!r} is served already by another process; expected to be the only one.") from None
+        yield
+
+
+@contextmanager
+def _server(database: Database) -> Iterator[None]:
+    end = time.monotonic() + PATIENCE
+    with database.session() as connection:
+        while not connection.execute(_LOCK, {"serves": _SERVES}).scalar_one():
+            if time.monotonic() > end:
+                raise LedgerError(f"ledger {database.name!r} is served already by another process; expected to be the only one.")
+            time.sleep(0.1)
+        yield
