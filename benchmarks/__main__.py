@@ -21,7 +21,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import hedgerow
-from benchmarks import fit_predict, flagship, greedy, kernels, memory, merging, pseudo, sampler, spark
+from benchmarks import curator_load, fit_predict, flagship, greedy, kernels, memory, merging, pseudo, sampler, spark
 from benchmarks import scale as streamed
 from benchmarks.busy import QUIET
 from benchmarks.measure import Line, at_least, not_run, table
@@ -105,6 +105,11 @@ def main() -> None:
             "The same random forest from Parquet files on local[2] and on a cluster of two workers of one core each on this machine, "
             "beside the streamed engine in the same run; bytes of counts that one job sends back."
         ),
+        "Curator": (
+            f"A real `hedgerow serve` and, in a process of their own, clients who ask {curator_load.RATE} times a second for "
+            f"{curator_load.SECONDS} seconds, whether or not they are answered; latency from the moment at which a request was due. "
+            f"Meanwhile a forest is trained from {curator_load.ROWS:,} rows. Ratio: the p99 over {curator_load.MOST:g} ms."
+        ),
         "Pseudo-data": (
             f"Rows over {pseudo.ATTRIBUTES} attributes of {pseudo.VALUES} values, made and written by two threads in a process of its own; "
             "peak memory over what was resident before. "
@@ -125,6 +130,7 @@ def main() -> None:
         "Kernels": lambda: kernels.run(given.quick),
         "Streamed tables": lambda: streamed.run(given.quick),
         "Spark": lambda: spark.run(given.quick),
+        "Curator": lambda: curator_load.run(given.quick),
     }
     if given.only:
         starts = tuple(name.lower() for name in given.only)

@@ -27,6 +27,14 @@ TOKEN_BYTES = 32
 PREFIX = "hrw_"  # so that people and scanners for leaked secrets know one when they see it
 LIFETIME = timedelta(days=90)
 FIRST_LIFETIME = timedelta(days=365)
+_WHOSE = (  # asked with every request
+    sql.select(people.c.name, people.c.role, tokens.c.hash, tokens.c.expires, tokens.c.revoked)
+    .join(tokens, tokens.c.person == people.c.name)
+    .where(tokens.c.hash == sql.bindparam("digest"))
+)
+_GRANTED = sql.select(grants.c.purpose).where(
+    grants.c.analyst == sql.bindparam("of_analyst"), grants.c.dataset == sql.bindparam("of_dataset"), grants.c.withdrawn.is_(None)
+)
 
 
 @dataclass(frozen=True)
@@ -137,10 +145,8 @@ class Accounts:
         The look-up is by the hash, of which nobody can choose a part; so how long it takes tells nothing about tokens that there are.
         """
         digest = _digest(token)
-        columns = (people.c.name, people.c.role, tokens.c.hash, tokens.c.expires, tokens.c.revoked)
-        statement = sql.select(*columns).join(tokens, tokens.c.person == people.c.name).where(tokens.c.hash == digest)
         with self.database.reading() as connection:
-            row = connection.execute(statement).one_or_none()
+            row = connection.execute(_WHOSE, {"digest": digest}).one_or_none()
         name, role, kept, expires, revoked = ("", "", "0" * 64, "", "") if row is None else row
         valid = hmac.compare_digest(digest, kept) & (self._now() < expires) & (revoked is None)
         person = Person(name, role)
@@ -229,8 +235,7 @@ def _records(connection: sql.Connection, *conditions: sql.ColumnElement[bool]) -
 
 
 def _granted(connection: sql.Connection, analyst: str, dataset: str) -> set[str]:
-    conditions = (grants.c.analyst == analyst, grants.c.dataset == dataset, grants.c.withdrawn.is_(None))
-    return set(connection.execute(sql.select(grants.c.purpose).where(*conditions)).scalars())
+    return set(connection.execute(_GRANTED, {"of_analyst": analyst, "of_dataset": dataset}).scalars())
 
 
 def _purposes(purposes: Iterable[str]) -> list[str]:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from fractions import Fraction
+from functools import cache, cached_property
 from typing import Any
 
 import sqlalchemy as sql
@@ -22,6 +23,16 @@ _FIND = sql.and_(
     database.balances.c.name == sql.bindparam("of_name"),
 )
 _UPDATE = database.balances.update().where(_FIND)
+_HEAD = sql.select(database.head.c.seq, database.head.c.hash)
+_BALANCES = sql.select(database.balances).order_by(database.balances.c.dataset, database.balances.c.scope, database.balances.c.name)
+
+
+@cache
+def _of_accounts(number: int) -> sql.Select[Any]:
+    """So many balances by their names. It is made once: to put a statement together takes longer than to run it."""
+    columns = (database.balances.c.dataset, database.balances.c.scope, database.balances.c.name)
+    each = [[column == sql.bindparam(f"{of}{account}") for of, column in zip("dsn", columns, strict=True)] for account in range(number)]
+    return _BALANCES.where(sql.or_(*(sql.and_(*named) for named in each)))
 
 
 class Books:
@@ -29,12 +40,19 @@ class Books:
 
     def __init__(self, connection: sql.Connection, lock: bool = False) -> None:
         self.connection = connection
-        statement = sql.select(database.head.c.seq, database.head.c.hash)
-        # PostgreSQL: whoever comes second waits here and then sees what the first has written. SQLite has its lock already.
-        row = connection.execute(statement.with_for_update() if lock else statement).one_or_none()
+        if lock:
+            # PostgreSQL: whoever comes second waits here and then sees what the first has written. SQLite has its lock already.
+            self.head = self._read_head(_HEAD.with_for_update())
+
+    @cached_property
+    def head(self) -> Head:
+        return self._read_head(_HEAD)
+
+    def _read_head(self, statement: sql.Select[Any]) -> Head:
+        row = self.connection.execute(statement).one_or_none()
         if row is None:
             raise LedgerError("ledger: its head is missing. Restore the database from a backup; nothing was written.")
-        self.head = Head(row.seq, row.hash)
+        return Head(row.seq, row.hash)
 
     def entries(self, *conditions: sql.ColumnElement[bool], most: int | None = None) -> Iterator[LedgerEntry]:
         statement = sql.select(database.entries).where(*conditions).order_by(database.entries.c.seq).limit(most)
@@ -45,16 +63,15 @@ class Books:
         return reservations_in(self.entries(database.entries.c.key == key)).get(key)
 
     def balances(self, *conditions: sql.ColumnElement[bool]) -> dict[Account, Balance]:
-        columns = database.balances.c
-        statement = sql.select(database.balances).where(*conditions).order_by(columns.dataset, columns.scope, columns.name)
-        found = (_balance(row) for row in self.connection.execute(statement))
+        found = (_balance(row) for row in self.connection.execute(_BALANCES.where(*conditions)))
         return {balance.account: balance for balance in found}
 
     def accounts(self, accounts: Iterable[Account]) -> dict[Account, Balance]:
         """These accounts, in this order; those that there are not yet are empty and without a ceiling."""
         wanted = list(accounts)
-        columns = database.balances.c
-        found = self.balances(sql.or_(*(sql.and_(columns.dataset == d, columns.scope == s, columns.name == n) for d, s, n in wanted)))
+        values = {f"{of}{number}": part for number, account in enumerate(wanted) for of, part in zip("dsn", account, strict=True)}
+        rows = self.connection.execute(_of_accounts(len(wanted)), values)
+        found = {balance.account: balance for balance in map(_balance, rows)}
         self._there = set(found)
         return {account: found.get(account, Balance(*account)) for account in wanted}
 

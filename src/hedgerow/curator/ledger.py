@@ -161,10 +161,11 @@ class Ledger:
         with self.database.reading() as connection:
             return list(Books(connection).balances(*([] if dataset is None else [tables.balances.c.dataset == dataset])).values())
 
-    def accounts(self, dataset: str, analyst: str, purpose: str) -> list[Balance]:
-        """The three accounts that a request is booked on."""
+    def accounts(self, dataset: str, analyst: str, *purposes: str) -> list[Balance]:
+        """The accounts that a request is booked on: of the dataset, of the analyst, and of the purpose, or of each of some."""
+        wanted = dict.fromkeys(account for purpose in purposes for account in accounts_of(dataset, analyst, purpose))
         with self.database.reading() as connection:
-            return list(Books(connection).accounts(accounts_of(dataset, analyst, purpose)).values())
+            return list(Books(connection).accounts(wanted or [(dataset, DATASET, "")]).values())
 
     def reservation(self, key: str) -> Reserved:
         with self.database.reading() as connection:

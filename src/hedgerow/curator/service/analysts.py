@@ -16,7 +16,7 @@ from hedgerow.accounting.meter import Budget
 from hedgerow.curator.answers import Answer
 from hedgerow.curator.chain import Reserved
 from hedgerow.curator.service import scores
-from hedgerow.curator.service.asking import TOKEN, Asking, AskingNow, hash_of_request
+from hedgerow.curator.service.asking import TOKEN, Asking, AskingNow, hash_of_request, left_of
 from hedgerow.curator.service.bodies import Counts, Forest, Name, Quote, Rows, Score
 from hedgerow.curator.service.counts import checked_count
 from hedgerow.curator.service.forests import ASSUMED_ROWS, as_dummy, checked_plan, dummy_rows, estimator_of, plan_as_json, trained
@@ -32,19 +32,22 @@ Key = Annotated[Name, Header(alias="Idempotency-Key", description="New for each 
 
 
 @router.get("/datasets")
-def datasets(asking: AskingNow) -> dict[str, Any]:
-    return {"datasets": [_summary(asking, name) for name in asking.curator.accounts.visible(asking.person)]}
+async def datasets(asking: AskingNow) -> dict[str, Any]:
+    return await asking.at_once(lambda now: {"datasets": [_summary(now, name) for name in now.curator.accounts.visible(now.person)]})
 
 
 @router.get("/datasets/{name}")
-def dataset(asking: AskingNow, name: str) -> dict[str, Any]:
+async def dataset(asking: AskingNow, name: str) -> dict[str, Any]:
     """owner: whose rows a release with counts will say that it holds."""
-    return {**_summary(asking, name), "owner": asking.service.name or name, "schema": asking.schema_text(name)}
+    owner = asking.service.name or name
+    return await asking.at_once(lambda now: {**_summary(now, name), "owner": owner, "schema": now.schema_text(name)})
 
 
 def _summary(asking: Asking, name: str) -> dict[str, Any]:
-    purposes = {purpose: {"remaining": asking.left(name, purpose)} for purpose in asking.purposes(name)}
-    return {"name": name, "closed": asking.curator.ledger.balance(name).closed, "purposes": purposes}
+    purposes = asking.purposes(name)
+    whole, *others = asking.curator.ledger.accounts(name, asking.person.name, *purposes)
+    left = {purpose: left_of(whole, *others[:1], own) for purpose, own in zip(purposes, others[1:], strict=True)}
+    return {"name": name, "closed": whole.closed, "purposes": {purpose: {"remaining": amounts} for purpose, amounts in left.items()}}
 
 
 @router.post("/datasets/{name}/quote")
@@ -140,12 +143,16 @@ def _begun(asking: Asking, key: str, request: str, prepare: Prepare, task: Task,
     found: Job | Answer = asking.service.jobs.ask(asking.person.name, key, request, prepare, task)
     id = found.reserved.key if isinstance(found, Job) else found.reservation
     response.headers["Location"] = f"/v1/jobs/{id}"
-    return job(asking, id)
+    return _job(asking, id)
 
 
 @router.get("/jobs/{id}")
-def job(asking: AskingNow, id: str) -> dict[str, Any]:
+async def job(asking: AskingNow, id: str) -> dict[str, Any]:
     """How a job stands. `share` is of the pass over the rows that it is in."""
+    return await asking.at_once(lambda now: _job(now, id))
+
+
+def _job(asking: Asking, id: str) -> dict[str, Any]:
     live = asking.service.jobs.live(id)  # before the ledger is asked: what ends in between is then told as running
     reserved = asking.reservation(id)
     about = {

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from dataclasses import dataclass, field
-from typing import Annotated, Any
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
+from starlette.concurrency import run_in_threadpool
 
 from hedgerow.accounting.loss import text_of_fraction
 from hedgerow.curator.accounts import Person
@@ -24,6 +26,8 @@ from hedgerow.curator.service.predictions import KeptReleases
 from hedgerow.curator.service.refusals import Refusal, not_found
 from hedgerow.errors import LedgerError
 from hedgerow.schema_toml import write
+
+Answered = TypeVar("Answered")
 
 
 @dataclass
@@ -51,10 +55,24 @@ class Asking:
 
     service: Service
     person: Person
+    books: Curator | None = None
 
     @property
     def curator(self) -> Curator:
-        return self.service.curator
+        return self.books or self.service.curator
+
+    async def at_once(self, question: Callable[[Asking], Answered]) -> Answered:
+        """What a question finds in one snapshot: one transaction instead of many.
+
+        It must only read. Books in this process are read faster than another thread would begin to.
+        """
+        database = self.service.curator.database
+
+        def answer() -> Answered:
+            with database.reading() as connection:
+                return question(replace(self, books=self.service.curator.within(connection)))
+
+        return answer() if database.embedded else await run_in_threadpool(answer)
 
     def purposes(self, name: str) -> tuple[str, ...]:
         """What the person may use a dataset for, asked of the grants before anything else is looked up. An owner: what was paid for."""
@@ -98,12 +116,7 @@ class Asking:
 
     def left(self, name: str, purpose: str) -> dict[str, str]:
         """What the tightest ceiling leaves; nothing where the owner has set none."""
-        accounts = self.curator.ledger.accounts(name, self.person.name, purpose)
-        by_epsilon, by_delta = tightest(accounts) if accounts[0].epsilon is not None else (None, None)
-        return {
-            "epsilon": text_of_fraction((by_epsilon and by_epsilon.remaining) or _NOTHING),
-            "delta": text_of_fraction((by_delta and by_delta.remaining_delta) or _NOTHING),
-        }
+        return left_of(*self.curator.ledger.accounts(name, self.person.name, purpose))
 
     def reservation(self, id: str) -> Reserved:
         """One of the person's own; an owner may see all."""
@@ -119,6 +132,14 @@ class Asking:
 
 
 _NOTHING = Balance("", "", "").spent
+
+
+def left_of(whole: Balance, *others: Balance) -> dict[str, str]:
+    by_epsilon, by_delta = tightest((whole, *others)) if whole.epsilon is not None else (None, None)
+    return {
+        "epsilon": text_of_fraction((by_epsilon and by_epsilon.remaining) or _NOTHING),
+        "delta": text_of_fraction((by_delta and by_delta.remaining_delta) or _NOTHING),
+    }
 
 
 async def _asking(request: Request) -> Asking:  # async: a plain function would cost a change of threads

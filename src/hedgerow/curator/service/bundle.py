@@ -6,11 +6,14 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import sqlalchemy as sql
+
 from hedgerow.curator.accounts import Accounts
 from hedgerow.curator.answers import Answers
 from hedgerow.curator.database import Database, open_database
 from hedgerow.curator.ledger import Ledger
 from hedgerow.curator.registry import Registry
+from hedgerow.curator.transactions import Joined
 from hedgerow.errors import LedgerError
 
 RELEASES = "releases"
@@ -41,6 +44,10 @@ class Curator:
     @classmethod
     def of(cls, database: Database, releases: Path, address: tuple[str, str | None] | None = None) -> Curator:
         return cls(database, Ledger(database), Accounts(database), Registry(database), Answers(database), releases, address)
+
+    def within(self, connection: sql.Connection) -> Curator:
+        """The same books, as one transaction sees them."""
+        return Curator.of(Joined(self.database, connection), self.releases)
 
     def close(self) -> None:
         self.database.close()

@@ -86,13 +86,17 @@ class Gate:
     async def _person(self, scope: Scope) -> Person:
         given = [value for name, value in scope["headers"] if name == b"authorization"]
         kind, _, token = given[0].decode("latin-1").partition(" ") if len(given) == 1 else ("", "", "")
-        person = await run_in_threadpool(self.accounts.who, token.strip()) if kind.lower() == "bearer" and len(token) < 200 else None
+        person = await self._who(token.strip() if kind.lower() == "bearer" and len(token) < 200 else "")
         if person is None:
             headers = {"WWW-Authenticate": "Bearer"}
             raise Refusal(401, "token", "A valid token is needed: Authorization: Bearer hrw_….", headers)
         if within(scope["path"], OWNERS) and not person.owns:
             raise Refusal(403, "owner", "This is for owners.")
         return person
+
+    async def _who(self, token: str) -> Person | None:
+        """The same work for whatever was sent. Books in this process are read faster than another thread would begin to."""
+        return self.accounts.who(token) if self.accounts.database.embedded else await run_in_threadpool(self.accounts.who, token)
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         most = self.limits.plan_bytes if PLANS.fullmatch(scope["path"]) else self.limits.body_bytes

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import os
 import socket
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +20,7 @@ from hedgerow.curator.service.limits import Limits
 from hedgerow.errors import LedgerError
 
 KEEP_ALIVE, GRACE = 10, 10  # seconds: a connection without a request; requests under way when the service stops
+SWITCH = 0.001  # seconds after which a thread lets another one run: a short answer must not wait long for a long one
 LONGEST_HEAD = 64 * 1024  # bytes of a request before its body
 
 
@@ -108,8 +110,9 @@ def run(app: FastAPI, listener: socket.socket, limits: Limits, started: Callable
     """Until SIGTERM or Ctrl-C. `started` is called when requests are answered."""
     protocol = type("Protocol", (_Protocol,), {"seconds": limits.head_seconds})
     config = uvicorn.Config(
-        app, http=protocol, ws="none", log_config=None, access_log=False, server_header=False, date_header=True,
+        app, http=protocol, ws="none", log_config=None, access_log=False, proxy_headers=False, server_header=False, date_header=True,
         timeout_keep_alive=KEEP_ALIVE, timeout_graceful_shutdown=GRACE, h11_max_incomplete_event_size=LONGEST_HEAD,
         limit_concurrency=limits.connections,
     )  # fmt: skip
+    sys.setswitchinterval(SWITCH)
     _Server(config, started).run(sockets=[listener])

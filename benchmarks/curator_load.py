@@ -1,0 +1,146 @@
+"""What a curator answers while it trains a forest: 200 requests a second, from a process of their own, to a real `hedgerow serve`."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import big_table
+from benchmarks.busy import Others
+from benchmarks.measure import Line, at_most, not_run
+
+RATE, SECONDS, MOST = 200, 20, 100.0  # requests a second, for how long, and the milliseconds that 99 of 100 may take at most
+ROWS = 2_000_000
+ROUNDS = 3
+ASKED = [{"method": "GET", "path": "/v1/datasets/people"}]  # what is left of a budget
+FOREST = {"purpose": "research", "epsilon": "1", "algorithm": "rdt", "settings": {"n_estimators": 60, "max_depth": 5}}
+
+
+class Curator:
+    """A service on a table, and its analyst."""
+
+    def __init__(self, address: str, owner: str, file: Path, group: int) -> None:
+        self.address, self.owner, self.analyst, self.asked, self.group = address, owner, owner, 0, group
+        self.ask("POST", "/v1/owner/datasets", {"name": "people", "path": str(file), "schema": big_table.SCHEMA.to_toml()})
+        self.ask("POST", "/v1/owner/datasets/people/ceilings", {"epsilon": "1000"})
+        self.ask("POST", "/v1/owner/people", {"name": "ada"})
+        self.ask("POST", "/v1/owner/grants", {"analyst": "ada", "dataset": "people", "purposes": ["research"]})
+        self.analyst = self.ask("POST", "/v1/owner/tokens", {"person": "ada"})["token"]
+
+    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
+        token = self.owner if path.startswith("/v1/owner") else self.analyst
+        about = {"Authorization": f"Bearer {token}", "Content-Type": "application/json", **headers}
+        content = None if body is None else json.dumps(body).encode()
+        with urllib.request.urlopen(urllib.request.Request(self.address + path, content, about, method=method), timeout=60) as answer:
+            return json.load(answer)
+
+    def train(self) -> str:
+        """One more forest; the id of its job."""
+        self.asked += 1
+        return str(self.ask("POST", "/v1/datasets/people/forests", FOREST, **{"Idempotency-Key": f"forest {self.asked}"})["id"])
+
+    def state(self, job: str) -> str:
+        return str(self.ask("GET", f"/v1/jobs/{job}")["state"])
+
+    def loaded(self, seconds: float) -> tuple[Any, dict[str, int], float | None]:
+        """The milliseconds of each request, in order of size; how many had which status; CPUs that other programs used meanwhile."""
+        others, began, own = Others(), time.perf_counter(), _cpu_seconds(self.group)
+        asked = [{**request, "headers": {"Authorization": f"Bearer {self.analyst}"}} for request in ASKED]
+        host, _, port = self.address.removeprefix("http://").rpartition(":")
+        given = json.dumps({"rate": RATE, "seconds": seconds, "requests": asked})
+        command = [sys.executable, "-m", "benchmarks.curator_client", host, port]
+        ended = subprocess.run(command, input=given, capture_output=True, text=True, check=True, timeout=seconds + 120)
+        found = json.loads(ended.stdout)
+        used, own = others.cpus(), (_cpu_seconds(self.group) - own) / (time.perf_counter() - began)
+        return np.sort(found["milliseconds"]), found["statuses"], None if used is None else max(0.0, used - own)
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[tuple[str, str, int]]:
+    """The address, the owner's token and the process group of a service, which is gone afterwards."""
+    with (folder / "log").open("w") as log:
+        command = [sys.executable, "-m", "hedgerow", "serve", str(folder / "curator"), "--port", "0"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True) as process:
+            assert process.stdout is not None
+            said = ""
+            try:
+                while (found := re.search(r"(hrw_[\w-]{43}).*serving at (\S+)", said, re.DOTALL)) is None:
+                    line = process.stdout.readline()
+                    if not line:
+                        raise RuntimeError((folder / "log").read_text())
+                    said += line
+                yield found[2], found[1], process.pid
+            finally:
+                process.terminate()
+
+
+def run(quick: bool) -> list[Line]:
+    try:
+        import uvicorn  # noqa: F401
+    except ModuleNotFoundError:
+        return [not_run("budget requests", "the service's packages are not installed")]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with served(folder) as (address, token, group):
+            curator = Curator(address, token, _table(folder, ROWS // (10 if quick else 1)), group)
+            seconds = 5 if quick else SECONDS
+            return [line for _ in range(1 if quick else ROUNDS) for line in _round(curator, seconds)]
+
+
+def _round(curator: Curator, seconds: float) -> list[Line]:
+    idle, _, alone = curator.loaded(seconds)
+    jobs = [curator.train() for _ in range(4)]
+    while curator.state(jobs[0]) == "waiting":
+        time.sleep(0.05)
+    busy, statuses, meanwhile = curator.loaded(seconds)
+    trained = "while forests were trained" if curator.state(jobs[-1]) in ("waiting", "running") else "while forests were trained AT FIRST"
+    while any(curator.state(job) in ("waiting", "running") for job in jobs):
+        time.sleep(0.2)
+    if set(statuses) != {"200"}:
+        trained += f"; statuses {statuses}"
+    what = f"{RATE} budget requests/s, p99 in {MOST:g} ms"
+    slower = f"p99 {_at(busy, 0.99) / _at(idle, 0.99):.1f} times"
+    return [
+        at_most(f"{what}, nothing trained", _words(idle), "", _at(idle, 0.99) / MOST, 1).timed(alone),
+        at_most(f"{what}, {trained}", _words(busy), f"nothing trained: {slower}", _at(busy, 0.99) / MOST, 1).timed(meanwhile),
+    ]
+
+
+def _cpu_seconds(group: int) -> float:
+    """What the service and its jobs have used since they began (Linux)."""
+    used = 0
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = path.read_text().rpartition(")")[2].split()
+            used += sum(int(ticks) for ticks in fields[11:15]) if int(fields[2]) == group else 0
+    return used / os.sysconf("SC_CLK_TCK")
+
+
+def _at(milliseconds: Any, share: float) -> float:
+    return float(milliseconds[min(int(share * len(milliseconds)), len(milliseconds) - 1)])
+
+
+def _words(milliseconds: Any) -> str:
+    return f"p50 {_at(milliseconds, 0.5):.1f}, p90 {_at(milliseconds, 0.9):.1f}, p99 {_at(milliseconds, 0.99):.1f}, most {milliseconds[-1]:.1f} ms"
+
+
+def _table(folder: Path, rows: int) -> Path:
+    import pyarrow.parquet  # type: ignore[import-untyped,unused-ignore]
+
+    X, y = big_table.numpy_table(rows)
+    path = folder / "people.parquet"
+    pyarrow.parquet.write_table(big_table.arrow_table(X).append_column("class", [y]), path)
+    return path
