@@ -1,6 +1,7 @@
 """The clients of the curator's load test, a process of their own: requests at fixed moments, whether or not the last was answered.
 
-    python -m benchmarks.curator_client HOST PORT    and on stdin {"rate": …, "seconds": …, "requests": [{"method", "path", "headers", "body"}]}
+    python -m benchmarks.curator_client HOST PORT
+    and on stdin {"rate": …, "seconds": …, "requests": [{"method", "path", "headers", "body"}]}
 
 Prints {"milliseconds": […], "statuses": {…}}. A latency counts from the moment at which the request was due, so that a service which
 stands still for a second is seen by all requests that were due in it, and not by one.

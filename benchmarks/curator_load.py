@@ -134,7 +134,8 @@ def _at(milliseconds: Any, share: float) -> float:
 
 
 def _words(milliseconds: Any) -> str:
-    return f"p50 {_at(milliseconds, 0.5):.1f}, p90 {_at(milliseconds, 0.9):.1f}, p99 {_at(milliseconds, 0.99):.1f}, most {milliseconds[-1]:.1f} ms"
+    p50, p90, p99 = (_at(milliseconds, share) for share in (0.5, 0.9, 0.99))
+    return f"p50 {p50:.1f}, p90 {p90:.1f}, p99 {p99:.1f}, most {milliseconds[-1]:.1f} ms"
 
 
 def _table(folder: Path, rows: int) -> Path:
