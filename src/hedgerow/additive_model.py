@@ -95,6 +95,16 @@ class AdditiveModel:
         return margins
 
 
+@dataclass(frozen=True, eq=False)
+class MostProbable:
+    """The class with the largest margin, for each row of codes: a predictor that is plain data."""
+
+    model: AdditiveModel
+
+    def __call__(self, codes: NDArray[Any]) -> NDArray[np.int64]:
+        return np.asarray(self.model.margins(codes).argmax(axis=1), dtype=np.int64)
+
+
 def gradient_width(n_classes: int) -> int:
     """How many numbers a gradient has: one for each class, but one alone where there are two classes."""
     return 1 if n_classes == 2 else n_classes

@@ -23,6 +23,7 @@ from hedgerow.certificate import Certificate, certificate_of, part_of
 from hedgerow.columns import columns_of, one_column
 from hedgerow.errors import BudgetError, PlanError, TableError
 from hedgerow.private.coins import SYSTEM, random_name
+from hedgerow.private.elsewhere import RowsElsewhere, TableElsewhere, reserved, schema_elsewhere
 from hedgerow.private.mechanisms import counting_event
 from hedgerow.private.table import PrivateTable, checked_bins
 from hedgerow.release import Release
@@ -158,6 +159,11 @@ def scored_rows(release: Release, X: Any, y: Any, n_jobs: int, who: str) -> Engi
     codebook = release.codebook
     person = codebook.schema.person
     key = b"" if person is None else SYSTEM.bytes(16)
+    if isinstance(X, PrivateTable):
+        if y is not None or not who.startswith("private") or not isinstance(X, TableElsewhere):
+            raise PlanError(f"{who}: rows behind a private table are private: use private_score or private_calibration, without y.")
+        schema_elsewhere(X, codebook.schema)
+        return X._rows_for(codebook)
     if is_place(X):
         if y is not None:
             raise TableError(f"{who}: with a file or a database, y must be None: the labels are its target column.")
@@ -186,14 +192,14 @@ def _paid(
 ) -> tuple[Answer, Certificate]:
     """Reserve, then ask: the answer, and what it may claim."""
     with closing(engine):
-        reservation = (budget if budget is not None else Budget(amount)).reserve(amount, what)
-        table = PrivateTable(engine, reservation)
+        reservation = reserved(engine, budget if budget is not None else Budget(amount), amount, what)
+        table = engine.table(reservation) if isinstance(engine, RowsElsewhere) else PrivateTable(engine, reservation)
         answer = ask(table)
     part = part_of(
         reservation.events,
         requested=amount,
         sampler=table.sampler,
-        secret=SYSTEM.secret,
+        secret=table._secret,
         unreviewed=release.codebook.schema.unreviewed,
         person=release.schema.person,
         rows_per_person=release.schema.k,

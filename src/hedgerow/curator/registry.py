@@ -24,6 +24,7 @@ from hedgerow.encoding import Codebook
 from hedgerow.errors import LedgerError, SchemaError, TableError
 from hedgerow.rows.engine import Engine, Progress
 from hedgerow.rows.opening import open_place
+from hedgerow.rows.persons import KEY_BYTES
 from hedgerow.rows.postgres import masked
 from hedgerow.rows.sql import IN_MEMORY, SQLTable
 from hedgerow.schema import Schema
@@ -54,7 +55,7 @@ class Registry:
         where = _absolute(place)
         with self.database.reading() as connection:
             _refuse_used(connection, name)  # before a place is opened for nothing
-        open_place(where, Codebook(schema)).close()
+        open_place(where, Codebook(schema), key=bytes(KEY_BYTES)).close()  # no row of a person is chosen: none is read
         with alone(self.database) as connection:
             _refuse_used(connection, name)
             connection.execute(datasets.insert().values(name=name, place=_to_json(where), schema=text, made=written(now())))

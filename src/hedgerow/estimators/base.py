@@ -42,6 +42,7 @@ from hedgerow.forest import CountedForest, Grown
 from hedgerow.growers import rdt
 from hedgerow.plan import Plan
 from hedgerow.private.coins import SYSTEM, Coins, random_name
+from hedgerow.private.elsewhere import RowsElsewhere, TableElsewhere, check_sampler, reserved, schema_elsewhere
 from hedgerow.private.mechanisms import sampler_named
 from hedgerow.private.table import PrivateTable
 from hedgerow.release import Release, class_array
@@ -83,18 +84,24 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
 
     def _engine_for(self, X: Any, y: Any, progress: Progress | None, accept_draft: bool) -> Engine:
         """Where the rows are, with everything checked that can be checked without reading them."""
-        if is_place(X):
+        if is_place(X) or isinstance(X, PrivateTable):
             if y is not None:
                 raise TableError("fit: with a file or a database, y must be None: the labels are its target column.")
-            codebook = self._codebook(_reviewed(self._declared_schema("fit(file)"), accept_draft))
-            engine = open_place(X, codebook, self._threads(), progress, self._person_key(codebook.schema))
-            self.n_features_in_ = len(codebook.schema.names)
-            self.feature_names_in_ = np.array(codebook.schema.names, dtype=object)
+            engine = self._elsewhere(X) if isinstance(X, PrivateTable) else self._place(X, progress, accept_draft)
+            names = engine.codebook.schema.names
+            self.n_features_in_, self.feature_names_in_ = len(names), np.array(names, dtype=object)
             return engine
         X, y, persons = self._checked(X, y)
         schema = self._schema_for(X, y, accept_draft)
         _check_label_kind(y, schema)
         return MemoryRows(X, y, self._codebook(schema), self._threads(), progress, persons, self._person_key(schema))
+
+    def _place(self, X: Any, progress: Progress | None, accept_draft: bool) -> Engine:
+        codebook = self._codebook(_reviewed(self._declared_schema("fit(file)"), accept_draft))
+        return open_place(X, codebook, self._threads(), progress, self._person_key(codebook.schema))
+
+    def _elsewhere(self, X: PrivateTable) -> Engine:
+        raise PlanError(f"fit: {type(self).__name__} needs exact counts, which no private table gives. Use an estimator that keeps ε.")
 
     def _person_key(self, schema: Schema) -> bytes:
         """What decides which rows of a person are kept: fresh for each request, the same for all its looks."""
@@ -229,6 +236,16 @@ class PrivateForestClassifier(ForestClassifier):
     @abstractmethod
     def _grow(self, table: PrivateTable, plan: Plan) -> Grown: ...
 
+    def _elsewhere(self, X: PrivateTable) -> Engine:
+        """Rows that stay with their owner: only verbs go there, and noisy answers come back."""
+        if not isinstance(X, TableElsewhere):
+            raise PlanError("fit: got a private table of rows that are here; expected the rows themselves, or a table of hedgerow.connect.")
+        check_sampler(self.sampler)
+        if getattr(self, "sensitivity", "global") == "local":
+            raise PlanError('sensitivity: got "local", whose ε is not proven: its choices are not answered from afar. Use "global".')
+        own = None if self.schema is None or self.schema == INFER else self._declared_schema("fit")
+        return X._rows_for(self._codebook(schema_elsewhere(X, own)))
+
     def _used_delta(self, codebook: Codebook) -> Fraction:
         """The δ of the guarantee: what was asked for, unless the estimator does better without it."""
         return exact_delta(self.delta)
@@ -307,8 +324,8 @@ class PrivateForestClassifier(ForestClassifier):
                 stacklevel=4,
             )
         what = f"{'tune and ' if tried else ''}fit {self._algorithm}"
-        reservation = budget.reserve(epsilon, what, delta)  # charge, then look
-        table = PrivateTable(engine, reservation, self._coins, self.sampler)
+        reservation = reserved(engine, budget, epsilon, what, delta)  # charge, then look
+        table = self._private_table(engine, reservation)
         best = 0
         if tried:
             forests = [estimator._release_of(estimator._grow(table, plan), plan, codebook) for estimator, plan in plans]
@@ -323,7 +340,7 @@ class PrivateForestClassifier(ForestClassifier):
             requested=epsilon,
             delta=delta,
             sampler=table.sampler,
-            secret=self._coins.secret,
+            secret=table._secret,
             unreviewed=schema.unreviewed,
             public_rows=declared_rows(schema.rows),
             person=schema.person,
@@ -337,6 +354,11 @@ class PrivateForestClassifier(ForestClassifier):
         expected = schema.rows if name is None else None  # a declared number is that of the whole table, not of a batch
         self._settled(release, reservation, release.released.get("rows", expected))
         return release
+
+    def _private_table(self, engine: Engine, reservation: Reservation) -> PrivateTable:
+        if isinstance(engine, RowsElsewhere):
+            return engine.table(reservation)
+        return PrivateTable(engine, reservation, self._coins, self.sampler)
 
     def _release_of(self, grown: Grown, plan: Plan, codebook: Codebook) -> Release:
         """The forest as a release that claims nothing yet."""

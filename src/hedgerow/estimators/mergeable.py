@@ -27,8 +27,8 @@ from hedgerow.merging import merge
 from hedgerow.merging_checks import check_random_trees
 from hedgerow.plan import Plan
 from hedgerow.private.coins import random_name
+from hedgerow.private.elsewhere import reserved
 from hedgerow.private.mechanisms import counting_event, sampler_named
-from hedgerow.private.table import PrivateTable
 from hedgerow.public_plan import PublicPlan
 from hedgerow.release import Release, class_array
 from hedgerow.release_document import check_total
@@ -179,12 +179,14 @@ class MergeableForestClassifier(PrivateForestClassifier):
                 "Agree on a plan with smaller trees."
             )
 
-        def released(events: Sequence[Event], counts: Sequence[NDArray[np.int64]], sampler: str, id: str) -> Release:
+        def released(
+            events: Sequence[Event], counts: Sequence[NDArray[np.int64]], sampler: str, id: str, secret: bool = self._coins.secret
+        ) -> Release:
             part = part_of(
                 events,
                 requested=plan.epsilon,
                 sampler=sampler,
-                secret=self._coins.secret,
+                secret=secret,
                 unreviewed=plan.schema.unreviewed,
                 public_rows=planned_rows(plan.schema.rows),
                 person=plan.schema.person,
@@ -202,10 +204,10 @@ class MergeableForestClassifier(PrivateForestClassifier):
         trial = add_batch(before, released([event], nothing, "trial", free), name.disjoint)
         check_total(trial.forest.counts, most=2.0**61)
         del nothing, trial
-        reservation = budget.reserve(plan.epsilon, f"count {plan.algorithm}")  # charge, then look
-        table = PrivateTable(engine, reservation, self._coins, self.sampler)
+        reservation = reserved(engine, budget, plan.epsilon, f"count {plan.algorithm}")  # charge, then look
+        table = self._private_table(engine, reservation)
         counts = table.leaf_counts(plan.trees, plan.epsilon)
-        counted = released(reservation.events, counts, table.sampler, random_name(self._coins))
+        counted = released(reservation.events, counts, table.sampler, random_name(self._coins), table._secret)
         release = add_batch(before, counted, name.disjoint)
         self._settled(release, reservation, None, counted.forest)
         return release

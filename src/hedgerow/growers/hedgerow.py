@@ -28,7 +28,7 @@ import numpy as np
 
 from hedgerow.accounting.events import PERMUTE_AND_FLIP, Event
 from hedgerow.accounting.noise import noise_of, variance_of
-from hedgerow.additive_model import GRID, AdditiveModel, gradient_norms
+from hedgerow.additive_model import GRID, AdditiveModel, MostProbable, gradient_norms
 from hedgerow.after.additive import RULES, SCALES, Reading, Tables
 from hedgerow.after.layout import MOST_CELLS, TOGETHER, Layout, attributes_to_ask, cells_of
 from hedgerow.encoding import Codebook
@@ -265,12 +265,8 @@ def _read(table: PrivateTable, purse: Purse, stages: Stages, tables: Tables) -> 
     if not stages.reads:
         return readings[0]
     models = [tables.model(reading) for reading in readings]
-    best = table.best([_predictor(model) for model in models], purse.choice(READ_SHARE, PERMUTE_AND_FLIP))
+    best = table.best([MostProbable(model) for model in models], purse.choice(READ_SHARE, PERMUTE_AND_FLIP))
     return readings[best]
-
-
-def _predictor(model: AdditiveModel) -> Any:
-    return lambda codes: model.margins(codes).argmax(axis=1)
 
 
 def _steps(table: PrivateTable, purse: Purse, stages: Stages, tables: Tables, reading: Reading) -> Correction:

@@ -126,6 +126,15 @@ def information_gain(most_rows: int) -> Score:
     return Score(f"information gain, N = {most_rows}", GRID, bound, True, _entropy(most_rows))  # [C3]
 
 
+def score_named(name: str) -> Score | None:
+    """The member of the list that has this name, if there is one."""
+    known = {score.name: score for score in (GINI, MAX, NORMAL_GINI)}
+    kind, _, most_rows = name.partition(", N = ")
+    if kind == "information gain" and most_rows.isdecimal() and len(most_rows) <= 20 and 1 <= int(most_rows) <= MOST_ROWS:
+        return information_gain(int(most_rows))
+    return known.get(name)
+
+
 def scores_of(score: Score, counts: Counts, candidates: Candidates) -> NDArray[np.int64]:
     """The score of every candidate at every node, from (node, cell, class) counts: (nodes, candidates)."""
     first = offsets(candidates.codebook.sizes)

@@ -24,7 +24,7 @@ from hedgerow.errors import PlanError
 from hedgerow.private.choices import exponential_mechanism
 from hedgerow.private.coins import SYSTEM, Coins
 from hedgerow.private.mechanisms import add_noise, check_noise_source, choice_event, choose_columns, counting_event, sampler_named
-from hedgerow.private.scores import BRIER, GINI, MAX, MOST_ROWS, NORMAL_GINI, Score, information_gain, scores_of
+from hedgerow.private.scores import BRIER, MAX, NORMAL_GINI, Score, score_named, scores_of
 from hedgerow.rows.engine import Engine, Predictor, Probabilities
 from hedgerow.settings import whole
 from hedgerow.splits import Candidates
@@ -38,10 +38,7 @@ def _listed(score: Score) -> Score:
     """A score is data access: only the members of the closed list have a proven sensitivity."""
     if not isinstance(score, Score):
         raise PlanError(f"choose: got {type(score).__name__}; expected a score of the closed list.")
-    name, _, most_rows = score.name.partition(", N = ")
-    known = {each.name: each for each in (GINI, MAX, NORMAL_GINI)}.get(score.name)
-    if name == "information gain" and most_rows.isdecimal() and 1 <= int(most_rows) <= MOST_ROWS:
-        known = information_gain(int(most_rows))
+    known = score_named(score.name)
     if known is None or (score.unit, score.sensitivity, score.monotone) != (known.unit, known.sensitivity, known.monotone):
         raise PlanError(f"choose: the score {score.name!r} is not in the list of proven scores.")
     return known
@@ -220,6 +217,11 @@ class PrivateTable:
         self._meter.charge(event)
         exact = -self._engine.brier_sums(model, numbers)  # [V12]
         return int(choose_columns(exact[None], np.ones((1, len(numbers)), dtype=bool), event, BRIER.unit, self._coins)[0])
+
+    @property
+    def _secret(self) -> bool:
+        """Whether nobody could predict the noise."""
+        return self._coins.secret
 
     def _pay(self, event: Event) -> None:
         check_noise_source(event, self._sampler)

@@ -83,7 +83,7 @@ def forests(asking: AskingNow, name: str, body: Forest, key: Key, response: Resp
     def prepare() -> Callable[[], Reserved]:
         schema = asking.open_dataset(name, body.purpose).schema
         plan = checked_plan(estimator_of(body, schema, limits), schema)
-        return partial(_reserved, asking, name, body.purpose, body.epsilon, plan.delta, f"fit {body.algorithm}")
+        return partial(reserved_for, asking, name, body.purpose, body.epsilon, plan.delta, f"fit {body.algorithm}")
 
     return _begun(asking, key, hash_of_request("forest", name, body.model_dump()), prepare, Task(name, body), response)
 
@@ -96,7 +96,7 @@ def score(asking: AskingNow, name: str, body: Score, key: Key, response: Respons
 
     def prepare() -> Callable[[], Reserved]:
         scores.scored(release, asking.open_dataset(name, body.purpose), body.epsilon)
-        return partial(_reserved, asking, name, body.purpose, body.epsilon, 0, "evaluate")
+        return partial(reserved_for, asking, name, body.purpose, body.epsilon, 0, "evaluate")
 
     return _begun(asking, key, hash_of_request("score", name, body.model_dump()), prepare, Task(name, body, release), response)
 
@@ -112,7 +112,7 @@ def counts(asking: AskingNow, name: str, body: Counts, key: Key, response: Respo
         dataset, _ = asking.open_dataset(name, body.purpose), task.table  # a name that no release could hold is refused
         with _one_of(asking.service.plans, "Another plan is being checked."):
             plan = checked_count(content, dataset, body.epsilon, asking.service.limits)
-        return partial(_reserved, asking, name, body.purpose, plan.epsilon, 0, f"count {plan.algorithm}")
+        return partial(reserved_for, asking, name, body.purpose, plan.epsilon, 0, f"count {plan.algorithm}")
 
     return _begun(asking, key, hash_of_request("count", name, body.model_dump()), prepare, task, response)
 
@@ -128,7 +128,7 @@ def _one_of(places: threading.Semaphore, taken: str) -> Iterator[None]:
         places.release()
 
 
-def _reserved(asking: Asking, name: str, purpose: str, epsilon: Any, delta: Any, what: str) -> Reserved:
+def reserved_for(asking: Asking, name: str, purpose: str, epsilon: Any, delta: Any, what: str) -> Reserved:
     """A refusal that comes from a closing in between is told as one."""
     try:
         return asking.curator.ledger.reserve(name, asking.person.name, purpose, epsilon, delta, what)

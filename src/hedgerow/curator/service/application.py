@@ -11,12 +11,13 @@ from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
 from hedgerow import __version__
-from hedgerow.curator.service import analysts, owners, refusals
+from hedgerow.curator.service import analysts, owners, refusals, verbs
 from hedgerow.curator.service.asking import Service
 from hedgerow.curator.service.bundle import Curator
 from hedgerow.curator.service.gate import Gate
 from hedgerow.curator.service.jobs import Jobs
 from hedgerow.curator.service.limits import Limits
+from hedgerow.curator.service.sessions import Sessions
 from hedgerow.errors import HedgerowError
 
 PROBLEM = {
@@ -35,12 +36,14 @@ ERRORS: dict[int | str, dict[str, Any]] = {"default": {"description": "Refused",
 
 def application(curator: Curator, limits: Limits, name: str = "") -> FastAPI:
     """One service on the books of a curator, whose owner is called `name`. Its jobs begin and end with the server."""
-    service = Service(curator, limits, Jobs(curator, limits), name)
+    service = Service(curator, limits, Jobs(curator, limits), Sessions(curator, limits), name)
 
     @asynccontextmanager
     async def running(_: FastAPI) -> AsyncIterator[None]:
         service.jobs.start()
+        service.sessions.start()
         yield
+        await run_in_threadpool(service.sessions.stop)
         await run_in_threadpool(service.jobs.stop)
 
     app = FastAPI(
@@ -70,4 +73,5 @@ def application(curator: Curator, limits: Limits, name: str = "") -> FastAPI:
 
     app.include_router(owners.router)
     app.include_router(analysts.router)
+    app.include_router(verbs.router)
     return app

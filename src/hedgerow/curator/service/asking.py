@@ -24,6 +24,7 @@ from hedgerow.curator.service.jobs import Jobs
 from hedgerow.curator.service.limits import Limits
 from hedgerow.curator.service.predictions import KeptReleases
 from hedgerow.curator.service.refusals import Refusal, not_found
+from hedgerow.curator.service.sessions import Sessions
 from hedgerow.errors import LedgerError
 from hedgerow.schema_toml import write
 
@@ -37,6 +38,7 @@ class Service:
     curator: Curator
     limits: Limits
     jobs: Jobs
+    sessions: Sessions
     name: str = ""
     dummies: threading.Semaphore = field(init=False)
     plans: threading.Semaphore = field(init=False)

@@ -93,6 +93,16 @@ class Rows(Body):
     rows: Annotated[list[dict[str, Any]], Field(min_length=1)]
 
 
+class NewSession(Body):
+    """Verbs that share one reservation; bins: cells of numeric attributes without edges; what: a note for the ledger."""
+
+    purpose: Name
+    epsilon: Amount
+    delta: AmountFromZero = "0"
+    bins: Count = 5
+    what: Annotated[Text, Field(max_length=100)] = ""
+
+
 class NewDataset(Body):
     """path, or database with table or query; the schema as TOML."""
 

@@ -21,7 +21,7 @@ from hedgerow.curator.service.logs import log, told
 from hedgerow.curator.service.refusals import UNEXPECTED, Refusal, error_response, refusal_of
 from hedgerow.errors import HedgerowError
 
-GUARDED, OWNERS = "/v1", "/v1/owner"
+GUARDED, OWNERS, SESSIONS = "/v1", "/v1/owner", "/v1/sessions"
 PLANS = re.compile(rf"{GUARDED}/datasets/[^/]+/counts")
 HEADERS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
 
@@ -36,6 +36,7 @@ class Gate:
     def __init__(self, app: ASGIApp, accounts: Accounts, limits: Limits) -> None:
         self.app, self.accounts, self.limits = app, accounts, limits
         self._answering = 0
+        self._large = 0  # bodies in memory that only a session may send
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -62,6 +63,7 @@ class Gate:
                 await error_response(Refusal(500, "unexpected", UNEXPECTED))(scope, receive, answer)
         finally:
             self._answering -= 1
+            self._large -= state.get("large", 0)
             person, route = state.get("person"), scope.get("route")
             fields = {"method": scope["method"], "route": getattr(route, "path", None), "person": person and person.name}
             log("request", request=number, **fields, status=status, milliseconds=round(1000 * (time.monotonic() - began), 1))
@@ -99,14 +101,17 @@ class Gate:
         return self.accounts.who(token) if self.accounts.database.embedded else await run_in_threadpool(self.accounts.who, token)
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
-        most = self.limits.plan_bytes if PLANS.fullmatch(scope["path"]) else self.limits.body_bytes
+        verb = within(scope["path"], SESSIONS)
+        most, seconds = (self.limits.verb_bytes, self.limits.verb_seconds) if verb else (self.limits.body_bytes, self.limits.body_seconds)
+        if PLANS.fullmatch(scope["path"]):
+            most = self.limits.plan_bytes
         too_large = Refusal(413, "too_large", f"The body is too large; expected at most {most} bytes.", {"Connection": "close"})
         length: Any = dict(scope["headers"]).get(b"content-length", b"0")
         if length.isdigit() and int(length[:20]) > most:
             raise too_large
         body = bytearray()
         try:
-            async with asyncio.timeout(self.limits.body_seconds):
+            async with asyncio.timeout(seconds):
                 more = True
                 while more:
                     message = await receive()
@@ -116,9 +121,19 @@ class Gate:
                     more = message.get("more_body", False)
                     if len(body) > most:
                         raise too_large
+                    if len(body) > self.limits.body_bytes:
+                        self._let_in(scope["state"])
         except TimeoutError:
             raise Refusal(408, "too_slow", "The body did not arrive in time.", {"Connection": "close"}) from None
         return bytes(body)
+
+    def _let_in(self, state: dict[str, Any]) -> None:
+        """One large body more, if there is room for it."""
+        if not state.get("large"):
+            if self._large >= self.limits.verb_bodies:
+                headers = {"Retry-After": "2", "Connection": "close"}
+                raise Refusal(503, "busy", "The service holds as many large requests as it may. Try again soon.", headers)
+            state["large"], self._large = 1, self._large + 1
 
 
 def within(path: str, folder: str) -> bool:

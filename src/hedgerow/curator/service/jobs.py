@@ -142,7 +142,7 @@ class Jobs:
         try:
             if self.curator.ledger.balance(reserved.dataset).closed:
                 raise PlanError("the dataset was closed before the job began.")
-            content, content_type = worker.do(job.task, reserved, job.progress, lambda: job.ends)
+            content, content_type = worker.ask((job.task, reserved), job.progress, lambda: job.ends)
             answer = self.curator.answers.store(reserved.analyst, job.key, job.request, reserved.key, content, content_type)
         except Exception as error:
             log("job failed", logging.ERROR, **fields, **(error.fields if isinstance(error, Failed) else told(error)))

@@ -25,6 +25,13 @@ class Limits:
     plans:                     shared plans that are checked at once
     predict_rows:              rows of one prediction; kept_releases, kept_bytes: releases that stay in memory for it
     page:                      entries of the ledger in one answer
+    sessions, sessions_each:   sessions of verbs at once, and of one person
+    session_idle_seconds, session_seconds: after which a session is ended: unused, or at all
+    look_wait_seconds:         how long a request waits for its look before it is told to ask again
+    verb_bytes, verb_seconds:  of a request in a session, and how long it may take to arrive
+    verb_bodies:               of such requests that are larger than `body_bytes`, at once
+    answer_numbers, counted_numbers: of one look: in its answer, and counted for it
+    looks:                     of one session
     """
 
     body_bytes: int = 1 << 20
@@ -50,6 +57,17 @@ class Limits:
     kept_releases: int = 16
     kept_bytes: int = 64 << 20
     page: int = 1000
+    sessions: int = 8
+    sessions_each: int = 4
+    session_idle_seconds: float = 300
+    session_seconds: float = 3600
+    look_wait_seconds: float = 20
+    verb_bytes: int = 1 << 25
+    verb_seconds: float = 60
+    verb_bodies: int = 8
+    answer_numbers: int = 1 << 22
+    counted_numbers: int = 1 << 25
+    looks: int = 100_000
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Limits:

@@ -1,4 +1,7 @@
-"""Who does a job: a process of its own, so that requests are answered meanwhile and a job can be ended; or, in tests, this one."""
+"""Who works for long: a process of its own, so that requests are answered meanwhile and the work can be ended; or, in tests, this one.
+
+A worker of jobs is asked for one job after the other; a worker of a session (`looking.py`) for one look after the other.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,11 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from typing import Any, Protocol
 
-from hedgerow.curator.chain import Reserved
 from hedgerow.curator.service.bundle import Curator
 from hedgerow.curator.service.forests import warm_up
 from hedgerow.curator.service.limits import Limits
-from hedgerow.curator.service.logs import told
-from hedgerow.curator.service.work import Progress, Task, perform
+from hedgerow.curator.service.logs import told, write_to_stderr
+from hedgerow.curator.service.work import Progress, perform
 
 NICE = 15  # requests come first
 STEP = 0.1  # seconds after which a worker is looked after
@@ -32,30 +34,40 @@ class Failed(Exception):
         self.fields = fields
 
 
+Doing = Callable[[Any, Progress], Any]
+Work = Callable[[Curator, Limits], Doing]
+"""From what a process has to what it does with each message; known by its name in a module, so that it can be sent to a process."""
+
+
 class Worker(Protocol):
     def start(self) -> None: ...
 
-    def do(self, task: Task, reserved: Reserved, progress: Progress, ends: Callable[[], float]) -> tuple[bytes, str]: ...
+    def ask(self, message: Any, progress: Progress, ends: Callable[[], float]) -> Any: ...
 
     def close(self) -> None: ...
+
+
+def jobs(curator: Curator, limits: Limits) -> Doing:
+    """Each message is a task and its reservation."""
+    return lambda message, progress: perform(curator, limits, message[0], message[1], progress)
 
 
 class Here:
     """In the thread that asks."""
 
-    def __init__(self, curator: Curator, limits: Limits) -> None:
-        self.curator, self.limits = curator, limits
+    def __init__(self, curator: Curator, limits: Limits, work: Work) -> None:
+        self._do = work(curator, limits)
 
     def start(self) -> None:
         """Nothing is needed."""
 
-    def do(self, task: Task, reserved: Reserved, progress: Progress, ends: Callable[[], float]) -> tuple[bytes, str]:
+    def ask(self, message: Any, progress: Progress, ends: Callable[[], float]) -> Any:
         def in_time(share: float) -> None:
             if time.monotonic() > ends():
                 raise Failed(kind="TakenTooLong")
             progress(share)
 
-        return perform(self.curator, self.limits, task, reserved, in_time)
+        return self._do(message, in_time)
 
     def close(self) -> None:
         """Nothing is held."""
@@ -64,9 +76,9 @@ class Here:
 class Apart:
     """In a process that is started once and again after it was lost."""
 
-    def __init__(self, curator: Curator, limits: Limits) -> None:
+    def __init__(self, curator: Curator, limits: Limits, work: Work, name: str) -> None:
         assert curator.address is not None
-        self._given = (*curator.address, limits)
+        self._given, self._name = (*curator.address, limits, work), name
         self._process: SpawnProcess | None = None
         self._pipe: Connection | None = None
 
@@ -79,15 +91,15 @@ class Apart:
             self.close()
             context = multiprocessing.get_context("spawn")
             self._pipe, other = context.Pipe()
-            self._process = context.Process(target=_serve, args=(other, *self._given), daemon=True, name="hedgerow job")
+            self._process = context.Process(target=_serve, args=(other, *self._given), daemon=True, name=self._name)
             self._process.start()
             other.close()
         return self._pipe
 
-    def do(self, task: Task, reserved: Reserved, progress: Progress, ends: Callable[[], float]) -> tuple[bytes, str]:
+    def ask(self, message: Any, progress: Progress, ends: Callable[[], float]) -> Any:
         try:
             pipe = self._started()
-            pipe.send((task, reserved))
+            pipe.send(message)
             while True:
                 if time.monotonic() > ends():
                     self.close()
@@ -95,14 +107,13 @@ class Apart:
                 if pipe.poll(STEP):
                     kind, content = pipe.recv()
                     if kind == "done":
-                        content_of: tuple[bytes, str] = content
-                        return content_of
+                        return content
                     if kind == "failed":
                         raise Failed(**content)
                     progress(content)
         except (EOFError, OSError):
             self.close()
-            raise Failed(kind="WorkerLost", message="the process of the job ended: killed, or out of memory?") from None
+            raise Failed(kind="WorkerLost", message="its process ended: killed, or out of memory?") from None
 
     def close(self) -> None:
         """End it; what was opened and did not settle stays spent."""
@@ -114,8 +125,8 @@ class Apart:
             pipe.close()
 
 
-def worker_of(curator: Curator, limits: Limits) -> Worker:
-    return Here(curator, limits) if curator.address is None else Apart(curator, limits)
+def worker_of(curator: Curator, limits: Limits, work: Work = jobs, name: str = "hedgerow job") -> Worker:
+    return Here(curator, limits, work) if curator.address is None else Apart(curator, limits, work, name)
 
 
 def _end_with_the_service() -> None:
@@ -126,14 +137,15 @@ def _end_with_the_service() -> None:
         os._exit(1)
 
 
-def _serve(pipe: Connection, folder: str, ledger: str | None, limits: Limits) -> None:
+def _serve(pipe: Connection, folder: str, ledger: str | None, limits: Limits, work: Work) -> None:
     """The life of such a process. It ends when the service does, however that ends: the pipe is then closed."""
     for name in (signal.SIGINT, signal.SIGTERM):  # of the whole group: the service decides how long a job may go on
         signal.signal(name, signal.SIG_IGN)
     with contextlib.suppress(OSError, AttributeError):
         os.nice(NICE)
     threading.Thread(target=_end_with_the_service, daemon=True, name="hedgerow watch").start()
-    curator = Curator.open(folder, ledger)
+    write_to_stderr()
+    do = work(Curator.open(folder, ledger), limits)
     warm_up()
     told_last = -1.0
 
@@ -145,9 +157,9 @@ def _serve(pipe: Connection, folder: str, ledger: str | None, limits: Limits) ->
 
     with contextlib.suppress(EOFError, OSError):
         while True:
-            task, reserved = pipe.recv()
+            message = pipe.recv()
             try:
-                answer = ("done", perform(curator, limits, task, reserved, tell))
+                answer = ("done", do(message, tell))
             except Exception as error:
                 pipe.send(("failed", told(error)))
             else:

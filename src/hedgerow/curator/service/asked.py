@@ -1,0 +1,125 @@
+"""From the body of a look to the call of a verb: everything read and bounded before anything is charged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import wire
+from hedgerow.additive_model import AdditiveModel, MostProbable, gradient_width
+from hedgerow.curator.service.limits import Limits
+from hedgerow.encoding import Codebook
+from hedgerow.errors import PlanError
+from hedgerow.private.scores import score_named
+from hedgerow.private.table import PrivateTable
+from hedgerow.release import Release
+from hedgerow.rows.engine import Predictor
+from hedgerow.scoring import ready_probabilities
+
+Call = Callable[[PrivateTable], list[NDArray[np.int64]]]
+MOST_CHOICES = 1000  # predictors or scales of one choice
+UNPROVEN = "choose_locally: its ε is not proven, so it is not answered from afar. Use choose."
+
+
+@dataclass(frozen=True)
+class Reader:
+    """What a look is read by: the public codebook of its session, and what the service takes on."""
+
+    codebook: Codebook
+    limits: Limits
+
+    def call(self, verb: str, content: bytes) -> Call:
+        """The verb with what it is asked about. A PlanError for all that is not sound or is too large."""
+        if verb not in wire.LOOKS:
+            raise PlanError(UNPROVEN if verb == "choose_locally" else f"expected one of the verbs {', '.join(wire.LOOKS)}.")
+        form: Any = wire.read_form(content, wire.LOOKS[verb])
+        call: Call = getattr(self, f"_{verb}")(form)
+        return call
+
+    def _rows(self, form: wire.RowsForm) -> Call:
+        price = wire.price_of(form.price)
+        return lambda table: [np.array([table.rows(price)], dtype=np.int64)]
+
+    def _leaf_counts(self, form: wire.LeafCountsForm) -> Call:
+        trees, price = [wire.read_tree(tree, self.codebook) for tree in form.trees], wire.price_of(form.price)
+        self._bound(sum(len(tree.leaves) for tree in trees) * self.codebook.n_classes)
+        return lambda table: table.leaf_counts(trees, price)
+
+    def _sizes(self, form: wire.NodesForm) -> Call:
+        tree, nodes, price = self._nodes(form, self.codebook.n_classes + 1)
+        return lambda table: [table.sizes(tree, nodes, price)]
+
+    def _class_counts(self, form: wire.NodesForm) -> Call:
+        tree, nodes, price = self._nodes(form, self.codebook.n_classes + 1)
+        return lambda table: [table.class_counts(tree, nodes, price)]
+
+    def _tables(self, form: wire.TablesForm) -> Call:
+        tree, nodes, price = self._nodes(form, self._cells())
+        asked = wire.read_mask(form.asked, len(self.codebook.sizes), "asked")
+        return lambda table: [table.tables(tree, nodes, asked, price)]
+
+    def _nodes(self, form: wire.NodesForm, each: int) -> Any:
+        tree = wire.read_tree(form.tree, self.codebook)
+        self._bound(len(form.nodes) * each)
+        return tree, wire.read_nodes(form.nodes, tree), wire.price_of(form.price)
+
+    def _gradient_sums(self, form: wire.GradientSumsForm) -> Call:
+        trees = [wire.read_tree(tree, self.codebook) for tree in form.asked]
+        model, price = wire.read_model(form.model, self.codebook), wire.price_of(form.price)
+        self._bound(sum(len(tree.leaves) for tree in trees) * gradient_width(self.codebook.n_classes))
+        return lambda table: table.gradient_sums(trees, model, price)
+
+    def _choose(self, form: wire.ChooseForm) -> Call:
+        tree = wire.read_tree(form.tree, self.codebook)
+        self._bound(len(form.nodes) * max(self._cells(), len(form.candidates)), self.limits.counted_numbers)
+        nodes, candidates = wire.read_nodes(form.nodes, tree), wire.read_candidates(form.candidates, self.codebook)
+        if len(form.allowed) != len(nodes):
+            raise PlanError("allowed: expected one list of candidates for each node.")
+        allowed = wire.read_mask(form.allowed, len(candidates), "allowed")
+        score, epsilon = score_named(form.score), wire.fraction_of(form.epsilon)
+        if score is None:
+            raise PlanError("score: expected one of the list of proven scores.")
+        return lambda table: [table.choose(tree, nodes, candidates, allowed, score, epsilon, form.mechanism)]
+
+    def _confusion(self, form: wire.ConfusionForm) -> Call:
+        self._confusions(1)
+        predict, price = self._predictor(form.predictor), wire.price_of(form.price)
+        return lambda table: [table.confusion(predict, price)]
+
+    def _reliability(self, form: wire.ReliabilityForm) -> Call:
+        release, price = wire.read_predictor(form.predictor, self.codebook), wire.price_of(form.price)
+        if not isinstance(release, Release):
+            raise PlanError("reliability: expected a release.")
+        shares = ready_probabilities(release)
+        return lambda table: [table.reliability(shares, form.bins, price)]
+
+    def _best(self, form: wire.BestForm) -> Call:
+        self._bound(len(form.predictors), MOST_CHOICES)
+        self._confusions(len(form.predictors))
+        predictors, epsilon = [self._predictor(each) for each in form.predictors], wire.fraction_of(form.epsilon)
+        return lambda table: [np.array([table.best(predictors, epsilon)], dtype=np.int64)]
+
+    def _best_scale(self, form: wire.BestScaleForm) -> Call:
+        model, epsilon = wire.read_model(form.model, self.codebook), wire.fraction_of(form.epsilon)
+        self._bound(len(form.scales), MOST_CHOICES)
+        return lambda table: [np.array([table.best_scale(model, form.scales, epsilon)], dtype=np.int64)]
+
+    def _predictor(self, form: wire.PredictorForm) -> Predictor:
+        found = wire.read_predictor(form, self.codebook)
+        return MostProbable(found) if isinstance(found, AdditiveModel) else found.predict_codes
+
+    def _confusions(self, predictors: int) -> None:
+        self._bound(predictors * (self.codebook.n_classes + 1) * self.codebook.n_classes)
+
+    def _cells(self) -> int:
+        """Numbers that are counted for a node that may be split."""
+        return (sum(self.codebook.sizes) + len(self.codebook.sizes)) * (self.codebook.n_classes + 1)
+
+    def _bound(self, numbers: int, most: int | None = None) -> None:
+        most = self.limits.answer_numbers if most is None else most
+        if numbers > most:
+            raise PlanError(f"a look at {numbers} numbers is too large; this service takes at most {most}. Nothing was spent.")

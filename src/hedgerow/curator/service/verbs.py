@@ -1,0 +1,115 @@
+"""The low-level verbs over HTTP: a session pays once, and its looks are numbered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request, Response
+
+from hedgerow.accounting.loss import exact_delta, exact_epsilon, text_of_fraction
+from hedgerow.accounting.zcdp import rho_for
+from hedgerow.curator.chain import Reserved
+from hedgerow.curator.service.analysts import Key, reserved_for
+from hedgerow.curator.service.asking import TOKEN, Asking, AskingNow, hash_of_request
+from hedgerow.curator.service.bodies import NewSession
+from hedgerow.curator.service.looking import Desk
+from hedgerow.curator.service.refusals import Refusal, not_found
+from hedgerow.curator.service.sessions import Session, ended
+from hedgerow.encoding import Codebook
+from hedgerow.errors import PlanError, SchemaError
+from hedgerow.wire import LOOKS, RUNNING, number_of
+
+router = APIRouter(prefix="/v1", dependencies=[TOKEN], tags=["verbs"])
+UNSETTLED = "The session was lost when the service stopped before it could be ended. All that was reserved for it stays spent."
+BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": {"type": "object", "required": ["number"], "properties": {"number": {"type": "integer", "minimum": 1}}}
+            }
+        },
+    }
+}
+
+
+@router.post("/datasets/{name}/sessions", status_code=201)
+def begin(asking: AskingNow, name: str, body: NewSession, key: Key) -> dict[str, Any]:
+    """Pay for looks at the rows, which are asked for afterwards; `end` gives back what they did not cost."""
+    asking.purposes(name)
+
+    def prepare() -> Callable[[], Reserved]:
+        schema = asking.open_dataset(name, body.purpose).schema
+        _check_bins(asking, schema, body.bins)
+        if body.delta != "0":
+            rho_for(exact_epsilon(body.epsilon), exact_delta(body.delta))  # refuses what has no ρ
+        what = f"session: {body.what}" if body.what else "session"
+        return partial(reserved_for, asking, name, body.purpose, body.epsilon, body.delta, what)
+
+    request = hash_of_request("session", name, body.model_dump())
+    session = asking.service.sessions.open(asking.person.name, key, request, body.bins, prepare)
+    reserved = session.reserved
+    return {
+        "id": session.id, "dataset": reserved.dataset, "purpose": reserved.purpose, "epsilon": text_of_fraction(reserved.epsilon),
+        "delta": text_of_fraction(reserved.delta), "bins": session.bins, "coins": Desk.coins.name, "secret": Desk.coins.secret,
+    }  # fmt: skip
+
+
+def _check_bins(asking: Asking, schema: Any, bins: int) -> None:
+    if bins > asking.service.limits.bins:
+        raise PlanError(f"bins: got {bins}; this service takes at most {asking.service.limits.bins}. Nothing was spent.")
+    try:
+        _ = Codebook(schema, bins).coders
+    except SchemaError as error:
+        raise PlanError(f"bins: {error}") from None
+
+
+@router.post("/sessions/{id}/end")
+def end(asking: AskingNow, id: str) -> dict[str, Any]:
+    """Settle: what the looks have cost is kept, the rest given back. Said again, the answer is the same."""
+    session = _live(asking, id)
+    if session is not None and not asking.service.sessions.end(session):
+        raise Refusal(409, "busy", "A look of the session is still being made. Wait for its answer, then end it.", {"Retry-After": "1"})
+    reserved = _own(asking, id)
+    delta = 0 * reserved.delta if reserved.state == "released" else reserved.delta
+    return {"id": id, "state": reserved.state, "spent": {"epsilon": text_of_fraction(reserved.cost), "delta": text_of_fraction(delta)}}
+
+
+async def _content(request: Request) -> bytes:
+    return await request.body()
+
+
+@router.post("/sessions/{id}/{verb}", response_class=Response, responses={200: {"content": {"application/json": {}}}}, openapi_extra=BODY)
+def look(asking: AskingNow, id: str, verb: str, content: Annotated[bytes, Depends(_content)]) -> Response:
+    """One verb. The same number with the same body gets the same bytes; 202 says that the look is still being made."""
+    session = _live(asking, id)
+    if session is None:
+        raise _gone(_own(asking, id))
+    if verb not in LOOKS and verb != "choose_locally":
+        raise not_found()
+    looked = asking.service.sessions.look(session, verb, number_of(content), content)
+    if looked is None:
+        return Response(RUNNING, 202, {"Retry-After": "1"}, "application/json")
+    if looked.refused is not None:
+        raise Refusal(*looked.refused)
+    return Response(looked.content, media_type="application/json")
+
+
+def _live(asking: Asking, id: str) -> Session | None:
+    session = asking.service.sessions.live(id)
+    if session is not None and session.reserved.analyst != asking.person.name:
+        raise not_found()
+    return session
+
+
+def _own(asking: Asking, id: str) -> Reserved:
+    found = asking.reservation(id)
+    if found.analyst != asking.person.name:
+        raise not_found()
+    return found
+
+
+def _gone(reserved: Reserved) -> Refusal:
+    return ended() if reserved.ended else Refusal(410, "lost", UNSETTLED)
