@@ -12,7 +12,7 @@ from hedgerow.certificate import no_certificate
 from hedgerow.curator.service.bodies import Forest
 from hedgerow.curator.service.limits import Limits
 from hedgerow.errors import HedgerowWarning, PlanError
-from hedgerow.estimators.names import estimator_named
+from hedgerow.estimators.names import PRIVATE, estimator_named
 from hedgerow.plan import Plan
 from hedgerow.pseudo.decoding import values_array
 from hedgerow.release import Release
@@ -44,8 +44,8 @@ def estimator_of(body: Forest, schema: Schema, limits: Limits) -> Any:
 
 def warm_up() -> None:
     """Import now what the first request or job would wait for."""
-    for module, _ in ESTIMATORS.values():
-        import_module(f"hedgerow.estimators.{module}")
+    for algorithm in PRIVATE:
+        estimator_named(algorithm)
 
 
 def checked_plan(estimator: Any, schema: Schema, rows: int | None = None) -> Plan:

@@ -49,6 +49,7 @@ class Worker(Protocol):
 
 def jobs(curator: Curator, limits: Limits) -> Doing:
     """Each message is a task and its reservation."""
+    warm_up()
     return lambda message, progress: perform(curator, limits, message[0], message[1], progress)
 
 
@@ -146,7 +147,6 @@ def _serve(pipe: Connection, folder: str, ledger: str | None, limits: Limits, wo
     threading.Thread(target=_end_with_the_service, daemon=True, name="hedgerow watch").start()
     write_to_stderr()
     do = work(Curator.open(folder, ledger), limits)
-    warm_up()
     told_last = -1.0
 
     def tell(share: float) -> None:
