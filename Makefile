@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint bench audit audit-ci curator-test postgres-test spark-test soak experiments clean help
+.PHONY: demo test lint bench audit audit-ci curator-test postgres-test spark-test browser-test soak experiments clean help
 
 help:
 	@echo "make demo   train a private forest on data that comes with the package, write a report"
@@ -14,6 +14,7 @@ help:
 	@echo "make audit  the same and more, and its report in docs/ (an hour)"
 	@echo "make curator-test  a real curator: 64 clients at once, and 20 kills"
 	@echo "make postgres-test, make spark-test  tests that need a PostgreSQL server (started here), or Spark and Java 17"
+	@echo "make browser-test  the curator's pages in Chromium (HEDGEROW_CHROMIUM names it, where it is not found)"
 	@echo "make soak   the ledger and the curator: 200 kills and 10 races of each, on SQLite and on PostgreSQL (half an hour)"
 	@echo "make bench  speed and memory against peers (long)"
 	@echo "make experiments  the papers' experiments and the peers, and their report in docs/ (an hour or two; goes on where it was stopped)"
@@ -40,6 +41,9 @@ postgres-test: $(VENV)/postgres.done
 
 spark-test: $(VENV)/spark.done
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m spark tests/spark
+
+browser-test: $(VENV)/browser.done
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m browser tests/browser
 
 soak: $(VENV)/postgres.done
 	OMP_NUM_THREADS=1 HEDGEROW_SOAK=10 $(BIN)/python scripts/postgres.py run --fsync $(BIN)/python -m pytest -q -m "postgres or not postgres" tests/curator/test_ledger_crashes.py tests/curator/test_answers.py tests/curator/service/test_service_race.py tests/curator/service/test_service_kills.py
@@ -77,6 +81,10 @@ $(VENV)/postgres.done: pyproject.toml constraints.txt | $(VENV)/bin/python
 
 $(VENV)/spark.done: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) -e '.[test,spark]'
+	@touch $@ $(VENV)/test.done $(VENV)/core.done
+
+$(VENV)/browser.done: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) -e '.[test,browser]'
 	@touch $@ $(VENV)/test.done $(VENV)/core.done
 
 clean:

@@ -64,6 +64,23 @@ def html_report(
     budget:     the budget that paid, for a gauge and its list of requests
     rules, trees: how many of them to show
     """
+    content = report_content(
+        release, score=score, calibration=calibration, plan_lines=plan_lines, budget=budget, rules=rules, trees=trees
+    )
+    return page(f"Forest for {release.schema.target.name}", content, footer(release))
+
+
+def report_content(
+    release: Release,
+    *,
+    score: PrivateScore | None = None,
+    calibration: Calibration | None = None,
+    plan_lines: Sequence[tuple[str, str]] | None = None,
+    budget: Budget | None = None,
+    rules: int = 8,
+    trees: int = 2,
+) -> list[str]:
+    """The report in pieces of HTML, for a page that has a frame of its own."""
     sections = [
         meaning(release.certificate),
         certificate_section(release),
@@ -86,7 +103,7 @@ def html_report(
         promise(release.certificate),
         _tiles(release, score),
     ]
-    return page(f"Forest for {release.schema.target.name}", [*head, *sections], _footer(release))
+    return [*head, *sections]
 
 
 def show_page(release: Release, tree: int = 0, max_depth: int = 3, *, pruned: bool = True) -> str:
@@ -100,24 +117,24 @@ def show_page(release: Release, tree: int = 0, max_depth: int = 3, *, pruned: bo
     body = [
         f"<h1>Tree {int(tree) + 1} of {len(release.forest.trees)} for “{escape(release.schema.target.name)}”</h1>",
         promise(release.certificate),
-        f'<section><figure class="scroll wide">{picture}</figure></section>',
+        f'<section><figure class="scroll wide" tabindex="0">{picture}</figure></section>',
         f"<section>{_as_text(text)}</section>",
     ]
-    return page(f"Tree {int(tree) + 1} for {release.schema.target.name}", body, _footer(release))
+    return page(f"Tree {int(tree) + 1} for {release.schema.target.name}", body, footer(release))
 
 
 def effects_page(release: Release, effects: Sequence[Effect]) -> str:
     """What some attributes do, as an HTML page: pictures, the same as text, and the guarantee."""
     heading = f"What each attribute does for “{release.schema.target.name}”"
     body = [f"<h1>{escape(heading)}</h1>", promise(release.certificate), f"<section>{effects_content(effects)}</section>"]
-    return page(heading, body, _footer(release))
+    return page(heading, body, footer(release))
 
 
 def explain_page(release: Release, explanations: Sequence[Explanation], top: int) -> str:
     """Why some rows are predicted as they are, as an HTML page. It tells about those rows: it is as private as they are."""
     heading = f"Predictions of “{release.schema.target.name}”, explained"
     body = [f"<h1>{escape(heading)}</h1>", about_these_rows(release.certificate), explanations_content(explanations, top)]
-    return page(heading, body, f"{_footer(release)} The rows explained are not part of it: keep this page as private as they are.")
+    return page(heading, body, f"{footer(release)} The rows explained are not part of it: keep this page as private as they are.")
 
 
 def _as_text(text: str) -> str:
@@ -125,7 +142,7 @@ def _as_text(text: str) -> str:
     return f"<details><summary>The same tree as text</summary><pre>{lines}</pre></details>"
 
 
-def _footer(release: Release) -> str:
+def footer(release: Release) -> str:
     return (
         f"Made by {release.made_by}. Every number on this page was computed from what was released"
         + ("; looking at it costs no privacy." if release.certificate.private else ".")
@@ -172,7 +189,7 @@ def _score(release: Release, score: PrivateScore) -> str:
         f"<p><strong>Accuracy {escape(share_with_error(score.accuracy, score.accuracy_error))}</strong>, on about "
         f"{escape(count_with_error(float(score.confusion.sum()), rows_error))} rows. The error is one standard error: "
         "noise and the chance of the draw of rows together.</p>"
-        f'<figure class="scroll">{picture}</figure>'
+        f'<figure class="scroll" tabindex="0">{picture}</figure>'
         f"<p>{escape(certificate.sentence())}.{escape(together)}</p>{cost}",
     )
 
@@ -198,7 +215,7 @@ def _calibration(release: Release, calibration: Calibration, score: PrivateScore
         "so far, on average, is the share of rows that are right from the probability that the forest gives."
         f"{subtracted} By the chance of who is in the rows, a calibrated forest would show about "
         f"{escape(share_with_error(calibration.by_chance, 0))}. The middle of a bin stands for its rows.</p>"
-        f'<figure class="scroll">{reliability_svg(calibration)}</figure>'
+        f'<figure class="scroll" tabindex="0">{reliability_svg(calibration)}</figure>'
         f"<p>{escape(cost)}</p>",
     )
 
@@ -223,7 +240,7 @@ def _classes(release: Release) -> str:
     note = "Only hit and miss of each path are real." if release.certificate.by_hits else "Exact counts."
     if forest.noisy:
         note = "Released counts, averaged over all trees; whiskers show ± 1 standard deviation of the noise."
-    return section("Classes", f'<figure class="scroll">{picture}</figure><p class="soft">{note}</p>{more}{rows}')
+    return section("Classes", f'<figure class="scroll" tabindex="0">{picture}</figure><p class="soft">{note}</p>{more}{rows}')
 
 
 # ---------------------------------------------------------------- the model
@@ -247,7 +264,7 @@ def _importances(release: Release) -> str:
     )
     if release.vote == ADDITIVE:
         note = f"Share of each attribute in what all of them add to the scores, each value weighted by its noisy share of rows.{more}"
-    return section("Attributes", f'<figure class="scroll">{picture}</figure><p class="soft">{note}</p>')
+    return section("Attributes", f'<figure class="scroll" tabindex="0">{picture}</figure><p class="soft">{note}</p>')
 
 
 def _effects(release: Release) -> str:
@@ -265,7 +282,7 @@ def _trees(release: Release, trees: int) -> str:
         return ""
     removed = release.removed
     pictures = "".join(
-        f'<figure class="scroll wide">{tree_svg(forest, t, 3, max_boxes=_REPORT_BOXES, removed=removed)}</figure>'
+        f'<figure class="scroll wide" tabindex="0">{tree_svg(forest, t, 3, max_boxes=_REPORT_BOXES, removed=removed)}</figure>'
         + _as_text(tree_text(forest, t, 3, max_nodes=_REPORT_BOXES, removed=removed))
         for t in range(shown)
     )

@@ -84,7 +84,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[object]], foot: Sequence
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in heads)
     body = "".join(_row(row) for row in rows)
     last = f"<tfoot>{_row(foot)}</tfoot>" if foot else ""
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody>{last}</table></div>'
+    return f'<div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody>{last}</table></div>'
 
 
 def _row(cells: Sequence[object]) -> str:

@@ -22,7 +22,7 @@ from hedgerow.after.text import count_text, count_with_error, error_text, plain
 PALETTE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 OTHER = "#8a8f98"
 
-_STYLE = """
+STYLE = """
 .hw-page{fill:#fff}.hw-text{fill:#1c2430}.hw-soft{fill:#566171}.hw-strong{fill:#fff}
 .hw-ask{fill:#e8eef6;stroke:#9db2cc}.hw-leaf{fill:#fff;stroke:#b9c2cf}.hw-more{fill:none;stroke:#b9c2cf}
 .hw-line{fill:none;stroke:#9aa5b4}.hw-axis{stroke:#8a95a5}.hw-whisker{stroke:#1c2430}.hw-rule{stroke:#dfe4ea}
@@ -91,7 +91,7 @@ def document(width: float, height: float, title: str, description: str, parts: S
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="hw-svg" role="img" aria-label={quoteattr(plain(title))} '
         f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}">'
-        f"<title>{escape(title)}</title><desc>{escape(description)}</desc><style>{_STYLE}</style>"
+        f"<title>{escape(title)}</title><desc>{escape(description)}</desc><style>{STYLE}</style>"
         f'<rect class="hw-page" width="{width:.0f}" height="{height:.0f}" rx="8"/>' + "".join(parts) + "</svg>"
     )
 

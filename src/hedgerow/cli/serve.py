@@ -36,6 +36,7 @@ def serve(
         Path | None,
         typer.Option("--limits", help="A TOML file with bounds, such as: body_bytes = 1000000, waiting = 32.", show_default=False),
     ] = None,
+    behind_tls: Annotated[bool, typer.Option("--behind-tls", help="A TLS proxy is before it: cookies go by https alone.")] = False,
 ) -> None:
     """Serve forests from tables that stay here, until their budgets are spent.
 
@@ -68,7 +69,12 @@ def serve(
         if token is not None:
             say(f"the owner's token, shown this once: {token}")
         address = server.address_of(host, listener)
-        server.run(application(curator, bounds, name or ""), listener, bounds, lambda: say(f"serving at {address}  (Ctrl-C stops it)"))
+
+        def started() -> None:
+            say(f"serving at {address}  (Ctrl-C stops it)")
+            say("open that address in a browser for the pages, and sign in there with a token")
+
+        server.run(application(curator, bounds, name or "", behind_tls), listener, bounds, started)
 
 
 def _look_back(curator: Curator) -> None:

@@ -6,6 +6,7 @@ the ledger must know as this person's and as opened: so no release is in the boo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -54,6 +55,13 @@ class Answers:
         with self.database.reading() as connection:
             row = connection.execute(sql.select(service_tables.answers).where(*chosen)).first()
         return None if row is None else Answer(*row)
+
+    def kinds(self, reservations: Sequence[str]) -> dict[str, str]:
+        """The content type of the answer that each reservation has paid for, where there is one; the answers themselves are not read."""
+        columns = service_tables.answers.c
+        statement = sql.select(columns.reservation, columns.content_type).where(columns.reservation.in_(reservations))
+        with self.database.reading() as connection:
+            return {row.reservation: row.content_type for row in connection.execute(statement)}
 
     def store(
         self,

@@ -17,6 +17,8 @@ from hedgerow.curator.service.bundle import Curator
 from hedgerow.curator.service.gate import Gate
 from hedgerow.curator.service.jobs import Jobs
 from hedgerow.curator.service.limits import Limits
+from hedgerow.curator.service.pages import datasets, entrance, owner_datasets, owner_ledger, owner_people, results
+from hedgerow.curator.service.pages.door import Door
 from hedgerow.curator.service.sessions import Sessions
 from hedgerow.errors import HedgerowError
 
@@ -34,8 +36,11 @@ PROBLEM = {
 ERRORS: dict[int | str, dict[str, Any]] = {"default": {"description": "Refused", "content": {"application/json": {"schema": PROBLEM}}}}
 
 
-def application(curator: Curator, limits: Limits, name: str = "") -> FastAPI:
-    """One service on the books of a curator, whose owner is called `name`. Its jobs begin and end with the server."""
+def application(curator: Curator, limits: Limits, name: str = "", behind_tls: bool = False) -> FastAPI:
+    """One service on the books of a curator, whose owner is called `name`. Its jobs begin and end with the server.
+
+    behind_tls: a proxy before it speaks https, so that cookies of pages are for https alone.
+    """
     service = Service(curator, limits, Jobs(curator, limits), Sessions(curator, limits), name)
 
     @asynccontextmanager
@@ -51,8 +56,9 @@ def application(curator: Curator, limits: Limits, name: str = "") -> FastAPI:
         redirect_slashes=False,
     )  # fmt: skip
     app.state.service = service
-    refusals.install(app)
-    app.add_middleware(Gate, accounts=curator.accounts, limits=limits)
+    app.state.door = Door(curator.accounts, behind_tls)
+    refusals.install(app, app.state.door.refused)
+    app.add_middleware(Gate, accounts=curator.accounts, limits=limits, door=app.state.door)
 
     @app.get("/health", tags=["service"])
     async def health() -> dict[str, str]:
@@ -74,4 +80,6 @@ def application(curator: Curator, limits: Limits, name: str = "") -> FastAPI:
     app.include_router(owners.router)
     app.include_router(analysts.router)
     app.include_router(verbs.router)
+    for router in (entrance.router, datasets.router, results.router, owner_ledger.router, owner_datasets.router, owner_people.router):
+        app.include_router(router)
     return app

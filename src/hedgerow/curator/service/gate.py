@@ -18,7 +18,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from hedgerow.curator.accounts import Accounts, Person
 from hedgerow.curator.service.limits import Limits
 from hedgerow.curator.service.logs import log, told
-from hedgerow.curator.service.refusals import UNEXPECTED, Refusal, error_response, refusal_of
+from hedgerow.curator.service.pages import door as pages
+from hedgerow.curator.service.refusals import UNEXPECTED, Refusal, refusal_of
 from hedgerow.errors import HedgerowError
 
 GUARDED, OWNERS, SESSIONS = "/v1", "/v1/owner", "/v1/sessions"
@@ -33,8 +34,8 @@ class Gone(Exception):
 class Gate:
     """Wraps the application. `scope["state"]["person"]` is who asks."""
 
-    def __init__(self, app: ASGIApp, accounts: Accounts, limits: Limits) -> None:
-        self.app, self.accounts, self.limits = app, accounts, limits
+    def __init__(self, app: ASGIApp, accounts: Accounts, limits: Limits, door: pages.Door) -> None:
+        self.app, self.accounts, self.limits, self.door = app, accounts, limits, door
         self._answering = 0
         self._large = 0  # bodies in memory that only a session may send
 
@@ -44,12 +45,13 @@ class Gate:
             return
         began, state = time.monotonic(), scope.setdefault("state", {})
         number, status = uuid.uuid4().hex[:16], 0
+        headers = [*HEADERS, (b"x-request-id", number.encode()), *(pages.HEADERS if pages.is_page(scope["path"]) else [])]
 
         async def answer(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message = {**message, "headers": [*message["headers"], *HEADERS, (b"x-request-id", number.encode())]}
+                message = {**message, "headers": [*message["headers"], *headers]}
             await send(message)
 
         self._answering += 1
@@ -60,7 +62,7 @@ class Gate:
         except Exception as error:
             log("error", logging.ERROR, request=number, **told(error))
             if not status:
-                await error_response(Refusal(500, "unexpected", UNEXPECTED))(scope, receive, answer)
+                await self.door.refused(scope, Refusal(500, "unexpected", UNEXPECTED))(scope, receive, answer)
         finally:
             self._answering -= 1
             self._large -= state.get("large", 0)
@@ -74,9 +76,12 @@ class Gate:
                 raise Refusal(503, "busy", "The service is answering as many requests as it may. Try again soon.", {"Retry-After": "1"})
             if within(scope["path"], GUARDED):
                 scope["state"]["person"] = await self._person(scope)
+            elif pages.is_page(scope["path"]) and (instead := await self.door.enter(scope)) is not None:
+                await instead(scope, receive, send)
+                return
             body = await self._body(scope, receive)
         except (Refusal, HedgerowError) as error:
-            await error_response(refusal_of(error, owns=False))(scope, receive, send)
+            await self.door.refused(scope, refusal_of(error, owns=False))(scope, receive, send)
             return
         pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 

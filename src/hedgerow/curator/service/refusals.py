@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -11,6 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
+from starlette.types import Scope
 
 from hedgerow.curator.service.logs import log, told
 from hedgerow.errors import BudgetError, HedgerowError, LedgerError, PlanError, SchemaError, TableError
@@ -71,21 +73,21 @@ def invalid(error: RequestValidationError) -> Refusal:
     return Refusal(422, "invalid", "; ".join(found)[:1000])
 
 
-def install(app: FastAPI) -> None:
+def install(app: FastAPI, respond: Callable[[Scope, Refusal], Response]) -> None:
     """One handler for each way in which a route can end without an answer."""
 
     async def refused(request: Request, error: Exception) -> Response:
         person: Any = getattr(request.state, "person", None)
-        return error_response(refusal_of(error, person is not None and person.owns))
+        return respond(request.scope, refusal_of(error, person is not None and person.owns))
 
-    async def not_valid(_: Request, error: Exception) -> Response:
+    async def not_valid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        return error_response(invalid(error))
+        return respond(request.scope, invalid(error))
 
-    async def of_the_framework(_: Request, error: Exception) -> Response:
+    async def of_the_framework(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         code, message = _WORDS.get(error.status_code, ("refused", "The request is refused."))
-        return error_response(Refusal(error.status_code, code, message, dict(error.headers or {})))
+        return respond(request.scope, Refusal(error.status_code, code, message, dict(error.headers or {})))
 
     app.add_exception_handler(Refusal, refused)
     app.add_exception_handler(HedgerowError, refused)

@@ -1,0 +1,1 @@
+"""Pages for people: the same service in HTML, with forms and no scripts."""

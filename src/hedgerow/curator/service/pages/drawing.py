@@ -1,0 +1,42 @@
+"""Templates to pages: everything is escaped, and a name that a template does not know is an error."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from hedgerow.after.html import STYLE
+from hedgerow.curator.accounts import Person
+from hedgerow.curator.service.pages.words import address_of
+from hedgerow.release import Release
+from hedgerow.report import footer, report_content
+
+FOLDER = "hedgerow.curator.service.pages"
+
+
+@cache
+def _templates() -> Environment:
+    how: dict[str, Any] = {"autoescape": True, "undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
+    found = Environment(loader=PackageLoader(FOLDER), auto_reload=False, **how)
+    found.filters["address"] = address_of
+    return found
+
+
+def drawn(template: str, person: Person | None, status: int = 200, **content: Any) -> HTMLResponse:
+    return HTMLResponse(_templates().get_template(template).render(person=person, **content), status)
+
+
+@cache
+def style() -> str:
+    """The look of reports, and what pages need besides."""
+    return STYLE + files(FOLDER).joinpath("style.css").read_text(encoding="utf-8")
+
+
+def report_of(release: Release) -> dict[str, Any]:
+    """The parts of a report, which are escaped by the report itself."""
+    return {"report": Markup("\n".join(part for part in report_content(release) if part)), "footer": footer(release)}

@@ -1,0 +1,93 @@
+"""What an owner decides about datasets: which there are, how much may be spent, and when one is closed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import RedirectResponse, Response
+
+from hedgerow.curator.service import owners
+from hedgerow.curator.service.asking import Asking
+from hedgerow.curator.service.bodies import Ceiling, Close, NewDataset
+from hedgerow.curator.service.pages.drawing import drawn
+from hedgerow.curator.service.pages.forms import Troubles, Typed, TypedNow, checked, told
+from hedgerow.curator.service.pages.gauges import gauge_of
+from hedgerow.curator.service.pages.owner_asking import OwnerNow
+from hedgerow.curator.service.pages.words import address_of
+from hedgerow.curator.service.refusals import Refusal, not_found
+
+router = APIRouter(prefix="/owner/datasets", include_in_schema=False)
+FIELDS = ("name", "path", "database", "table", "schema")
+CEILING = ("of", "who", "epsilon", "delta", "what")
+
+
+@router.get("")
+def datasets(asking: OwnerNow) -> Response:
+    return _datasets(asking, {})
+
+
+@router.post("")
+def register(asking: OwnerNow, typed: TypedNow) -> Response:
+    try:
+        given = {name: typed.get(name, "").strip() for name in FIELDS}
+        found = owners.register(asking, checked(NewDataset, given))
+    except Troubles as error:
+        return _datasets(asking, typed, told(error, asking))
+    return RedirectResponse(f"/owner/datasets/{address_of(found['name'])}", 303)
+
+
+def _datasets(asking: Asking, typed: Typed, problem: Refusal | None = None) -> Response:
+    found = owners.datasets(asking)["datasets"]
+    gauges = {dataset["name"]: gauge_of(asking.curator.ledger.balance(dataset["name"]), "") for dataset in found}
+    filled = {**dict.fromkeys(FIELDS, ""), **typed}
+    status = 200 if problem is None else problem.status
+    return drawn("owner_datasets.html", asking.person, status, datasets=found, gauges=gauges, typed=filled, problem=problem)
+
+
+@router.get("/{name}")
+def dataset(asking: OwnerNow, name: str) -> Response:
+    return _dataset(asking, name, {})
+
+
+@router.post("/{name}/ceilings")
+def ceiling(asking: OwnerNow, name: str, typed: TypedNow) -> Response:
+    _known(asking, name)
+    try:
+        of, who = typed.get("of", ""), typed.get("who", "").strip()
+        if (of in ("analyst", "purpose")) != bool(who):
+            raise Refusal(422, "invalid", "Give a name where the ceiling is of an analyst or a purpose, and none for the whole dataset.")
+        given = {name: typed.get(name, "").strip() for name in ("epsilon", "delta", "what")}
+        owners.ceiling(asking, name, checked(Ceiling, {**given, **({of: who} if who else {})}))
+    except Troubles as error:
+        return _dataset(asking, name, typed, told(error, asking))
+    return RedirectResponse(f"/owner/datasets/{address_of(name)}", 303)
+
+
+@router.post("/{name}/close")
+def close(asking: OwnerNow, name: str, typed: TypedNow) -> Response:
+    """For ever, so the name has to be typed."""
+    _known(asking, name)
+    try:
+        if typed.get("typed_name", "").strip() != name:
+            raise Refusal(422, "invalid", "The name that was typed is not the name of the dataset. Nothing was closed.")
+        owners.close(asking, name, Close())
+    except Troubles as error:
+        return _dataset(asking, name, typed, told(error, asking))
+    return RedirectResponse(f"/owner/datasets/{address_of(name)}", 303)
+
+
+def _dataset(asking: Asking, name: str, typed: Typed, problem: Refusal | None = None) -> Response:
+    found, ledger = _known(asking, name), asking.curator.ledger
+    balances = [(balance, gauge_of(balance, "")) for balance in ledger.balances(name)]
+    filled = {**dict.fromkeys(CEILING, ""), "of": "dataset", "delta": "0", **typed}
+    status = 200 if problem is None else problem.status
+    return drawn("owner_dataset.html", asking.person, status, dataset=found, balances=balances, typed=filled, problem=problem)
+
+
+def _known(asking: Asking, name: str) -> dict[str, Any]:
+    asking.purposes(name)
+    found: dict[str, Any] | None = next((each for each in owners.datasets(asking)["datasets"] if each["name"] == name), None)
+    if found is None:
+        raise not_found()
+    return found
