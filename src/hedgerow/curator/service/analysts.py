@@ -33,14 +33,21 @@ Key = Annotated[Name, Header(alias="Idempotency-Key", description="New for each 
 
 @router.get("/datasets")
 async def datasets(asking: AskingNow) -> dict[str, Any]:
-    return await asking.at_once(lambda now: {"datasets": [_summary(now, name) for name in now.curator.accounts.visible(now.person)]})
+    return await asking.at_once(datasets_of)
+
+
+def datasets_of(asking: Asking) -> dict[str, Any]:
+    return {"datasets": [_summary(asking, name) for name in asking.curator.accounts.visible(asking.person)]}
 
 
 @router.get("/datasets/{name}")
 async def dataset(asking: AskingNow, name: str) -> dict[str, Any]:
     """owner: whose rows a release with counts will say that it holds."""
-    owner = asking.service.name or name
-    return await asking.at_once(lambda now: {**_summary(now, name), "owner": owner, "schema": now.schema_text(name)})
+    return await asking.at_once(lambda now: dataset_of(now, name))
+
+
+def dataset_of(asking: Asking, name: str) -> dict[str, Any]:
+    return {**_summary(asking, name), "owner": asking.service.name or name, "schema": asking.schema_text(name)}
 
 
 def _summary(asking: Asking, name: str) -> dict[str, Any]:
@@ -143,16 +150,16 @@ def _begun(asking: Asking, key: str, request: str, prepare: Prepare, task: Task,
     found: Job | Answer = asking.service.jobs.ask(asking.person.name, key, request, prepare, task)
     id = found.reserved.key if isinstance(found, Job) else found.reservation
     response.headers["Location"] = f"/v1/jobs/{id}"
-    return _job(asking, id)
+    return job_of(asking, id)
 
 
 @router.get("/jobs/{id}")
 async def job(asking: AskingNow, id: str) -> dict[str, Any]:
     """How a job stands. `share` is of the pass over the rows that it is in."""
-    return await asking.at_once(lambda now: _job(now, id))
+    return await asking.at_once(lambda now: job_of(now, id))
 
 
-def _job(asking: Asking, id: str) -> dict[str, Any]:
+def job_of(asking: Asking, id: str) -> dict[str, Any]:
     live = asking.service.jobs.live(id)  # before the ledger is asked: what ends in between is then told as running
     reserved = asking.reservation(id)
     about = {

@@ -29,7 +29,7 @@ FIELDS = ("purpose", "algorithm", "epsilon", "delta", *SETTINGS, "rows", "key")
 
 @router.get("/")
 def home(asking: AskingNow) -> Response:
-    found = [_with_gauges(asking, dataset) for dataset in analysts.datasets(asking)["datasets"]]
+    found = [_with_gauges(asking, dataset) for dataset in analysts.datasets_of(asking)["datasets"]]
     return drawn("home.html", asking.person, datasets=found)
 
 
@@ -39,7 +39,7 @@ def dataset(asking: AskingNow, name: str) -> Response:
 
 
 def _dataset(asking: Asking, name: str, typed: Typed, problem: Refusal | None = None) -> Response:
-    about = _with_gauges(asking, analysts.dataset(asking, name))
+    about = _with_gauges(asking, analysts.dataset_of(asking, name))
     schema = asking.dataset(name).schema
     filled = {**dict.fromkeys(FIELDS, ""), "algorithm": "hedgerow", "epsilon": "", "delta": "0", "key": new_key(), **typed}
     if problem is not None and problem.code == "key_used":
