@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
+from typing import Any
 
 import duckdb
 import pytest
@@ -61,6 +63,24 @@ def test_asked_again_with_its_key(ada: Connection, served: Served) -> None:
     assert (again.id, again.wait(timeout=60).to_json()) == (job.id, first.to_json())  # type: ignore[union-attr]
     assert served.charges() == ["1"]
     assert ada.forest("visits", epsilon=1).key != job.key
+
+
+def test_a_request_that_is_lost_tells_its_key(ada: Connection, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = ada.transport._pool.request
+
+    def lost(method: str, *given: Any, **how: Any) -> Any:
+        answer = real(method, *given, **how)
+        if method == "POST":
+            raise OSError("the answer was lost on its way")
+        return answer
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ada.transport._pool, "request", lost)
+        with pytest.raises(CuratorError, match="cannot be reached") as error:
+            ada.forest("visits", epsilon=1)
+    (key,) = re.findall("key='([0-9a-f-]{36})'", str(error.value))
+    assert isinstance(ada.forest("visits", epsilon=1, key=key).wait(timeout=60), hedgerow.Release)
+    assert served.charges() == ["1"]
 
 
 def test_counts(ada: Connection) -> None:

@@ -132,7 +132,13 @@ class Connection:
 
     def _asked(self, name: str, what: str, body: dict[str, Any], key: str | None) -> Job:
         used = key if key is not None else str(uuid.uuid4())
-        return Job.read(self.transport, self.transport.json("POST", f"/v1/datasets/{part(name)}/{what}", body, key=used), used)
+        try:
+            found = self.transport.json("POST", f"/v1/datasets/{part(name)}/{what}", body, key=used)
+        except CuratorError as error:
+            if error.status:
+                raise
+            raise CuratorError(f"{error} It may have been taken and paid for: ask with key={used!r}, and nothing is paid twice.") from None
+        return Job.read(self.transport, found, used)
 
     def close(self) -> None:
         self.transport.close()

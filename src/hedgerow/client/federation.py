@@ -63,8 +63,6 @@ class Federation:
         self.folder.write()  # with their purposes, before anything is paid
         ready = [place for place in missing if standing[place].state == ASKED]
         standing |= self._at_once(self._count, ready, time.monotonic() + self.timeout)
-        for place in missing:
-            self.news(standing[place])
         return [standing[place] for place in self.tokens]
 
     def _at_once(self, work: Callable[[Place, float], Standing], places: Sequence[Place], ends: float) -> dict[Place, Standing]:
@@ -79,6 +77,7 @@ class Federation:
             except queue.Empty:
                 break
             found[standing.place] = standing
+            self.news(standing)
         return found
 
     def _look(self, place: Place, ends: float) -> Standing:
@@ -130,6 +129,11 @@ class Federation:
             try:
                 return connection.counts(place.dataset, self.plan, epsilon=self.plan.epsilon, purpose=purpose, key=key)
             except CuratorError as error:
+                if error.code == "key_used":
+                    raise CuratorError(
+                        "it was asked before for another purpose, and has answered that. Give the --purpose of then, or take another "
+                        "folder to pay for another answer: --folder."
+                    ) from None
                 if error.code not in BUSY or time.monotonic() + pause > ends:
                     raise
             time.sleep(pause)

@@ -71,12 +71,7 @@ class Folder:
                 file = f"{len(self.state.curators) + 1}-{name}.json"
                 self.state.curators.append(Asked(place.url, str(uuid.uuid4()), file))
             asked = self.asked(place)
-            if purpose is not None and asked.purpose not in ("", purpose):
-                raise CuratorError(
-                    f"--purpose: {place.url} was asked for the purpose {asked.purpose!r} before. Say the same, or take another folder for "
-                    "another request: --folder."
-                )
-            asked.purpose = purpose or asked.purpose
+            asked.purpose = purpose or asked.purpose  # where the key has an answer for another purpose, the curator refuses
         self.write()
 
     def write(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import threading
 from collections.abc import Callable, Iterator
@@ -121,7 +122,8 @@ def counts(asking: AskingNow, name: str, body: Counts, key: Key, response: Respo
             plan = checked_count(content, dataset, body.epsilon, asking.service.limits)
         return partial(reserved_for, asking, name, body.purpose, plan.epsilon, 0, f"count {plan.algorithm}")
 
-    return _begun(asking, key, hash_of_request("count", name, body.model_dump()), prepare, task, response)
+    request = hash_of_request("count", name, [body.purpose, body.epsilon, hashlib.sha256(content).hexdigest()])
+    return _begun(asking, key, request, prepare, task, response)
 
 
 @contextmanager
