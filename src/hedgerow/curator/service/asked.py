@@ -19,8 +19,10 @@ from hedgerow.private.table import PrivateTable
 from hedgerow.release import Release
 from hedgerow.rows.engine import Predictor
 from hedgerow.scoring import ready_probabilities
+from hedgerow.tree import Tree
 
 Call = Callable[[PrivateTable], list[NDArray[np.int64]]]
+MOST_TREES = 60_000  # of one look: as many as a schema may have attributes
 MOST_CHOICES = 1000  # predictors or scales of one choice
 UNPROVEN = "choose_locally: its ε is not proven, so it is not answered from afar. Use choose."
 
@@ -45,7 +47,7 @@ class Reader:
         return lambda table: [np.array([table.rows(price)], dtype=np.int64)]
 
     def _leaf_counts(self, form: wire.LeafCountsForm) -> Call:
-        trees, price = [wire.read_tree(tree, self.codebook) for tree in form.trees], wire.price_of(form.price)
+        trees, price = self._trees(form.trees), wire.price_of(form.price)
         self._bound(sum(len(tree.leaves) for tree in trees) * self.codebook.n_classes)
         return lambda table: table.leaf_counts(trees, price)
 
@@ -68,7 +70,7 @@ class Reader:
         return tree, wire.read_nodes(form.nodes, tree), wire.price_of(form.price)
 
     def _gradient_sums(self, form: wire.GradientSumsForm) -> Call:
-        trees = [wire.read_tree(tree, self.codebook) for tree in form.asked]
+        trees = self._trees(form.asked)
         model, price = wire.read_model(form.model, self.codebook), wire.price_of(form.price)
         self._bound(sum(len(tree.leaves) for tree in trees) * gradient_width(self.codebook.n_classes))
         return lambda table: table.gradient_sums(trees, model, price)
@@ -107,6 +109,10 @@ class Reader:
         model, epsilon = wire.read_model(form.model, self.codebook), wire.fraction_of(form.epsilon)
         self._bound(len(form.scales), MOST_CHOICES)
         return lambda table: [np.array([table.best_scale(model, form.scales, epsilon)], dtype=np.int64)]
+
+    def _trees(self, forms: list[wire.TreeForm]) -> list[Tree]:
+        self._bound(len(forms), MOST_TREES)
+        return [wire.read_tree(tree, self.codebook) for tree in forms]
 
     def _predictor(self, form: wire.PredictorForm) -> Predictor:
         found = wire.read_predictor(form, self.codebook)
