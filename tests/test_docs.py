@@ -13,8 +13,9 @@ ROOT = Path(__file__).parent.parent
 
 def test_every_label_in_the_code_has_its_theorem_and_the_other_way_round() -> None:
     sources = [*(PACKAGE / "private").glob("*.py"), *(PACKAGE / "accounting").glob("*.py"), PACKAGE / "rows" / "persons.py"]
-    used = {label for path in sources for label in re.findall(r"\[([SVMCZU]\d+)\]", path.read_text())}
-    proved = set(re.findall(r"^### ([SVMCZU]\d+)\.", (PACKAGE / "private" / "PROOF.md").read_text(), re.MULTILINE))
+    sources += [PACKAGE / "curator" / "service" / name for name in ("looking.py", "sessions.py")]
+    used = {label for path in sources for label in re.findall(r"\[([SVMCZUR]\d+)\]", path.read_text())}
+    proved = set(re.findall(r"^### ([SVMCZUR]\d+)\.", (PACKAGE / "private" / "PROOF.md").read_text(), re.MULTILINE))
     assert used == proved
 
 

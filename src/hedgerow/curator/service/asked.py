@@ -13,11 +13,11 @@ from hedgerow import wire
 from hedgerow.additive_model import AdditiveModel, MostProbable, gradient_width
 from hedgerow.curator.service.limits import Limits
 from hedgerow.encoding import Codebook
-from hedgerow.errors import PlanError
+from hedgerow.errors import PlanError, ReleaseError
 from hedgerow.private.scores import score_named
 from hedgerow.private.table import PrivateTable
 from hedgerow.release import Release
-from hedgerow.rows.engine import Predictor
+from hedgerow.rows.engine import Predictor, Probabilities
 from hedgerow.scoring import ready_probabilities
 from hedgerow.tree import Tree
 
@@ -96,7 +96,7 @@ class Reader:
         release, price = wire.read_predictor(form.predictor, self.codebook), wire.price_of(form.price)
         if not isinstance(release, Release):
             raise PlanError("reliability: expected a release.")
-        shares = ready_probabilities(release)
+        shares = _ready(release)
         return lambda table: [table.reliability(shares, form.bins, price)]
 
     def _best(self, form: wire.BestForm) -> Call:
@@ -116,7 +116,10 @@ class Reader:
 
     def _predictor(self, form: wire.PredictorForm) -> Predictor:
         found = wire.read_predictor(form, self.codebook)
-        return MostProbable(found) if isinstance(found, AdditiveModel) else found.predict_codes
+        if isinstance(found, AdditiveModel):
+            return MostProbable(found)
+        _ready(found)
+        return found.predict_codes
 
     def _confusions(self, predictors: int) -> None:
         self._bound(predictors * (self.codebook.n_classes + 1) * self.codebook.n_classes)
@@ -129,3 +132,11 @@ class Reader:
         most = self.limits.answer_numbers if most is None else most
         if numbers > most:
             raise PlanError(f"a look at {numbers} numbers is too large; this service takes at most {most}. Nothing was spent.")
+
+
+def _ready(release: Release) -> Probabilities:
+    """Its vote is made now, before anything is charged: whatever could fail about a stranger's release fails here."""
+    try:
+        return ready_probabilities(release)
+    except (ReleaseError, ArithmeticError, ValueError, LookupError):
+        raise PlanError("predictor: the release cannot predict a row; expected one that can.") from None
