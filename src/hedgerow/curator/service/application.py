@@ -22,6 +22,7 @@ from hedgerow.curator.service.pages.door import Door
 from hedgerow.curator.service.sessions import Sessions
 from hedgerow.errors import HedgerowError
 
+PAGES = (entrance.router, datasets.router, results.router, owner_ledger.router, owner_datasets.router, owner_people.router)
 PROBLEM = {
     "type": "object",
     "required": ["error"],
@@ -80,6 +81,6 @@ def application(curator: Curator, limits: Limits, name: str = "", behind_tls: bo
     app.include_router(owners.router)
     app.include_router(analysts.router)
     app.include_router(verbs.router)
-    for router in (entrance.router, datasets.router, results.router, owner_ledger.router, owner_datasets.router, owner_people.router):
+    for router in PAGES:
         app.include_router(router)
     return app

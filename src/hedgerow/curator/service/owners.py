@@ -50,7 +50,7 @@ def ceiling(asking: AskingNow, name: str, body: Ceiling) -> dict[str, Any]:
         raise Refusal(422, "invalid", "expected an analyst or a purpose, or none for the whole dataset.")
     ledger = asking.curator.ledger
     ledger.ceiling(name, body.epsilon, body.delta, analyst=body.analyst, purpose=body.purpose, what=body.what)
-    return {"balances": [_balance(balance) for balance in ledger.balances(name)]}
+    return {"balances": [balance_as_json(balance) for balance in ledger.balances(name)]}
 
 
 @router.post("/datasets/{name}/close")
@@ -148,11 +148,11 @@ def _check_known(asking: AskingNow, name: str) -> None:
 
 def _as_json(asking: AskingNow, dataset: Dataset) -> dict[str, Any]:
     place = {"path": dataset.place} if isinstance(dataset.place, str) else asdict(dataset.place)
-    balances = [_balance(balance) for balance in asking.curator.ledger.balances(dataset.name)]
+    balances = [balance_as_json(balance) for balance in asking.curator.ledger.balances(dataset.name)]
     return {"name": dataset.name, "place": place, "closed": dataset.closed, "balances": balances}
 
 
-def _balance(balance: Balance) -> dict[str, Any]:
+def balance_as_json(balance: Balance) -> dict[str, Any]:
     """Amounts as exact text; None where there is no ceiling of its own."""
     amounts = {
         "epsilon": balance.epsilon, "delta": balance.delta, "spent": balance.spent, "spent_delta": balance.spent_delta,

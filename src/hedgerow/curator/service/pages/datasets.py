@@ -33,7 +33,7 @@ def home(asking: AskingNow) -> Response:
     return drawn("home.html", asking.person, datasets=found)
 
 
-@router.get("/datasets/{name}")
+@router.get("/datasets/{name:path}")
 def dataset(asking: AskingNow, name: str) -> Response:
     return _dataset(asking, name, {})
 
@@ -59,7 +59,7 @@ def _with_gauges(asking: Asking, about: dict[str, Any]) -> dict[str, Any]:
     return {**about, "gauges": [(purpose, gauge_for(asking, name, purpose)) for purpose in about["purposes"]]}
 
 
-@router.post("/datasets/{name}/quote")
+@router.post("/datasets/{name:path}/quote")
 def quote(asking: AskingNow, name: str, typed: TypedNow) -> Response:
     """What it would cost and build. Nothing is charged, no row is read."""
     try:
@@ -75,7 +75,7 @@ def quote(asking: AskingNow, name: str, typed: TypedNow) -> Response:
     )  # fmt: skip
 
 
-@router.post("/datasets/{name}/dummy")
+@router.post("/datasets/{name:path}/dummy")
 def dummy(asking: AskingNow, name: str, typed: TypedNow) -> Response:
     """The same on rows that are made from the schema alone."""
     try:
@@ -86,7 +86,7 @@ def dummy(asking: AskingNow, name: str, typed: TypedNow) -> Response:
     return drawn("dummy.html", asking.person, name=name, typed=typed, fields=FIELDS, rows=tried["rows"], **report_of(release))
 
 
-@router.post("/datasets/{name}/forests")
+@router.post("/datasets/{name:path}/forests")
 def forests(asking: AskingNow, name: str, typed: TypedNow) -> Response:
     """Pay. Sent again, the form leads to the same job."""
     try:
@@ -96,7 +96,7 @@ def forests(asking: AskingNow, name: str, typed: TypedNow) -> Response:
     return RedirectResponse(f"/jobs/{job['id']}", 303)
 
 
-@router.post("/datasets/{name}/change")
+@router.post("/datasets/{name:path}/change")
 def change(asking: AskingNow, name: str, typed: TypedNow) -> Response:
     """The form again, as it was filled in: what it becomes is a new request, with a key of its own."""
     return _dataset(asking, name, {**typed, "key": new_key()})

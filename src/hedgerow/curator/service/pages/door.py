@@ -34,7 +34,7 @@ ELSEWHERE = "The form was not sent from a page of this service, so nothing was d
 
 
 def is_page(path: str) -> bool:
-    return path.split("/", 2)[1:2] in ([first] for first in PAGES)
+    return path.removeprefix("/").partition("/")[0] in PAGES
 
 
 class Door:

@@ -20,7 +20,7 @@ Troubles = (Refusal, HedgerowError, ValidationError)
 AnyBody = TypeVar("AnyBody", bound=BaseModel)
 LABELS = {
     "epsilon": "ε", "delta": "δ", "n_estimators": "Trees", "max_depth": "Depth", "bins": "Cells of a number", "rows": "Rows to assume",
-    "schema": "Schema", "days": "Days", "name": "Name", "purpose": "Purpose", "purposes": "Purposes", "path": "Path",
+    "schema": "Schema", "days": "Days", "name": "Name", "purpose": "Purpose", "path": "Path", "algorithm": "Algorithm",
 }  # fmt: skip
 
 

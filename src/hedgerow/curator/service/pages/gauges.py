@@ -29,6 +29,8 @@ def gauge_of(balance: Balance, you: str, asked: Fraction = Fraction(0)) -> Gauge
     if balance.delta:
         left_delta = text_of_delta(balance.remaining_delta or Fraction(0))
         words += f"; δ: {text_of_delta(balance.spent_delta)} of {text_of_delta(balance.delta)} spent, {left_delta} left"
+    if asked:
+        words += f"; this request (hatched): {text_of_fraction(asked)}"
     spent = _percent(balance.spent, balance.epsilon) if balance.epsilon else 100.0
     return Gauge(spent, min(_percent(asked, balance.epsilon), 100.0 - spent) if balance.epsilon else 0.0, words, _whose(balance, you))
 

@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import RedirectResponse, Response
 
+from hedgerow.curator.balances import DATASET
 from hedgerow.curator.service import owners
 from hedgerow.curator.service.asking import Asking
 from hedgerow.curator.service.bodies import Ceiling, Close, NewDataset
@@ -45,12 +46,12 @@ def _datasets(asking: Asking, typed: Typed, problem: Refusal | None = None) -> R
     return drawn("owner_datasets.html", asking.person, status, datasets=found, gauges=gauges, typed=filled, problem=problem)
 
 
-@router.get("/{name}")
+@router.get("/{name:path}")
 def dataset(asking: OwnerNow, name: str) -> Response:
     return _dataset(asking, name, {})
 
 
-@router.post("/{name}/ceilings")
+@router.post("/{name:path}/ceilings")
 def ceiling(asking: OwnerNow, name: str, typed: TypedNow) -> Response:
     _known(asking, name)
     try:
@@ -64,7 +65,7 @@ def ceiling(asking: OwnerNow, name: str, typed: TypedNow) -> Response:
     return RedirectResponse(f"/owner/datasets/{address_of(name)}", 303)
 
 
-@router.post("/{name}/close")
+@router.post("/{name:path}/close")
 def close(asking: OwnerNow, name: str, typed: TypedNow) -> Response:
     """For ever, so the name has to be typed."""
     _known(asking, name)
@@ -79,10 +80,12 @@ def close(asking: OwnerNow, name: str, typed: TypedNow) -> Response:
 
 def _dataset(asking: Asking, name: str, typed: Typed, problem: Refusal | None = None) -> Response:
     found, ledger = _known(asking, name), asking.curator.ledger
-    balances = [(balance, gauge_of(balance, "")) for balance in ledger.balances(name)]
+    kept = sorted(ledger.balances(name), key=lambda balance: (balance.scope != DATASET, balance.scope, balance.name))
+    gauges = [gauge for balance in kept if (gauge := gauge_of(balance, "")) is not None]
+    found["balances"] = [owners.balance_as_json(balance) for balance in kept]
     filled = {**dict.fromkeys(CEILING, ""), "of": "dataset", "delta": "0", **typed}
     status = 200 if problem is None else problem.status
-    return drawn("owner_dataset.html", asking.person, status, dataset=found, balances=balances, typed=filled, problem=problem)
+    return drawn("owner_dataset.html", asking.person, status, dataset=found, gauges=gauges, typed=filled, problem=problem)
 
 
 def _known(asking: Asking, name: str) -> dict[str, Any]:

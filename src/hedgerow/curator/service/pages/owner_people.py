@@ -45,12 +45,12 @@ def _people(asking: Asking, typed: Typed, problem: Refusal | None = None) -> Res
     return drawn("owner_people.html", asking.person, status, people=found, typed=filled, problem=problem)
 
 
-@router.get("/{name}")
+@router.get("/{name:path}")
 def person(asking: OwnerNow, name: str) -> Response:
     return _person(asking, name)
 
 
-@router.post("/{name}/tokens")
+@router.post("/{name:path}/tokens")
 def issue(asking: OwnerNow, name: str, typed: TypedNow) -> Response:
     """The token is on this page and never on another."""
     _known(asking, name)
@@ -61,7 +61,7 @@ def issue(asking: OwnerNow, name: str, typed: TypedNow) -> Response:
     return _person(asking, name, token=given["token"])
 
 
-@router.post("/{name}/tokens/{id}/revoke")
+@router.post("/{name:path}/tokens/{id}/revoke")
 def revoke(asking: OwnerNow, name: str, id: str) -> Response:
     if id not in {record.id for record in asking.curator.accounts.tokens(_known(asking, name).name)}:
         raise not_found()
@@ -69,12 +69,12 @@ def revoke(asking: OwnerNow, name: str, id: str) -> Response:
     return RedirectResponse(f"/owner/people/{address_of(name)}", 303)
 
 
-@router.post("/{name}/grants")
+@router.post("/{name:path}/grants")
 def grant(asking: OwnerNow, name: str, typed: TypedNow) -> Response:
     return _granted(asking, name, typed, withdraw=False)
 
 
-@router.post("/{name}/withdraw")
+@router.post("/{name:path}/withdraw")
 def withdraw(asking: OwnerNow, name: str, typed: TypedNow) -> Response:
     return _granted(asking, name, typed, withdraw=True)
 
