@@ -400,3 +400,16 @@ def test_the_report_draws_effects_and_the_top_tree_alone(fitted: SimpleNamespace
     assert page.count("standard errors of the noise.") == 6  # pictures
     assert page.count("The same tree as text") == (1 if fitted.release.chosen["top questions"] else 0)
     assert "<script" not in page
+
+
+def test_cells_that_share_a_branch_share_its_rows() -> None:
+    """Where there are few rows, neighbouring cells are measured as one: the shares of rows are of codes all the same."""
+    schema = Schema([Numeric("age", 0, 80, missing="unknown"), Categorical("sex", ("f", "m"))], Target("y", ("no", "yes")), rows=300)
+    generator = np.random.default_rng(4)
+    columns = {"age": generator.uniform(0, 80, 300), "sex": generator.choice(["f", "m"], 300)}
+    release = HedgerowClassifier(schema, Fraction(1, 2)).fit(columns, generator.choice(["no", "yes"], 300)).release_
+    assert release.additive.tables.layout.together > 1
+    for effect in release.effects():
+        assert effect.rows.shape == (len(effect.values),)
+        assert effect.rows.sum() == pytest.approx(1)
+    assert "<h2>Attributes</h2>" in html_report(release)

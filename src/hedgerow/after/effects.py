@@ -193,7 +193,8 @@ def _share_of_rows(forest: AdditiveForest, j: int, groups: list[list[int]]) -> F
     if j not in tables.attributes:
         return np.full(len(groups), 1 / len(groups))
     one = tables.attributes[j]
-    raw = np.maximum(tables.tables[j].sum(axis=(0, 2)), 1e-9)
+    branch = tables.layout.branches(j)
+    raw = (np.maximum(tables.tables[j].sum(axis=(0, 2)), 1e-9) / np.bincount(branch))[branch]  # cells of one branch alike
     inside = raw / np.bincount(one.group, raw)[one.group]
     by_code = (one.rows / one.rows.sum())[one.group] * inside
     return np.array([by_code[codes].sum() for codes in groups])
