@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 from fractions import Fraction
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, StrictFloat, StrictInt, StrictStr
+from pydantic import AfterValidator, StrictFloat, StrictInt, StrictStr, WithJsonSchema
 
 from hedgerow.accounting.loss import text_of_fraction
 
@@ -55,5 +55,12 @@ def _above_zero(value: str | int | float) -> str:
 
 
 _Given = StrictStr | StrictInt | StrictFloat
-Amount = Annotated[_Given, AfterValidator(_above_zero), Field(description=EXPECTED, examples=["0.5"])]
-AmountFromZero = Annotated[_Given, AfterValidator(_from_zero), Field(description=EXPECTED, examples=["0"])]
+_DOCUMENTED: dict[str, Any] = {
+    "description": EXPECTED,
+    "anyOf": [
+        {"type": "string", "pattern": f"^({_DECIMAL.pattern}|{_FRACTION.pattern})$"},
+        {"type": "number", "minimum": 0, "exclusiveMaximum": 10**DIGITS},
+    ],
+}
+Amount = Annotated[_Given, AfterValidator(_above_zero), WithJsonSchema({**_DOCUMENTED, "examples": ["0.5"]})]
+AmountFromZero = Annotated[_Given, AfterValidator(_from_zero), WithJsonSchema({**_DOCUMENTED, "examples": ["0"]})]

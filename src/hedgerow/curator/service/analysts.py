@@ -16,7 +16,7 @@ from hedgerow.accounting.loss import text_of_fraction
 from hedgerow.accounting.meter import Budget
 from hedgerow.curator.answers import Answer
 from hedgerow.curator.chain import Reserved
-from hedgerow.curator.service import scores
+from hedgerow.curator.service import scores, sent
 from hedgerow.curator.service.asking import TOKEN, Asking, AskingNow, hash_of_request, left_of
 from hedgerow.curator.service.bodies import Counts, Forest, Name, Quote, Rows, Score
 from hedgerow.curator.service.counts import checked_count
@@ -28,12 +28,14 @@ from hedgerow.curator.service.work import RELEASE, Task
 from hedgerow.errors import LedgerError
 
 router = APIRouter(prefix="/v1", dependencies=[TOKEN], tags=["analysts"])
+JOB: dict[str, Any] = {"response_model": sent.Job, "response_model_exclude_unset": True}
 FAILURE = {"code": "failed", "message": "The job could not be ended. Its owner can see why. What it has cost is said here."}
 Key = Annotated[Name, Header(alias="Idempotency-Key", description="New for each request; sent again, the answer is the same.")]
 
 
-@router.get("/datasets")
+@router.get("/datasets", response_model=sent.Datasets)
 async def datasets(asking: AskingNow) -> dict[str, Any]:
+    """The datasets that are granted to you, and what is left of each."""
     return await asking.at_once(datasets_of)
 
 
@@ -41,9 +43,9 @@ def datasets_of(asking: Asking) -> dict[str, Any]:
     return {"datasets": [_summary(asking, name) for name in asking.curator.accounts.visible(asking.person)]}
 
 
-@router.get("/datasets/{name}")
+@router.get("/datasets/{name}", response_model=sent.Dataset)
 async def dataset(asking: AskingNow, name: str) -> dict[str, Any]:
-    """owner: whose rows a release with counts will say that it holds."""
+    """One dataset: its schema, what is left for each purpose, and whose rows a release with counts will say that it holds."""
     return await asking.at_once(lambda now: dataset_of(now, name))
 
 
@@ -58,7 +60,7 @@ def _summary(asking: Asking, name: str) -> dict[str, Any]:
     return {"name": name, "closed": whole.closed, "purposes": {purpose: {"remaining": amounts} for purpose, amounts in left.items()}}
 
 
-@router.post("/datasets/{name}/quote")
+@router.post("/datasets/{name}/quote", response_model=sent.Quoted)
 def quote(asking: AskingNow, name: str, body: Quote) -> dict[str, Any]:
     """What a forest would cost: nothing is charged, no row is read."""
     schema = asking.open_dataset(name, body.purpose).schema
@@ -69,7 +71,7 @@ def quote(asking: AskingNow, name: str, body: Quote) -> dict[str, Any]:
     return {"cost": cost, "remaining": asking.left(name, body.purpose), **plan_as_json(plan)}
 
 
-@router.post("/datasets/{name}/dummy")
+@router.post("/datasets/{name}/dummy", response_model=sent.Dummy)
 def dummy(asking: AskingNow, name: str, body: Forest) -> dict[str, Any]:
     """The same request on rows that are made from the schema alone: free, and worth nothing but to see that it works."""
     limits = asking.service.limits
@@ -82,7 +84,7 @@ def dummy(asking: AskingNow, name: str, body: Forest) -> dict[str, Any]:
     return {"dummy": True, "rows": limits.dummy_rows, "release": json.loads(release.to_json())}
 
 
-@router.post("/datasets/{name}/forests", status_code=202)
+@router.post("/datasets/{name}/forests", status_code=202, **JOB)
 def forests(asking: AskingNow, name: str, body: Forest, key: Key, response: Response) -> dict[str, Any]:
     """Pay for a forest and have it grown: a job, and its release when it is done."""
     limits = asking.service.limits
@@ -96,7 +98,7 @@ def forests(asking: AskingNow, name: str, body: Forest, key: Key, response: Resp
     return _begun(asking, key, hash_of_request("forest", name, body.model_dump()), prepare, Task(name, body), response)
 
 
-@router.post("/datasets/{name}/scores", status_code=202)
+@router.post("/datasets/{name}/scores", status_code=202, **JOB)
 def score(asking: AskingNow, name: str, body: Score, key: Key, response: Response) -> dict[str, Any]:
     """Pay for a private score of one of your releases on the rows of a dataset: a job, and its score when it is done."""
     asking.purposes(name)
@@ -155,7 +157,7 @@ def _begun(asking: Asking, key: str, request: str, prepare: Prepare, task: Task,
     return job_of(asking, id)
 
 
-@router.get("/jobs/{id}")
+@router.get("/jobs/{id}", **JOB)
 async def job(asking: AskingNow, id: str) -> dict[str, Any]:
     """How a job stands. `share` is of the pass over the rows that it is in."""
     return await asking.at_once(lambda now: job_of(now, id))
@@ -197,6 +199,7 @@ def predict(asking: AskingNow, id: str, body: Rows) -> dict[str, Any]:
 
 @router.get("/scores/{id}", response_class=Response, responses={200: {"content": {scores.CONTENT_TYPE: {}}}})
 def stored_score(asking: AskingNow, id: str) -> Response:
+    """The score, byte for byte as it was stored."""
     return Response(_answer(asking, id, scores.CONTENT_TYPE), media_type=scores.CONTENT_TYPE)
 
 

@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
 from hedgerow import __version__
-from hedgerow.curator.service import analysts, owners, refusals, verbs
+from hedgerow.curator.service import analysts, owners, refusals, sent, verbs
 from hedgerow.curator.service.asking import Service
 from hedgerow.curator.service.bundle import Curator
 from hedgerow.curator.service.gate import Gate
@@ -23,18 +23,7 @@ from hedgerow.curator.service.sessions import Sessions
 from hedgerow.errors import HedgerowError
 
 PAGES = (entrance.router, datasets.router, results.router, owner_ledger.router, owner_datasets.router, owner_people.router)
-PROBLEM = {
-    "type": "object",
-    "required": ["error"],
-    "properties": {
-        "error": {
-            "type": "object",
-            "required": ["code", "message"],
-            "properties": {"code": {"type": "string"}, "message": {"type": "string"}},
-        }
-    },
-}
-ERRORS: dict[int | str, dict[str, Any]] = {"default": {"description": "Refused", "content": {"application/json": {"schema": PROBLEM}}}}
+ERRORS: dict[int | str, dict[str, Any]] = {"default": {"description": "Refused", "model": sent.Error}}
 
 
 def application(curator: Curator, limits: Limits, name: str = "", behind_tls: bool = False) -> FastAPI:
@@ -61,12 +50,12 @@ def application(curator: Curator, limits: Limits, name: str = "", behind_tls: bo
     refusals.install(app, app.state.door.refused)
     app.add_middleware(Gate, accounts=curator.accounts, limits=limits, door=app.state.door)
 
-    @app.get("/health", tags=["service"])
+    @app.get("/health", tags=["service"], response_model=sent.Status)
     async def health() -> dict[str, str]:
         """The process answers."""
         return {"status": "ok"}
 
-    @app.get("/ready", tags=["service"])
+    @app.get("/ready", tags=["service"], response_model=sent.Status)
     def ready() -> JSONResponse:
         """The ledger can be read, and jobs are taken."""
         try:

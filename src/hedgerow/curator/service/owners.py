@@ -10,9 +10,11 @@ from fastapi import APIRouter, Query
 from fastapi.responses import StreamingResponse
 
 from hedgerow.accounting.loss import text_of_fraction
+from hedgerow.curator.accounts import Person, TokenRecord
 from hedgerow.curator.balances import Balance
 from hedgerow.curator.checks import checked_name
 from hedgerow.curator.registry import Dataset
+from hedgerow.curator.service import sent
 from hedgerow.curator.service.asking import TOKEN, AskingNow
 from hedgerow.curator.service.bodies import Ceiling, Close, Grant, NewDataset, NewPerson, NewToken
 from hedgerow.curator.service.refusals import Refusal
@@ -22,15 +24,17 @@ from hedgerow.schema_toml import read
 
 router = APIRouter(prefix="/v1/owner", dependencies=[TOKEN], tags=["owners"])
 MEDIA = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
+EXPORTED = ("text/csv", "application/json")
 
 
-@router.get("/datasets")
+@router.get("/datasets", response_model=sent.OwnedDatasets)
 def datasets(asking: AskingNow) -> dict[str, Any]:
+    """All datasets, where their rows are, and what was spent by whom."""
     found = [asking.curator.registry.get(name) for name in asking.curator.registry.names()]
     return {"datasets": [_as_json(asking, dataset) for dataset in found if dataset is not None]}
 
 
-@router.post("/datasets", status_code=201)
+@router.post("/datasets", status_code=201, response_model=sent.OwnedDataset)
 def register(asking: AskingNow, body: NewDataset) -> dict[str, Any]:
     """The place is opened to see that it has the declared columns; no row is read. Nothing can be spent before it has a ceiling."""
     place: str | SQLTable
@@ -43,8 +47,9 @@ def register(asking: AskingNow, body: NewDataset) -> dict[str, Any]:
     return _as_json(asking, asking.curator.registry.register(body.name, place, read(body.toml)))
 
 
-@router.post("/datasets/{name}/ceilings", status_code=201)
+@router.post("/datasets/{name}/ceilings", status_code=201, response_model=sent.Balances)
 def ceiling(asking: AskingNow, name: str, body: Ceiling) -> dict[str, Any]:
+    """How much may be spent, over everyone, by one analyst or for one purpose. It may be raised and lowered later."""
     _check_known(asking, name)
     if body.analyst is not None and body.purpose is not None:
         raise Refusal(422, "invalid", "expected an analyst or a purpose, or none for the whole dataset.")
@@ -53,42 +58,47 @@ def ceiling(asking: AskingNow, name: str, body: Ceiling) -> dict[str, Any]:
     return {"balances": [balance_as_json(balance) for balance in ledger.balances(name)]}
 
 
-@router.post("/datasets/{name}/close")
+@router.post("/datasets/{name}/close", response_model=sent.OwnedDataset)
 def close(asking: AskingNow, name: str, body: Close) -> dict[str, Any]:
     """For ever: everything later is refused."""
     _check_known(asking, name)
     return _as_json(asking, asking.curator.registry.close(name, body.what))
 
 
-@router.get("/people")
+@router.get("/people", response_model=sent.People)
 def people(asking: AskingNow) -> dict[str, Any]:
+    """Everybody who was ever added."""
     return {"people": [asdict(person) for person in asking.curator.accounts.people()]}
 
 
-@router.post("/people", status_code=201)
+@router.post("/people", status_code=201, response_model=Person)
 def add_person(asking: AskingNow, body: NewPerson) -> dict[str, Any]:
+    """A new analyst or owner. A name is of one person for ever."""
     return asdict(asking.curator.accounts.add(body.name, body.role))
 
 
-@router.get("/tokens")
+@router.get("/tokens", response_model=sent.Tokens)
 def tokens(asking: AskingNow, person: Annotated[str | None, Query(max_length=200)] = None) -> dict[str, Any]:
+    """All tokens that were ever made, without their secrets; or those of a person."""
     return {"tokens": [asdict(record) for record in asking.curator.accounts.tokens(person)]}
 
 
-@router.post("/tokens", status_code=201)
+@router.post("/tokens", status_code=201, response_model=sent.NewToken)
 def issue_token(asking: AskingNow, body: NewToken) -> dict[str, Any]:
     """The token is in this answer and never in another."""
     text, record = asking.curator.accounts.issue(body.person, timedelta(days=body.days))
     return {"token": text, **asdict(record)}
 
 
-@router.delete("/tokens/{id}")
+@router.delete("/tokens/{id}", response_model=TokenRecord)
 def revoke_token(asking: AskingNow, id: str) -> dict[str, Any]:
+    """End a token at once."""
     return asdict(asking.curator.accounts.revoke(id))
 
 
-@router.post("/grants")
+@router.post("/grants", response_model=sent.Granted)
 def grant(asking: AskingNow, body: Grant) -> dict[str, Any]:
+    """Let an analyst use a dataset for some purposes, or take them back; the answer says what is granted now."""
     accounts = asking.curator.accounts
     if body.withdraw:
         accounts.withdraw(body.analyst, body.dataset, body.purposes or None)
@@ -100,7 +110,7 @@ def grant(asking: AskingNow, body: Grant) -> dict[str, Any]:
     return {"analyst": body.analyst, "dataset": body.dataset, "purposes": list(accounts.purposes(found, body.dataset)) if found else []}
 
 
-@router.get("/ledger")
+@router.get("/ledger", response_model=sent.Entries)
 def entries(
     asking: AskingNow, after: Annotated[int, Query(ge=0, lt=2**62)] = 0, most: Annotated[int, Query(ge=1, le=1000)] = 100
 ) -> dict[str, Any]:
@@ -113,13 +123,14 @@ def entries(
     return {"entries": page, "head": str(asking.curator.ledger.head())}
 
 
-@router.get("/ledger/export", response_class=StreamingResponse)
+@router.get("/ledger/export", response_class=StreamingResponse, responses={200: {"content": {kind: {} for kind in EXPORTED}}})
 def export(asking: AskingNow, format: Literal["csv", "json"] = "csv") -> StreamingResponse:
+    """All entries, as CSV or JSON."""
     name = f'attachment; filename="ledger.{format}"'
     return StreamingResponse(asking.curator.ledger.export(format), media_type=MEDIA[format], headers={"Content-Disposition": name})
 
 
-@router.get("/ledger/unsettled")
+@router.get("/ledger/unsettled", response_model=sent.Unsettled)
 def unsettled(asking: AskingNow) -> dict[str, Any]:
     """What neither settled nor was given back: under way now, or left by a crash and spent."""
     return {
@@ -134,8 +145,9 @@ def unsettled(asking: AskingNow) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@router.get("/ledger/verification")
+@router.get("/ledger/verification", response_model=sent.Verification)
 def verification(asking: AskingNow) -> dict[str, Any]:
+    """Everything computed again from the entries: whether one was altered, is missing or was impossible."""
     found = asking.curator.ledger.verify()
     return {"sound": found.sound, "entries": found.entries, "head": str(found.head), "problems": [str(p) for p in found.problems]}
 

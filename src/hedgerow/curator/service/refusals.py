@@ -27,6 +27,15 @@ _WORDS = {
     404: ("not_found", NOT_KNOWN),
     405: ("method", "This address does not take that method."),
 }
+CODES = {
+    "token": "no valid token", "owner": "for owners alone", "not_found": "not there, or not granted", "method": "another method is needed",
+    "body": "the body cannot be read", "invalid": "a field is wrong", "plan": "this cannot be planned", "schema": "the schema is refused",
+    "purpose": "not granted for this purpose", "budget": "a ceiling refuses it", "closed": "the owner has ended the connection",
+    "table": "the table cannot be read", "refused": "the books do not allow it", "key_used": "the key belongs to another request",
+    "too_large": "the body is too large", "too_slow": "the body came too slowly", "busy": "too much at once", "stopping": "it stops",
+    "not_ready": "the service does not take requests", "unavailable": "the ledger cannot be used", "unexpected": "something went wrong",
+    "failed": "a job did not end well",
+}  # fmt: skip
 
 
 class Refusal(Exception):
