@@ -30,7 +30,7 @@ from hedgerow.tree import Tree
 
 MOST_BITS = 256  # of the numerator and of the denominator of a price
 MILLION = 10**6
-_FRACTION = re.compile(r"([0-9]{1,80})(?:/([0-9]{1,80}))?")
+_FRACTION = re.compile(r"([0-9]{1,80})(?:/([0-9]{1,80})|\.([0-9]{1,20}))?")
 
 
 class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -218,9 +218,10 @@ def short_form(value: Fraction) -> str:
 def fraction_of(text: str) -> Fraction:
     """A positive fraction of bounded length, so that exact sums stay cheap."""
     found = _FRACTION.fullmatch(text) if len(text) <= 161 else None
-    above, below = (int(found[1]), int(found[2] or 1)) if found else (0, 0)
+    digits = (found[3] or "") if found else ""
+    above, below = (int(found[1] + digits), int(found[2] or 10 ** len(digits))) if found else (0, 0)
     if not above or not below or max(above.bit_length(), below.bit_length()) > MOST_BITS:
-        raise PlanError(f"price: expected an exact fraction above 0, such as 1/10, of at most {MOST_BITS} bits above and below the line.")
+        raise PlanError(f"price: expected an exact fraction above 0, such as 1/10 or 0.1, of at most {MOST_BITS} bits above and below.")
     return Fraction(above, below)
 
 

@@ -5,6 +5,9 @@
     person   whoever has a token, about what is theirs
     dataset  whoever the dataset {name} is granted to; for all others it is not there
     own      whoever has asked for {id}, and owners; for all others it is not there
+    mine     whoever has asked for {id}, and nobody else
+
+Pages are listed by the application, and their access is tested in test_pages.py.
 """
 
 from __future__ import annotations
@@ -12,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
+
+from hedgerow.curator.service.application import PAGES
 
 FOREST: dict[str, Any] = {"purpose": "research", "epsilon": "0.5"}
 
@@ -53,19 +58,25 @@ ROUTES = [
     Route("POST", "/v1/datasets/{name}/dummy", "dataset", FOREST),
     Route("POST", "/v1/datasets/{name}/forests", "dataset", FOREST, 202),
     Route("POST", "/v1/datasets/{name}/scores", "dataset", {**FOREST, "release": "{release}"}, 202),
+    Route("POST", "/v1/datasets/{name}/counts", "dataset", {"purpose": "research", "plan": "{plan}"}, 202),
+    Route("POST", "/v1/datasets/{name}/sessions", "dataset", FOREST, 201),
+    Route("POST", "/v1/sessions/{id}/rows", "mine", {"number": 1, "price": "0.1"}),
+    Route("POST", "/v1/sessions/{id}/end", "mine"),
     Route("GET", "/v1/jobs/{id}", "own"),
     Route("GET", "/v1/releases/{id}", "own"),
+    Route("POST", "/v1/releases/{id}/predict", "own", {"rows": [{"age": 30, "smoker": "no"}]}),
     Route("GET", "/v1/scores/{id}", "own"),
     Route("POST", "/v1/owner/datasets/{name}/close", "owner", {"what": "the end"}),
 ]
-KNOWN = {(route.method, route.path) for route in ROUTES}
+KNOWN = {(route.method, route.path.replace("/{id}/rows", "/{id}/{verb}")) for route in ROUTES}
 GUARDED = [route for route in ROUTES if route.kind != "open"]
 
 
 def routes_of(app: Any) -> set[tuple[str, str]]:
     """All that the application answers, in its document or not."""
+    pages = {pair for router in PAGES for pair in _walked(router.routes)}
     documented = {(method.upper(), path) for path, methods in app.openapi()["paths"].items() for method in methods}
-    return documented | set(_walked(app.routes))
+    return (documented | set(_walked(app.routes))) - pages
 
 
 def _walked(routes: Iterable[Any]) -> Iterator[tuple[str, str]]:

@@ -141,7 +141,7 @@ def test_the_oldest_visits_give_way(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("behind_tls", "url", "secure"), [(False, HOST, False), (False, "https://testserver", True), (True, HOST, True)])
 def test_the_cookie(running: Running, behind_tls: bool, url: str, secure: bool) -> None:
-    with TestClient(application(running.curator, Limits(), behind_tls), url, follow_redirects=False) as client:
+    with TestClient(application(running.curator, Limits(), behind_tls=behind_tls), url, follow_redirects=False) as client:
         answer = client.post("/sign-in", data={"token": token_of(running.ada)}, headers={"Sec-Fetch-Site": "same-origin"})
         given = answer.headers["set-cookie"]
     name, _, how = given.partition("=")

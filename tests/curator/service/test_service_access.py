@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 import sqlalchemy as sql
 from curator.service.conftest import FOREST, SCHEMA, Running, bearer
 from curator.service.routes import GUARDED, KNOWN, ROUTES, Route, routes_of
 
+from hedgerow import HedgerowClassifier
 from hedgerow.curator.accounts import Accounts
 
 UNKNOWN = "0" * 32
 NAMES = ("nothing", "%20", "a%00b", "x" * 300, "%F0%9F%8C%B3")
-OWN = [route for route in ROUTES if route.kind == "own"]
+PLAN = json.loads(msgspec.json.encode(HedgerowClassifier(SCHEMA, epsilon="0.25").public_plan().document()))
+OWN = [route for route in ROUTES if route.kind in ("own", "mine")]
 OF_DATASETS = [route for route in ROUTES if route.kind == "dataset"]
 
 
@@ -31,6 +35,8 @@ class Asked:
         score = running.ended(running.ada, running.post(running.ada, "/v1/datasets/patients/scores", body, "score").json())
         assert forest["state"] == score["state"] == "done"
         self.release, self.score = forest["id"], score["id"]
+        begun = {"purpose": "research", "epsilon": "0.25"}
+        self.session = running.post(running.ada, "/v1/datasets/patients/sessions", begun, "session").json()["id"]
         secrets = {"name": "secrets", "path": str(running.file), "schema": SCHEMA.to_toml()}
         assert running.post(running.owner, "/v1/owner/datasets", secrets).status_code == 201
         assert running.post(running.owner, "/v1/owner/datasets/secrets/ceilings", {"epsilon": "1"}).status_code == 201
@@ -38,11 +44,13 @@ class Asked:
     def id_of(self, route: Route) -> str:
         if route.path == "/v1/owner/tokens/{id}":
             return self.running.curator.accounts.issue("bob")[1].id
+        if route.path.startswith("/v1/sessions"):
+            return self.session
         return self.score if route.path.startswith("/v1/scores") else self.release
 
     def ask(self, who: dict[str, str], route: Route, name: str = "patients", id: str | None = None, path: str | None = None) -> Any:
         """With a body that would be taken."""
-        known = {"{release}": self.release, "{file}": str(self.running.file), "{schema}": SCHEMA.to_toml()}
+        known: dict[str, Any] = {"{plan}": PLAN, "{release}": self.release, "{file}": str(self.running.file), "{schema}": SCHEMA.to_toml()}
         body = None if route.body is None else {field: known.get(str(value), value) for field, value in route.body.items()}
         headers = {**who, "Idempotency-Key": uuid.uuid4().hex}
         where = path or route.filled(name, id or self.id_of(route))
@@ -116,7 +124,7 @@ def test_a_refused_token_costs_the_same_work_whatever_is_wrong_with_it(running: 
 def test_a_path_that_is_written_otherwise_is_no_way_in(asked: Asked) -> None:
     for route in GUARDED:
         path = route.filled("patients", UNKNOWN)
-        others = [f"/{path}", path + "/", path.upper(), path.replace("/v1", "/v1/."), path.replace("/v1", "/x/../v1"), path + "%00"]
+        others = [f"http://testserver/{path}", path + "/", path.upper(), path.replace("/v1", "/v1/."), path.replace("/v1", "/x/../v1"), path + "%00"]
         for other in others:
             answer = asked.ask({}, route, path=other)
             assert answer.status_code in (401, 404, 405), other
@@ -126,7 +134,8 @@ def test_who_may_use_what(asked: Asked) -> None:
     """With a valid token: 403 for an analyst where owners decide, 404 for somebody else's, and an answer where one is due."""
     running = asked.running
     everybody = {"owner": running.owner, "ada": running.ada, "bob": running.bob}
-    due = {"open": everybody, "person": everybody, "owner": {"owner"}, "dataset": {"owner", "ada"}, "own": {"owner", "ada"}}
+    due = {"open": everybody, "person": everybody, "owner": {"owner"}, "dataset": {"owner", "ada"}, "own": {"owner", "ada"},
+           "mine": {"ada"}}  # fmt: skip
     for route in ROUTES:
         refused = 403 if route.kind == "owner" else 404
         for name, who in sorted(everybody.items(), key=lambda entry: entry[0] in due[route.kind]):  # those who may not come first

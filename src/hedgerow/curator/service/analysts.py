@@ -111,7 +111,7 @@ def score(asking: AskingNow, name: str, body: Score, key: Key, response: Respons
     return _begun(asking, key, hash_of_request("score", name, body.model_dump()), prepare, Task(name, body, release), response)
 
 
-@router.post("/datasets/{name}/counts", status_code=202)
+@router.post("/datasets/{name}/counts", status_code=202, **JOB)
 def counts(asking: AskingNow, name: str, body: Counts, key: Key, response: Response) -> dict[str, Any]:
     """Pay for noisy counts in the trees of a plan that several owners share: a job, and a release to be merged when it is done."""
     asking.purposes(name)
@@ -189,7 +189,7 @@ def release(asking: AskingNow, id: str) -> Response:
     return Response(_answer(asking, id, RELEASE), media_type=RELEASE)
 
 
-@router.post("/releases/{id}/predict")
+@router.post("/releases/{id}/predict", response_model=sent.Predictions)
 def predict(asking: AskingNow, id: str, body: Rows) -> dict[str, Any]:
     """Classes of rows that are sent, by a release: nothing is charged, no row is kept. What is not declared takes the fallback."""
     asking.reservation(id)  # whose it is, before what is kept is looked at

@@ -34,7 +34,9 @@ CODES = {
     "table": "the table cannot be read", "refused": "the books do not allow it", "key_used": "the key belongs to another request",
     "too_large": "the body is too large", "too_slow": "the body came too slowly", "busy": "too much at once", "stopping": "it stops",
     "not_ready": "the service does not take requests", "unavailable": "the ledger cannot be used", "unexpected": "something went wrong",
-    "failed": "a job did not end well",
+    "failed": "a job did not end well", "columns": "a declared column is missing", "number": "not the next look of the session",
+    "ended": "the session has ended", "lost": "the session was lost, and stays spent", "form": "a form of a page cannot be read",
+    "elsewhere": "a form that is not from our own pages",
 }  # fmt: skip
 
 

@@ -52,6 +52,7 @@ class Datasets(Sent):
 
 
 class Dataset(Summary):
+    owner: Annotated[str, Field(description="whose rows a release with counts says that it holds")]
     toml: Annotated[str, Field(alias="schema", description="attributes, domains and classes, as TOML")]
 
 
@@ -93,6 +94,33 @@ class Job(Sent):
     share: Annotated[float, Field(ge=0, le=1, description="of the pass over the rows that it is in")] = 0.0
     result: Annotated[str | None, Field(description="where the answer is")] = None
     error: Problem | None = None
+
+
+class Predictions(Sent):
+    """For each row its class, and the probability of each of the classes."""
+
+    classes: list[str | int | float | bool]
+    predictions: list[str | int | float | bool]
+    probabilities: list[list[float]]
+
+
+class Session(Sent):
+    """coins: where the owner's noise comes from; secret: whether nobody can know it beforehand, which is always so but in tests."""
+
+    id: str
+    dataset: str
+    purpose: str
+    epsilon: Exact
+    delta: Exact
+    bins: int
+    coins: str
+    secret: bool
+
+
+class Ended(Sent):
+    id: str
+    state: Annotated[str, Field(description="settled; released where no row was looked at")]
+    spent: Amounts
 
 
 class Balance(Sent):

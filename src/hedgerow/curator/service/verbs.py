@@ -11,6 +11,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from hedgerow.accounting.loss import exact_delta, exact_epsilon, text_of_fraction
 from hedgerow.accounting.zcdp import rho_for
 from hedgerow.curator.chain import Reserved
+from hedgerow.curator.service import sent
 from hedgerow.curator.service.analysts import Key, reserved_for
 from hedgerow.curator.service.asking import TOKEN, Asking, AskingNow, hash_of_request
 from hedgerow.curator.service.bodies import NewSession
@@ -35,7 +36,7 @@ BODY = {
 }
 
 
-@router.post("/datasets/{name}/sessions", status_code=201)
+@router.post("/datasets/{name}/sessions", status_code=201, response_model=sent.Session)
 def begin(asking: AskingNow, name: str, body: NewSession, key: Key) -> dict[str, Any]:
     """Pay for looks at the rows, which are asked for afterwards; `end` gives back what they did not cost."""
     asking.purposes(name)
@@ -66,7 +67,7 @@ def _check_bins(asking: Asking, schema: Any, bins: int) -> None:
         raise PlanError(f"bins: {error}") from None
 
 
-@router.post("/sessions/{id}/end")
+@router.post("/sessions/{id}/end", response_model=sent.Ended)
 def end(asking: AskingNow, id: str) -> dict[str, Any]:
     """Settle: what the looks have cost is kept, the rest given back. Said again, the answer is the same."""
     session = _live(asking, id)
@@ -81,7 +82,12 @@ async def _content(request: Request) -> bytes:
     return await request.body()
 
 
-@router.post("/sessions/{id}/{verb}", response_class=Response, responses={200: {"content": {"application/json": {}}}}, openapi_extra=BODY)
+NUMBERS = {"type": "array", "items": {"type": "array", "items": {"type": "integer"}}}
+ANSWER = {"type": "object", "required": ["number", "arrays"], "properties": {"number": {"type": "integer"}, "arrays": NUMBERS}}
+LOOK: dict[int | str, dict[str, Any]] = {200: {"content": {"application/json": {"schema": ANSWER}}}}
+
+
+@router.post("/sessions/{id}/{verb}", response_class=Response, responses=LOOK, openapi_extra=BODY)
 def look(asking: AskingNow, id: str, verb: str, content: Annotated[bytes, Depends(_content)]) -> Response:
     """One verb. The same number with the same body gets the same bytes; 202 says that the look is still being made."""
     session = _live(asking, id)
@@ -98,10 +104,9 @@ def look(asking: AskingNow, id: str, verb: str, content: Annotated[bytes, Depend
 
 
 def _live(asking: Asking, id: str) -> Session | None:
+    """The person's own. Somebody else's is looked up in the ledger as one that is not there, and not found."""
     session = asking.service.sessions.live(id)
-    if session is not None and session.reserved.analyst != asking.person.name:
-        raise not_found()
-    return session
+    return session if session is not None and session.reserved.analyst == asking.person.name else None
 
 
 def _own(asking: Asking, id: str) -> Reserved:
