@@ -225,6 +225,22 @@ def test_killed_between_answers(three: Three, hold: Hold) -> None:
         assert (clinic.curator.ledger.verify().sound, clinic.curator.ledger.unsettled()) == (True, [])
 
 
+def test_counts_that_failed_over_the_rows_are_paid_again(three: Three, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing was stored, so there is no answer to send again: the same key, a second charge, and never noise for nothing."""
+
+    def fails(*_: Any, **__: Any) -> None:
+        raise RuntimeError("row 17 holds 57.3")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("hedgerow.rows.streamed.StreamedRows.leaf_counts", fails)
+        said = three.run(clinics=three.clinics[:1], code=2)
+    assert "could not be ended; its owner can see why. It has cost ε = 0.5" in said
+    assert "57.3" not in said
+    three.run(clinics=three.clinics[:1])
+    assert three.charges() == [["0.5", "0.5"], [], []]
+    assert three.clinics[0].curator.ledger.balance("visits").spent == 1
+
+
 def state(three: Three) -> Any:
     return json.loads((three.folder / "forest.federation" / "federation.json").read_text())
 
@@ -324,6 +340,12 @@ def test_refused_at_once(tmp_path: Path, words: list[str], said: str) -> None:
     done = CliRunner().invoke(app, command, env={"COLUMNS": "250"})
     assert (done.exit_code, said in done.output) == (2, True), done.output
     assert [path.name for path in tmp_path.iterdir()] == ["plan.json"]
+
+
+@pytest.mark.parametrize("name", [" ", "a\nb", "x" * 201])
+def test_a_service_has_a_name_that_a_release_can_hold(tmp_path: Path, name: str) -> None:
+    done = CliRunner().invoke(app, ["serve", str(tmp_path / "new"), "--name", name])
+    assert (done.exit_code, "name" in done.output, (tmp_path / "new").exists()) == (2, True, False)
 
 
 def test_a_large_epsilon_must_be_repeated(three: Three) -> None:

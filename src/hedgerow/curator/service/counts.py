@@ -13,7 +13,6 @@ from hedgerow.curator.registry import Dataset
 from hedgerow.curator.service.amounts import EXPECTED, amount_of
 from hedgerow.curator.service.limits import Limits
 from hedgerow.errors import HedgerowWarning, PlanError, ReleaseError, SchemaError
-from hedgerow.estimators.mergeable import cost_of, count, rebuild
 from hedgerow.private.mechanisms import counting_event
 from hedgerow.public_plan import PublicPlan
 from hedgerow.release import Release
@@ -28,10 +27,13 @@ def checked_count(content: bytes, dataset: Dataset, epsilon: Any, limits: Limits
 
     A plan comes from the analyst, and the release will say that no table has shaped its trees: so they are built again.
     """
+    from hedgerow.estimators.mergeable import cost_of, rebuild  # here: estimators take a while to be imported, and a start should not
+
     plan = _read(content)
     if _declared(plan.schema) != _declared(dataset.schema):
         raise PlanError(f"plan: its schema is not that of the dataset; expected the same columns, values and bounds. {NOTHING}")
-    _check_cost(plan, epsilon)
+    _check_amount(plan)
+    cost_of(plan, epsilon)
     sizes = {
         "trees": (len(plan.trees), limits.trees), "bins": (plan.codebook.bins, limits.bins),
         "leaves": (sum(len(tree.leaves) for tree in plan.trees), limits.leaves),
@@ -56,6 +58,8 @@ def checked_count(content: bytes, dataset: Dataset, epsilon: Any, limits: Limits
 
 def counted(content: bytes, place: Any, epsilon: Any, name: TableName, **how: Any) -> Release:
     """The release. Whose rows they are is the service's to say; that nobody is in another table it does not say, and whoever merges may."""
+    from hedgerow.estimators.mergeable import count
+
     try:
         return count(_read(content), place, owner=name.owner, batch=name.batch, epsilon=epsilon, **how)
     except HedgerowWarning as warning:  # made an error: by then it is paid for
@@ -72,12 +76,11 @@ def _read(content: bytes) -> PublicPlan:
         raise PlanError(f"{error} {NOTHING}") from None
 
 
-def _check_cost(plan: PublicPlan, epsilon: Any) -> None:
+def _check_amount(plan: PublicPlan) -> None:
     try:
         amount_of(text_of_fraction(plan.epsilon))
     except ValueError:
         raise PlanError(f"plan: its ε = {text_of_fraction(plan.epsilon)}; expected {EXPECTED}. {NOTHING}") from None
-    cost_of(plan, epsilon)
     counting_event("leaf_counts", plan.epsilon, queries=len(plan.trees), rows_per_person=plan.schema.k)  # refuses what cannot be drawn
 
 
