@@ -37,7 +37,7 @@ curator-test: $(VENV)/test.done
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m "curator and not postgres" tests/curator
 
 postgres-test: $(VENV)/postgres.done
-	OMP_NUM_THREADS=1 $(BIN)/python scripts/postgres.py run $(BIN)/python -m pytest -n auto -q -m postgres tests/postgres tests/curator
+	OMP_NUM_THREADS=1 $(BIN)/python scripts/postgres.py run $(BIN)/python -m pytest -n auto -q -m postgres tests/postgres tests/curator tests/client
 
 spark-test: $(VENV)/spark.done
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m spark tests/spark

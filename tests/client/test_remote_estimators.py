@@ -24,6 +24,7 @@ from hedgerow.estimators.mergeable import count
 from hedgerow.private.coins import SeededCoins
 from hedgerow.public_scoring import public_score
 from hedgerow.release import Release
+from hedgerow.rows.streamed import StreamedRows
 
 ALL = all_estimators()
 PRIVATE: dict[str, dict[str, Any]] = {
@@ -74,14 +75,18 @@ def test_the_forest_is_the_local_one(served: Served, name: str, monkeypatch: pyt
     assert asked == ["sessions", *(event.verb for event in here.certificate.events), "end"]
 
 
-def test_one_look_a_level(served: Served) -> None:
+def test_one_look_a_level(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """DPDF asks Q1 and Q2 once for all nodes of a level; its rows are passed over once for both."""
+    passes, real = list[str](), StreamedRows._ask
+    monkeypatch.setattr(StreamedRows, "_ask", lambda self, question: passes.append(type(question).__name__) or real(self, question))
     model = ALL["DPDFClassifier"](epsilon=5, max_depth=4, min_rows=20).fit(served.table)
     (tree,) = model.release_.forest.trees
     levels = tree.height + 1
     verbs = served.transport.asked[1:-1]
     assert verbs[: 2 * levels - 1] == (["class_counts", "choose"] * levels)[: 2 * levels - 1]
     assert len(verbs) <= 2 * levels
+    assert levels > 2
+    assert passes == ["ClassCounts"] + ["SplitCounts"] * verbs.count("choose")
     assert model.predict({"age": [90], "smoker": ["yes"], "ward": ["a"]})[0] in ("ill", "well")
 
 
@@ -193,3 +198,20 @@ def test_rows_never_come_here(served: Served) -> None:
         ALL["HedgerowClassifier"](epsilon=1).fit(paid)
     assert isinstance(served.table.rows(Fraction(1)), int)
     assert np.isscalar(served.table.rows(Fraction(1)))
+
+
+def test_a_service_with_processes_of_its_own(tmp_path: Path) -> None:
+    """As `hedgerow serve` runs it: the rows of each session in a process, which the next session uses again."""
+    curator = Curator.open(tmp_path / "curator")
+    token = registered(curator, written(tmp_path / "patients.csv"))
+    with running_server(application(curator, Limits(stop_seconds=5))) as url:
+        table = RemoteTable.of(Counted(url, token), "patients", SCHEMA, ("research",))
+        for name in ("HedgerowClassifier", "DPDFClassifier"):
+            release = ALL[name](epsilon=2, **PRIVATE[name]).fit(table).release_
+            assert (release.certificate.private, release.certificate.epsilon) == (True, "2")
+        with pytest.raises(BudgetError, match="remaining"):
+            ALL["HedgerowClassifier"](epsilon=49).fit(table)
+        assert 1000 < table.rows(Fraction(1)) < 3000
+    states = [reserved.state for reserved in curator.ledger.reservations("patients")]
+    assert (states, curator.ledger.unsettled(), curator.ledger.verify().sound) == (["settled"] * 3, [], True)
+    curator.close()

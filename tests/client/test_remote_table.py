@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from fractions import Fraction
+from http.client import HTTPConnection
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -24,6 +27,7 @@ from hedgerow.private.scores import GINI, MAX, NORMAL_GINI, information_gain
 from hedgerow.private.table import PrivateTable
 from hedgerow.release import Release
 from hedgerow.rows.opening import open_place
+from hedgerow.rows.streamed import StreamedRows
 from hedgerow.splits import by_threshold, by_value
 
 CODEBOOK = Codebook(SCHEMA)
@@ -218,3 +222,26 @@ def test_the_purpose(served: Served) -> None:
     assert "for 'b'" in repr(RemoteTable.of(*given, ("a", "b"), "b"))
     with pytest.raises(CuratorError, match="not granted to you for this purpose"):
         RemoteTable.of(*given, ("a", "b"), "b").rows(PRICE)
+
+
+def test_a_client_that_goes_away_has_paid_and_its_answer_is_kept(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    began, go_on, real = threading.Event(), threading.Event(), StreamedRows._ask
+
+    def slow(self: StreamedRows, question: Any) -> Any:
+        began.set()
+        assert go_on.wait(30)
+        return real(self, question)
+
+    monkeypatch.setattr(StreamedRows, "_ask", slow)
+    body = {"purpose": "research", "epsilon": "1"}
+    id = served.transport.json("POST", "/v1/datasets/patients/sessions", body, key="k")["id"]
+    content = b'{"number": 1, "price": "1/4"}'
+    connection = HTTPConnection(urlsplit(served.url).netloc)
+    connection.request("POST", f"/v1/sessions/{id}/rows", content, {"Authorization": f"Bearer {served.token}"})
+    assert began.wait(30)
+    connection.close()
+    go_on.set()
+    path = f"/v1/sessions/{id}/rows"
+    first, second = (served.transport.bytes("POST", path, content, repeatable=True) for _ in range(2))
+    assert first == second
+    assert served.transport.json("POST", f"/v1/sessions/{id}/end")["spent"]["epsilon"] == "0.25"

@@ -12,7 +12,7 @@ from hedgerow.cli.console import progress_bar, say
 from hedgerow.cli.fit import save_paid, summarise
 from hedgerow.cli.options import BudgetPath, Jobs, threads
 from hedgerow.cli.outputs import check_output
-from hedgerow.cli.places import Data, EngineName, EngineOption, MasterOption, Place, QueryOption, TableOption
+from hedgerow.cli.places import Data, EngineName, EngineOption, MasterOption, Place, PurposeOption, QueryOption, TableOption
 from hedgerow.cli.tables import Batch, Disjoint, Owner, SignKey, checked_owner, stem
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def count(
     query: QueryOption = None,
     engine: EngineOption = EngineName.duckdb,
     master: MasterOption = None,
+    purpose: PurposeOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
 ) -> None:
     """Count your own rows in the trees of a plan that you share with others, and save the noisy counts.
@@ -55,14 +56,14 @@ def count(
 
         hedgerow count plan.json office-a.csv -o office-a.json --disjoint --budget budget-a.json
     """
-    place = Place(data, table, query, engine, master)
+    place = Place(data, table, query, engine, master, purpose)
     check_output(output, [plan, *place.files, budget, sign], force)
     from hedgerow.cli.purse import open_purse, paid_look, say_what_is_left
     from hedgerow.estimators.mergeable import count as count_table
 
     source, cost = open_trees(plan, epsilon)
     key, named = private_key(sign), checked_owner(owner, stem(output))
-    purse = open_purse(budget, cost)
+    purse = open_purse(budget, cost, owners=place.remote)
     with paid_look(purse, unfinished="No counts were saved."):
         with place.rows() as rows, progress_bar("counting") as progress:
             release = count_table(

@@ -10,7 +10,7 @@ import typer
 from hedgerow.cli import console
 from hedgerow.cli.console import guarantee, say, warn
 from hedgerow.cli.options import BudgetPath, Jobs, threads
-from hedgerow.cli.places import Data, EngineName, EngineOption, MasterOption, Place, QueryOption, TableOption
+from hedgerow.cli.places import Data, EngineName, EngineOption, MasterOption, Place, PurposeOption, QueryOption, TableOption
 from hedgerow.errors import PlanError
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def evaluate(
     query: QueryOption = None,
     engine: EngineOption = EngineName.duckdb,
     master: MasterOption = None,
+    purpose: PurposeOption = None,
 ) -> None:
     """Measure a forest on private test rows: a noisy confusion matrix and the accuracy, each with its error.
 
@@ -50,7 +51,7 @@ def evaluate(
 
         hedgerow evaluate forest.json test.csv --epsilon 0.5 --calibration --budget budget.json
     """
-    place = Place(data, table, query, engine, master)
+    place = Place(data, table, query, engine, master, purpose)
     if public and (epsilon is not None or budget is not None):
         raise PlanError("--public: nothing is charged for public rows; leave out --epsilon and --budget, or --public.")
     if public:
@@ -64,7 +65,7 @@ def evaluate(
 
     release = Release.load(forest)
     n_jobs = threads(jobs)
-    purse = open_purse(budget, epsilon)
+    purse = open_purse(budget, epsilon, owners=place.remote)
     found = None
     with paid_look(purse, unfinished="There is no score."), place.rows() as rows:
         if calibration:

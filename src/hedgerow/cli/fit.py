@@ -27,7 +27,7 @@ from hedgerow.cli.options import (
     MaxLeaves,
     MinRows,
     NoiseRuleName,
-    SchemaFile,
+    OwnSchema,
     Seed,
     Sensitivity,
     Thresholds,
@@ -36,7 +36,7 @@ from hedgerow.cli.options import (
     threads,
 )
 from hedgerow.cli.outputs import check_output
-from hedgerow.cli.places import Data, EngineName, EngineOption, MasterOption, Place, QueryOption, TableOption
+from hedgerow.cli.places import Data, EngineName, EngineOption, MasterOption, Place, PurposeOption, QueryOption, TableOption
 from hedgerow.cli.tables import Batch, Owner, checked_owner
 from hedgerow.errors import PlanError, ReleaseError
 
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
 def fit(
     data: Data,
-    schema: SchemaFile,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the forest.", show_default=False)],
+    schema: OwnSchema = None,
     algorithm: AlgorithmName = Algorithm.hedgerow,
     epsilon: Epsilon = None,
     delta: Delta = None,
@@ -75,6 +75,7 @@ def fit(
     query: QueryOption = None,
     engine: EngineOption = EngineName.duckdb,
     master: MasterOption = None,
+    purpose: PurposeOption = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask before --sensitivity local.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
 ) -> None:
@@ -97,11 +98,11 @@ def fit(
         hedgerow fit visits --engine spark --master spark://host:7077 --schema schema.toml --epsilon 1 --budget budget.json -o forest.json
 
         hedgerow fit data.csv --schema schema.toml --algorithm dpdf --trees 3 --epsilon 1 --budget budget.json -o forest.json
-    """
-    place = Place(data, table, query, engine, master)
-    check_output(output, [*place.files, schema, budget], force)
-    from hedgerow.schema import Schema
 
+        hedgerow fit https://curator.example/datasets/patients --epsilon 1 -o forest.json
+    """
+    place = Place(data, table, query, engine, master, purpose)
+    check_output(output, [*place.files, schema, budget], force)
     options = ForestOptions(
         algorithm,
         epsilon,
@@ -118,7 +119,7 @@ def fit(
         max_leaves=max_leaves,
         random_state=seed,
     )
-    declared = Schema.load(schema)
+    declared = place.schema(schema)
     if declared.unreviewed and not accept_draft:
         from hedgerow.errors import SchemaError
 
@@ -151,7 +152,7 @@ def fit(
         how |= {"owner": checked_owner(owner, ""), "batch": batch}
         learn = estimator.partial_fit
     used = 0 if delta is None else estimator.plan(rows=1).delta  # public facts decide whether it would help
-    purse = open_purse(budget, epsilon, used)
+    purse = open_purse(budget, epsilon, used, place.remote)
     estimator.set_params(budget=purse)
     with paid_look(purse, unfinished="No forest was saved."):
         with place.rows() as rows, progress_bar("counting") as progress:

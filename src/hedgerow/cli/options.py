@@ -50,6 +50,9 @@ class SensitivityName(StrEnum):
 
 
 SchemaFile = Annotated[Path, typer.Option("--schema", help="The reviewed schema (TOML).", show_default=False)]
+OwnSchema = Annotated[
+    Path | None, typer.Option("--schema", help="The reviewed schema (TOML); of rows at a service its own, if left out.", show_default=False)
+]
 AlgorithmName = Annotated[
     Algorithm,
     typer.Option(

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote, unquote
 
 import typer
 
-from hedgerow.errors import PlanError
+from hedgerow.errors import CuratorError, PlanError
+
+if TYPE_CHECKING:
+    from hedgerow.client.remote_table import RemoteTable
+    from hedgerow.schema import Schema
 
 PRIVATE_ROWS = (
     "Where the private rows are: a CSV (also .gz, .zst) or Parquet file, a folder of them, a pattern in quotes ('data/*.parquet'), a "
-    "DuckDB file or postgresql://user@host/name (with --table or --query), or with --engine spark a table that Spark knows."
+    "DuckDB file or postgresql://user@host/name (with --table or --query), or with --engine spark a table that Spark knows; or "
+    "https://host/datasets/NAME, rows at an owner's service (your token in the environment variable HEDGEROW_TOKEN)."
 )
 
 
@@ -44,15 +52,27 @@ MasterOption = Annotated[
 ]
 
 
+PurposeOption = Annotated[
+    str | None, typer.Option("--purpose", help="At a service: what the look is for, if several are granted.", show_default=False)
+]
+
+
 class Place:
     """What the options say, checked before anything is opened."""
 
-    def __init__(self, data: str, table: str | None, query: str | None, engine: EngineName, master: str | None) -> None:
+    def __init__(
+        self, data: str, table: str | None, query: str | None, engine: EngineName, master: str | None, purpose: str | None = None
+    ) -> None:
         from hedgerow.rows.sql import DUCKDB_ENDINGS, IN_MEMORY, POSTGRES
 
         self.data, self._master = data, master
         self._spark = engine is EngineName.spark
-        self._sql = None
+        self._sql, self._purpose = None, purpose
+        self.remote = data.startswith(("https://", "http://"))
+        if self.remote and (self._spark or table is not None or query is not None):
+            raise PlanError("--table, --query, --engine: DATA is a service, whose owner decides where the rows are. Leave them out.")
+        if purpose is not None and not self.remote:
+            raise PlanError("--purpose: it belongs to a service, https://host/datasets/NAME. Leave it out.")
         if self._spark and (table is not None or query is not None):
             raise PlanError("--table, --query: with --engine spark the table is named in place of DATA. Leave them out.")
         if master is not None and not self._spark:
@@ -74,7 +94,7 @@ class Place:
         """The files that are read: no output may have the name of one."""
         from hedgerow.rows.files import files_of
 
-        if self._spark or (self._sql is not None and self._sql.remote):
+        if self.remote or self._spark or (self._sql is not None and self._sql.remote):
             return []
         if self._sql is not None:
             return [Path(self.data), Path(f"{self.data}.wal")]
@@ -83,6 +103,9 @@ class Place:
     @contextmanager
     def rows(self) -> Iterator[Any]:
         """What `fit` takes; a Spark session is open as long."""
+        if self.remote:
+            yield self.table
+            return
         if not self._spark:
             yield self.data if self._sql is None else self._sql
             return
@@ -90,3 +113,32 @@ class Place:
 
         with open_spark_table(self.data, self._master) as frame:
             yield frame
+
+    @cached_property
+    def table(self) -> RemoteTable:
+        """The dataset at a service. Its schema is asked for; no row is."""
+        from hedgerow.client.remote_table import RemoteTable
+        from hedgerow.client.transport import Transport
+        from hedgerow.schema_toml import read
+
+        url, found, name = self.data.partition("/datasets/")
+        if not found or not name.strip("/"):
+            raise PlanError(f"DATA: got {self.data!r:.200}; expected https://host/datasets/NAME.")
+        token = os.environ.get("HEDGEROW_TOKEN")
+        if not token:
+            raise PlanError("HEDGEROW_TOKEN: the environment variable is not set; expected the token that the owner of the rows gave you.")
+        transport, dataset = Transport(url, token), unquote(name.strip("/"))
+        about = transport.json("GET", f"/v1/datasets/{quote(dataset, safe='')}")
+        try:
+            schema, purposes = read(str(about["schema"]), "the owner's schema"), tuple(map(str, about["purposes"]))
+        except (KeyError, TypeError):
+            raise CuratorError(f"{url}: its answer cannot be read. Is it a Hedgerow service of the same version?") from None
+        return RemoteTable.of(transport, dataset, schema, purposes, self._purpose)
+
+    def schema(self, path: Path | None) -> Schema:
+        """The schema in the file; of a service its own, where no file is given."""
+        from hedgerow.schema import Schema
+
+        if path is None and not self.remote:
+            raise PlanError("--schema: missing; expected the reviewed schema (TOML). `hedgerow schema draft` writes a first one.")
+        return self.table.codebook.schema if path is None else Schema.load(path)

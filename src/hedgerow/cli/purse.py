@@ -50,11 +50,15 @@ class WatchedBudgetFile(_Watched, BudgetFile):
     pass
 
 
+class OwnersBudget(WatchedBudget):
+    """Of one request to a service, whose ledger keeps the total."""
+
+
 Purse = WatchedBudget | WatchedBudgetFile
 
 
-def open_purse(path: Path | None, epsilon: Any, delta: Any = 0) -> Purse:
-    """The budget in the file; or one for this request alone, with a warning that nothing keeps the total."""
+def open_purse(path: Path | None, epsilon: Any, delta: Any = 0, owners: bool = False) -> Purse:
+    """The budget in the file; or one for this request alone, with a warning that nothing keeps the total, unless an owner's ledger does."""
     amount, chance = exact_epsilon(epsilon), exact_delta(delta)
     if path is not None:
         purse = WatchedBudgetFile(path)
@@ -66,6 +70,8 @@ def open_purse(path: Path | None, epsilon: Any, delta: Any = 0) -> Purse:
                 f"`hedgerow budget init FILE --epsilon {total} --delta {asked}`."
             )
         return purse
+    if owners:
+        return OwnersBudget(amount, chance)
     warnings.warn(
         f"no --budget: nothing adds up the {text_of_loss(amount, chance)} of this request and what others to the same "
         "table spend. `hedgerow budget init budget.json --epsilon TOTAL` makes a file that does.",
@@ -93,6 +99,8 @@ def paid_look(purse: Purse, unfinished: str) -> Iterator[None]:
 def _what_stays(purse: Purse) -> str:
     if not purse.asked:
         return "Nothing was charged, no row was read."
+    if isinstance(purse, OwnersBudget):
+        return "What was looked at stays charged in the owner's ledger."
     where = f" in {purse.name}" if isinstance(purse, BudgetFile) else " (there is no budget file: keep account of it)"
     assert purse.charge is not None
     return (

@@ -14,7 +14,7 @@ from hedgerow.cli.errors import REFUSED
 from hedgerow.cli.fit import save_paid, summarise
 from hedgerow.cli.options import BudgetPath, Epsilon, Jobs, threads
 from hedgerow.cli.outputs import alone, check_output
-from hedgerow.cli.places import Data, EngineName, EngineOption, MasterOption, Place, QueryOption, TableOption
+from hedgerow.cli.places import Data, EngineName, EngineOption, MasterOption, Place, PurposeOption, QueryOption, TableOption
 from hedgerow.cli.tables import Batch, Disjoint, Owner, SignKey, checked_owner, show_tables
 
 
@@ -36,6 +36,7 @@ def update(
     query: QueryOption = None,
     engine: EngineOption = EngineName.duckdb,
     master: MasterOption = None,
+    purpose: PurposeOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
 ) -> None:
     """Add new rows to a forest: count them in its trees, add noise, add the counts.
@@ -48,7 +49,7 @@ def update(
 
         hedgerow update forest.json march.csv --batch 2026-03 --disjoint --budget budget.json
     """
-    place = Place(data, table, query, engine, master)
+    place = Place(data, table, query, engine, master, purpose)
     if output is not None:
         check_output(output, [forest, *place.files, budget, sign], force)
     else:
@@ -64,7 +65,7 @@ def update(
         key = private_key(sign)
         owners = {part.owner for part in before.certificate.parts}
         named = checked_owner(owner, owners.pop() if len(owners) == 1 else "")
-        purse = open_purse(budget, cost_of(before, epsilon))
+        purse = open_purse(budget, cost_of(before, epsilon), owners=place.remote)
         with paid_look(purse, unfinished="The forest is as it was."):
             with place.rows() as rows, progress_bar("counting") as progress:
                 added = count(

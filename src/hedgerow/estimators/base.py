@@ -72,7 +72,8 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
 
     def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None, accept_draft: bool = False) -> Any:
         """Learn from a data frame, mapping or array with labels y; from files, fit("data.csv"), fit("data/*.parquet"); from a database,
-        fit(hedgerow.SQLTable(…)); or from a Spark DataFrame. What is not in memory is read where it is, in a few passes.
+        fit(hedgerow.SQLTable(…)); or from a Spark DataFrame. What is not in memory is read where it is, in a few passes. A table of
+        an owner's service stays there: only verbs are asked, and only noisy answers come back.
 
         A data frame or mapping that holds the target column needs no y. `accept_draft=True` takes a schema with unreviewed
         entries, which is refused otherwise; the release then claims no differential privacy.

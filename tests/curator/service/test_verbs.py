@@ -330,6 +330,9 @@ def test_larger_bodies_than_elsewhere(sessions: Sessions) -> None:
     headers = sessions.running.ada
     assert sessions.running.client.post(f"/v1/sessions/{id}/leaf_counts", headers=headers, content=content).status_code == 200
     assert sessions.running.client.post("/v1/datasets/patients/forests", headers=headers, content=content).status_code == 413
+    object.__setattr__(sessions.running.client.app.state.service.limits, "verb_bodies", 0)  # type: ignore[attr-defined]
+    refused(sessions.running.client.post(f"/v1/sessions/{id}/leaf_counts", headers=headers, content=content), 503, "busy")
+    assert sessions.look(id, 2).status_code == 200  # a small one
 
 
 def test_a_release_as_a_predictor(sessions: Sessions) -> None:

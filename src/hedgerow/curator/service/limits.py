@@ -25,7 +25,7 @@ class Limits:
     plans:                     shared plans that are checked at once
     predict_rows:              rows of one prediction; kept_releases, kept_bytes: releases that stay in memory for it
     page:                      entries of the ledger in one answer
-    sessions, sessions_each:   sessions of verbs at once, and of one person
+    sessions, sessions_each:   sessions of verbs at once, each with a process, and of one person
     session_idle_seconds, session_seconds: after which a session is ended: unused, or at all
     look_wait_seconds:         how long a request waits for its look before it is told to ask again
     verb_bytes, verb_seconds:  of a request in a session, and how long it may take to arrive
@@ -57,8 +57,8 @@ class Limits:
     kept_releases: int = 16
     kept_bytes: int = 64 << 20
     page: int = 1000
-    sessions: int = 8
-    sessions_each: int = 4
+    sessions: int = 4
+    sessions_each: int = 2
     session_idle_seconds: float = 300
     session_seconds: float = 3600
     look_wait_seconds: float = 20

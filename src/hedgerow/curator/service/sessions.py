@@ -162,7 +162,7 @@ class Sessions:
                 session.worker.ask(("begin", session.reserved, session.bins), _nothing, lambda: session.ends)
                 session.begun = True
             looked: Looked = session.worker.ask(("look", verb, asked.number, content), _nothing, lambda: session.ends)
-        except Exception as error:
+        except BaseException as error:  # whatever it is, whoever waits is told
             log("session lost", logging.ERROR, **_about(session), **(error.fields if isinstance(error, Failed) else told(error)))
             looked = Looked(b"", (410, "lost", LOST), True)
             self._lose(session)
@@ -230,7 +230,10 @@ class Sessions:
             for session in sessions:
                 unused = now - session.used > self.limits.session_idle_seconds
                 if session.last.done.is_set() and (unused or now > session.ends):
-                    self.end(session)
+                    try:
+                        self.end(session)
+                    except Exception as error:
+                        log("session not ended", logging.ERROR, **_about(session), **told(error))
 
     def stop(self) -> None:
         """No new session; a look that is being made may end within `stop_seconds`; all are settled."""
