@@ -23,7 +23,7 @@ from hedgerow.certificate import Certificate, certificate_of, part_of
 from hedgerow.columns import columns_of, one_column
 from hedgerow.errors import BudgetError, PlanError, TableError
 from hedgerow.private.coins import SYSTEM, random_name
-from hedgerow.private.elsewhere import RowsElsewhere, TableElsewhere, reserved, schema_elsewhere
+from hedgerow.private.elsewhere import RowsElsewhere, TableElsewhere, is_private_table, reserved, schema_elsewhere
 from hedgerow.private.mechanisms import counting_event
 from hedgerow.private.table import PrivateTable, checked_bins
 from hedgerow.release import Release
@@ -159,7 +159,7 @@ def scored_rows(release: Release, X: Any, y: Any, n_jobs: int, who: str) -> Engi
     codebook = release.codebook
     person = codebook.schema.person
     key = b"" if person is None else SYSTEM.bytes(16)
-    if isinstance(X, PrivateTable):
+    if is_private_table(X):
         if y is not None or not who.startswith("private") or not isinstance(X, TableElsewhere):
             raise PlanError(f"{who}: rows behind a private table are private: use private_score or private_calibration, without y.")
         schema_elsewhere(X, codebook.schema)

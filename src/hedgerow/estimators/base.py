@@ -42,7 +42,7 @@ from hedgerow.forest import CountedForest, Grown
 from hedgerow.growers import rdt
 from hedgerow.plan import Plan
 from hedgerow.private.coins import SYSTEM, Coins, random_name
-from hedgerow.private.elsewhere import RowsElsewhere, TableElsewhere, check_sampler, reserved, schema_elsewhere
+from hedgerow.private.elsewhere import RowsElsewhere, TableElsewhere, check_sampler, is_private_table, reserved, schema_elsewhere
 from hedgerow.private.mechanisms import sampler_named
 from hedgerow.private.table import PrivateTable
 from hedgerow.release import Release, class_array
@@ -85,10 +85,10 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
 
     def _engine_for(self, X: Any, y: Any, progress: Progress | None, accept_draft: bool) -> Engine:
         """Where the rows are, with everything checked that can be checked without reading them."""
-        if is_place(X) or isinstance(X, PrivateTable):
+        if is_place(X) or is_private_table(X):
             if y is not None:
                 raise TableError("fit: with a file or a database, y must be None: the labels are its target column.")
-            engine = self._elsewhere(X) if isinstance(X, PrivateTable) else self._place(X, progress, accept_draft)
+            engine = self._elsewhere(X) if is_private_table(X) else self._place(X, progress, accept_draft)
             names = engine.codebook.schema.names
             self.n_features_in_, self.feature_names_in_ = len(names), np.array(names, dtype=object)
             return engine

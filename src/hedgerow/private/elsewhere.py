@@ -81,6 +81,11 @@ class TableElsewhere(PrivateTable, ABC):
         """The same rows, read by this codebook."""
 
 
+def is_private_table(table: Any) -> bool:
+    """Whether it gives answers to verbs, and no rows."""
+    return isinstance(table, PrivateTable)
+
+
 def schema_elsewhere(table: TableElsewhere, own: Schema | None) -> Schema:
     """The schema that the rows have where they are. One's own must be the same; how many rows it declares is one's own public number."""
     theirs = table.codebook.schema
