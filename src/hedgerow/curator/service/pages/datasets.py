@@ -20,7 +20,6 @@ from hedgerow.curator.service.pages.gauges import gauge_for, gauge_of
 from hedgerow.curator.service.pages.requests import requests_of
 from hedgerow.curator.service.pages.words import ALGORITHMS, schema_lines
 from hedgerow.curator.service.refusals import Refusal
-from hedgerow.release import Release
 
 router = APIRouter(include_in_schema=False)
 SETTINGS = ("n_estimators", "max_depth", "bins")
@@ -82,8 +81,8 @@ def dummy(asking: AskingNow, name: str, typed: TypedNow) -> Response:
         tried = analysts.dummy(asking, name, _forest(_asked(typed)))
     except Troubles as error:
         return _dataset(asking, name, typed, told(error, asking))
-    release = Release.from_json(json.dumps(tried["release"]).encode())
-    return drawn("dummy.html", asking.person, name=name, typed=typed, fields=FIELDS, rows=tried["rows"], **report_of(release))
+    report = report_of(json.dumps(tried["release"]).encode())
+    return drawn("dummy.html", asking.person, name=name, typed=typed, fields=FIELDS, rows=tried["rows"], **report)
 
 
 @router.post("/datasets/{name:path}/forests")

@@ -20,7 +20,7 @@ from hedgerow.curator.service.pages.drawing import drawn
 from hedgerow.curator.service.pages.visits import LIFETIME, Visits
 from hedgerow.curator.service.refusals import Refusal, error_response
 
-PAGES = ("sign-in", "sign-out", "style.css", "datasets", "jobs", "releases", "scores", "ledger", "owner")  # how their paths begin
+PAGES = ("", "sign-in", "sign-out", "style.css", "datasets", "jobs", "releases", "scores", "ledger", "owner")  # how their paths begin
 FREE = ("/sign-in", "/style.css")
 SIGN_IN = "/sign-in"
 _PICTURES = base64.b64encode(hashlib.sha256(svg.STYLE.encode()).digest()).decode()  # the one style that pictures bring along
@@ -34,7 +34,7 @@ ELSEWHERE = "The form was not sent from a page of this service, so nothing was d
 
 
 def is_page(path: str) -> bool:
-    return path == "/" or path.removeprefix("/").partition("/")[0] in PAGES
+    return path.removeprefix("/").partition("/")[0].rstrip("\n") in PAGES  # the router overlooks a line end, too
 
 
 class Door:
@@ -47,7 +47,7 @@ class Door:
     async def enter(self, scope: Scope) -> Response | None:
         """None where the request may go on, with `scope["state"]["person"]`; else what is answered in its place."""
         request = Request(scope)
-        if request.method != "GET" and not _from_here(request):
+        if request.method not in ("GET", "HEAD") and not _from_here(request):
             raise Refusal(403, "elsewhere", ELSEWHERE)
         if scope["path"] in FREE:
             return None

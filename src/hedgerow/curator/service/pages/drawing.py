@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -37,6 +37,8 @@ def style() -> str:
     return STYLE + files(FOLDER).joinpath("style.css").read_text(encoding="utf-8")
 
 
-def report_of(release: Release) -> dict[str, Any]:
-    """The parts of a report, which are escaped by the report itself."""
+@lru_cache(maxsize=16)
+def report_of(content: bytes) -> dict[str, Any]:
+    """The parts of a report, which are escaped by the report itself. That of a large release takes seconds, so the last ones are kept."""
+    release = Release.from_json(content)
     return {"report": Markup("\n".join(part for part in report_content(release) if part)), "footer": footer(release)}

@@ -51,7 +51,7 @@ def release(asking: AskingNow, id: str) -> Response:
 
 def _release(asking: Asking, id: str, typed: Typed, problem: Refusal | None = None) -> Response:
     """With the form for a score, where the dataset may still be asked something."""
-    content, reserved = _release_of(asking, id), asking.reservation(id)
+    content, reserved = bytes(analysts.release(asking, id).body), asking.reservation(id)
     filled = {"purpose": reserved.purpose, "epsilon": "", "key": new_key(), **typed}
     if problem is not None and problem.code == "key_used":
         filled["key"] = new_key()
@@ -70,7 +70,7 @@ def _release(asking: Asking, id: str, typed: Typed, problem: Refusal | None = No
 @router.post("/releases/{id}/quote")
 def quote_score(asking: AskingNow, id: str, typed: TypedNow) -> Response:
     """What a score would cost. Nothing is charged, no row is read."""
-    name, schema = asking.reservation(id).dataset, _release_of(asking, id).schema
+    name, schema = asking.reservation(id).dataset, Release.from_json(bytes(analysts.release(asking, id).body)).schema
     try:
         body = _asked(id, typed)
         asking.open_dataset(name, body.purpose)
@@ -97,10 +97,6 @@ def ask_score(asking: AskingNow, id: str, typed: TypedNow) -> Response:
 
 def _asked(id: str, typed: Typed) -> Score:
     return checked(Score, {**{name: typed.get(name, "").strip() for name in ("purpose", "epsilon")}, "release": id})
-
-
-def _release_of(asking: Asking, id: str) -> Release:
-    return Release.from_json(bytes(analysts.release(asking, id).body))
 
 
 @router.get("/scores/{id}.json")
