@@ -98,6 +98,7 @@ def test_every_page_fits_and_is_drawn(open_page: Open, site: Site, shot: Callabl
     how |= {"viewport": PHONE, "is_mobile": True, "has_touch": True} if size == "phone" else {"viewport": {"width": 1200, "height": 800}}
 
     def look(page: Any, name: str) -> None:
+        page.wait_for_load_state()
         wide, seen = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
         shot(page, f"{name}-{size}-{scheme}")
         assert wide <= seen, name
@@ -136,10 +137,12 @@ def test_every_page_fits_and_is_drawn(open_page: Open, site: Site, shot: Callabl
     look(page, "release")
     page.fill("#epsilon", "0.1")
     page.get_by_role("button", name="Show what it would cost").click()
+    page.wait_for_url("**/releases/*/quote")
     look(page, "quote-score")
     page.get_by_role("button", name="Pay").click()
     page.get_by_text("It is ready").wait_for(timeout=60_000)
     page.get_by_role("link", name="See the score").click()
+    page.wait_for_url("**/scores/*")
     look(page, "score")
     page.goto("/datasets/patients")
     page.fill("#epsilon", "a lot")

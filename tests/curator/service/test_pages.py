@@ -342,7 +342,7 @@ def test_a_failed_job_tells_its_cost(running: Running, ada: Browser) -> None:
     running.file.unlink()
     job = ada.post("/datasets/patients/forests", FORM).headers["location"]
     page = ended(ada, job, running)
-    assert "It could not be ended" in page
+    assert "It has failed" in page
     (reserved,) = running.curator.ledger.reservations("patients")
     said = "It has cost nothing" if not reserved.cost else "It has cost ε = 0.5"
     assert said in page
