@@ -20,7 +20,7 @@ from hedgerow.curator.service.pages.drawing import drawn
 from hedgerow.curator.service.pages.visits import LIFETIME, Visits
 from hedgerow.curator.service.refusals import Refusal, error_response
 
-PAGES = ("", "sign-in", "sign-out", "style.css", "datasets", "jobs", "releases", "scores", "ledger", "owner")  # how their paths begin
+PAGES = ("sign-in", "sign-out", "style.css", "datasets", "jobs", "releases", "scores", "ledger", "owner")  # how all but the first begin
 FREE = ("/sign-in", "/style.css")
 SIGN_IN = "/sign-in"
 _PICTURES = base64.b64encode(hashlib.sha256(svg.STYLE.encode()).digest()).decode()  # the one style that pictures bring along
@@ -34,7 +34,8 @@ ELSEWHERE = "The form was not sent from a page of this service, so nothing was d
 
 
 def is_page(path: str) -> bool:
-    return path.removeprefix("/").partition("/")[0].rstrip("\n") in PAGES  # the router overlooks a line end, too
+    plain = path.rstrip("\n")  # the router overlooks a line end, too
+    return plain == "/" or plain.removeprefix("/").partition("/")[0] in PAGES
 
 
 class Door:
