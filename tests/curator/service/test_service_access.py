@@ -124,7 +124,8 @@ def test_a_refused_token_costs_the_same_work_whatever_is_wrong_with_it(running: 
 def test_a_path_that_is_written_otherwise_is_no_way_in(asked: Asked) -> None:
     for route in GUARDED:
         path = route.filled("patients", UNKNOWN)
-        others = [f"http://testserver/{path}", path + "/", path.upper(), path.replace("/v1", "/v1/."), path.replace("/v1", "/x/../v1"), path + "%00"]
+        others = [path + "/", path.upper(), path.replace("/v1", "/v1/."), path.replace("/v1", "/x/../v1"), path + "%00"]
+        others += [f"http://testserver/{path}", path + "%0A"]
         for other in others:
             answer = asked.ask({}, route, path=other)
             assert answer.status_code in (401, 404, 405), other
