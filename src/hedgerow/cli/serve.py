@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,6 +37,11 @@ def serve(
         Path | None,
         typer.Option("--limits", help="A TOML file with bounds, such as: body_bytes = 1000000, waiting = 32.", show_default=False),
     ] = None,
+    pad: Annotated[
+        float | None,
+        typer.Option("--pad", min=0.1, help="Seconds: jobs and looks end at a multiple of them, so that time hides the number of rows.",
+                     show_default=False),
+    ] = None,
     behind_tls: Annotated[bool, typer.Option("--behind-tls", help="A TLS proxy is before it: cookies go by https alone.")] = False,
 ) -> None:
     """Serve forests from tables that stay here, until their budgets are spent.
@@ -62,6 +68,8 @@ def serve(
 
     TableName(owner=checked_owner(name, "", "--name"))  # refuses a name that no release could hold
     bounds = Limits() if limits is None else Limits.read(limits)
+    if pad is not None:
+        bounds = replace(bounds, pad_seconds=pad)
     with closing(server.bound(host, port)) as listener, closing(Curator.open(folder, ledger)) as curator, alone(folder, curator.database):
         write_to_stderr()
         _look_back(curator)

@@ -20,6 +20,7 @@ class Limits:
     workers, waiting:          jobs that run and jobs that wait; waiting_each: of one person
     job_seconds, stop_seconds: how long a job may run; how long a stop waits for it
     threads:                   of one job
+    pad_seconds:               every job and every look ends at a multiple of them after it began; 0: when it ends
     leaves, trees, bins, depth: of a forest that is asked for
     dummies, dummy_rows:       trials on dummy rows at once, and their rows
     plans:                     shared plans that are checked at once
@@ -46,6 +47,7 @@ class Limits:
     job_seconds: float = 3600
     stop_seconds: float = 20
     threads: int = 1
+    pad_seconds: float = 0
     leaves: int = 200_000
     trees: int = 1000
     bins: int = 1000

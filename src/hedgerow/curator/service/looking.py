@@ -15,6 +15,7 @@ from hedgerow.curator.chain import Reserved
 from hedgerow.curator.service.asked import Reader
 from hedgerow.curator.service.bundle import Curator
 from hedgerow.curator.service.limits import Limits
+from hedgerow.curator.service.padding import Padding
 from hedgerow.curator.service.prepaid import PrepaidBudget
 from hedgerow.curator.service.refusals import Refusal, refusal_of
 from hedgerow.curator.service.work import Progress
@@ -66,12 +67,15 @@ class Desk:
 
     def look(self, progress: Progress, verb: str, number: int, content: bytes) -> Looked:
         """Read, charge, look. A refusal is told as one, and whether anything was charged for it."""
-        before = len(self._reservation.events)
+        before, padding = len(self._reservation.events), Padding(self.limits.pad_seconds)
         try:
             return Looked(self._answer(verb, number, content, progress), None, True)
         except Exception as error:
             refusal = self._refusal(error)
             return Looked(b"", (refusal.status, refusal.code, refusal.message), len(self._reservation.events) > before)
+        finally:
+            if len(self._reservation.events) > before:
+                padding.wait()
 
     def _answer(self, verb: str, number: int, content: bytes, progress: Progress) -> bytes:
         call = self._reader.call(verb, content)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -16,12 +17,13 @@ from hedgerow.errors import BudgetError
 
 
 class PrepaidBudget(LedgerBudget):
-    """Pays once, and exactly what was reserved."""
+    """Pays once, and exactly what was reserved. before_settle: called when all looks are made, before the ledger tells so."""
 
-    def __init__(self, ledger: Ledger, reserved: Reserved) -> None:
+    def __init__(self, ledger: Ledger, reserved: Reserved, before_settle: Callable[[], None] = lambda: None) -> None:
         super().__init__(ledger, reserved.dataset, reserved.analyst, reserved.purpose)
         self._reserved: Reserved | None = reserved
         self._most = reserved.epsilon
+        self._before_settle = before_settle
 
     def reserve(self, epsilon: Any, what: str, delta: Any = 0) -> Reservation:
         amount, chance = exact_epsilon(epsilon), exact_delta(delta)
@@ -34,4 +36,5 @@ class PrepaidBudget(LedgerBudget):
         return LedgerReservation(self, Entry(reserved.key, reserved.when, what, amount, delta=chance), rho)
 
     def _settle(self, key: str, spent: Fraction) -> None:
+        self._before_settle()
         self.ledger.settle(key, min(self._most, rounded_up(spent)))

@@ -13,6 +13,7 @@ from hedgerow.curator.service.bundle import Curator
 from hedgerow.curator.service.counts import counted
 from hedgerow.curator.service.forests import estimator_of, trained
 from hedgerow.curator.service.limits import Limits
+from hedgerow.curator.service.padding import Padding
 from hedgerow.curator.service.prepaid import PrepaidBudget
 from hedgerow.errors import LedgerError
 
@@ -36,11 +37,27 @@ class Task:
 
 
 def perform(curator: Curator, limits: Limits, task: Task, reserved: Reserved, progress: Progress) -> tuple[bytes, str]:
-    """From a reservation to an answer and its content type: it is opened before the first look and settled after the last."""
+    """From a reservation to an answer and its content type: it is opened before the first look and settled after the last.
+
+    With padding neither the ledger nor anybody else is told before the time, and no progress.
+    """
+    padding = Padding(limits.pad_seconds)
+    try:
+        budget = PrepaidBudget(curator.ledger, reserved, padding.wait)
+        return _performed(curator, limits, task, budget, _untold if limits.pad_seconds else progress)
+    except Exception:
+        padding.wait()
+        raise
+
+
+def _untold(_: float) -> None:
+    """How fast shares follow each other would tell what padding hides."""
+
+
+def _performed(curator: Curator, limits: Limits, task: Task, budget: PrepaidBudget, progress: Progress) -> tuple[bytes, str]:
     found = curator.registry.get(task.dataset)
     if found is None or found.closed:
         raise LedgerError(f"dataset {task.dataset!r} is closed: its owner has ended the connection. No row was looked at.")
-    budget = PrepaidBudget(curator.ledger, reserved)
     if isinstance(task.body, Score):
         release = scores.scored(task.document, found, task.body.epsilon)
         return scores.scored_as_json(release, found.place, task.body.epsilon, budget, limits.threads), scores.CONTENT_TYPE
