@@ -25,6 +25,7 @@ from benchmarks.measure import Line, at_most, not_run
 RATE, SECONDS, MOST = 200, 20, 100.0  # requests a second, for how long, and the milliseconds that 99 of 100 may take at most
 ROWS = 2_000_000
 ROUNDS = 3
+SERVER = "HEDGEROW_POSTGRES"  # as scripts/postgres.py gives it; without it, books in SQLite alone
 ASKED = [{"method": "GET", "path": "/v1/datasets/people"}]  # what is left of a budget
 FOREST = {"purpose": "research", "epsilon": "1", "algorithm": "rdt", "settings": {"n_estimators": 60, "max_depth": 5}}
 
@@ -69,10 +70,10 @@ class Curator:
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[tuple[str, str, int]]:
+def served(folder: Path, ledger: str | None = None) -> Iterator[tuple[str, str, int]]:
     """The address, the owner's token and the process group of a service, which is gone afterwards."""
     with (folder / "log").open("w") as log:
-        command = [sys.executable, "-m", "hedgerow", "serve", str(folder / "curator"), "--port", "0"]
+        command = [sys.executable, "-m", "hedgerow", "serve", str(folder / "curator"), "--port", "0", *([] if ledger is None else ["--ledger", ledger])]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True) as process:
             assert process.stdout is not None
             said = ""
@@ -92,15 +93,19 @@ def run(quick: bool) -> list[Line]:
         import uvicorn  # noqa: F401
     except ModuleNotFoundError:
         return [not_run("budget requests", "the service's packages are not installed")]
+    ledgers = {"SQLite": None} | ({"PostgreSQL": os.environ[SERVER]} if SERVER in os.environ else {})
+    return [line for books, ledger in ledgers.items() for line in _on(books, ledger, quick)]
+
+
+def _on(books: str, ledger: str | None, quick: bool) -> list[Line]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with served(folder) as (address, token, group):
+        with served(folder, ledger) as (address, token, group):
             curator = Curator(address, token, _table(folder, ROWS // (10 if quick else 1)), group)
-            seconds = 5 if quick else SECONDS
-            return [line for _ in range(1 if quick else ROUNDS) for line in _round(curator, seconds)]
+            return [line for _ in range(1 if quick else ROUNDS) for line in _round(curator, 5 if quick else SECONDS, books)]
 
 
-def _round(curator: Curator, seconds: float) -> list[Line]:
+def _round(curator: Curator, seconds: float, books: str) -> list[Line]:
     idle, _, alone = curator.loaded(seconds)
     jobs = [curator.train() for _ in range(4)]
     while curator.state(jobs[0]) == "waiting":
@@ -111,7 +116,7 @@ def _round(curator: Curator, seconds: float) -> list[Line]:
         time.sleep(0.2)
     if set(statuses) != {"200"}:
         trained += f"; statuses {statuses}"
-    what = f"{RATE} budget requests/s, p99 in {MOST:g} ms"
+    what = f"{books}, {RATE} budget requests/s, p99 in {MOST:g} ms"
     slower = f"p99 {_at(busy, 0.99) / _at(idle, 0.99):.1f} times"
     return [
         at_most(f"{what}, nothing trained", _words(idle), "", _at(idle, 0.99) / MOST, 1).timed(alone),

@@ -18,6 +18,8 @@ from curator.service.conftest import FOREST, SCHEMA, bearer
 from curator.service.serving import Served, books_at, served, wait_until
 
 from hedgerow.curator.ledger import Ledger
+from hedgerow.curator.service.limits import Limits
+from hedgerow.errors import LedgerError
 
 
 def refused(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
@@ -113,7 +115,7 @@ def test_one_service_for_a_set_of_books(address: str, tmp_path: Path) -> None:
 
 def test_whoever_is_slow_with_the_head_of_a_request_is_shown_the_door(tmp_path: Path) -> None:
     limits = tmp_path / "limits.toml"
-    limits.write_text("head_seconds = 0.5\nbody_seconds = 0.5\n")
+    limits.write_text("head_seconds = 0.5\nbody_seconds = 0.5\nbody_bytes = 1000\n")
     with served(tmp_path / "curator", None, "--limits", str(limits)) as service:
         assert service.address is not None
         place = ("127.0.0.1", int(service.address.rpartition(":")[2]))
@@ -134,15 +136,34 @@ def test_whoever_is_slow_with_the_head_of_a_request_is_shown_the_door(tmp_path: 
         with socket.create_connection(place, 30) as body:
             body.sendall(b"POST /health HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n{")
             assert body.recv(1000).startswith(b"HTTP/1.1 408")
+        with socket.create_connection(place, 30) as large:
+            large.sendall(b"POST /health HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n")
+            assert large.recv(1000).startswith(b"HTTP/1.1 413")
 
 
-@pytest.mark.parametrize("text", ["waits = 1", "waiting = 0", "waiting = true", "waiting = 1.5", "waiting ="])
+def test_more_requests_than_are_answered_at_once(tmp_path: Path) -> None:
+    limits = tmp_path / "limits.toml"
+    limits.write_text("requests = 1\n")
+    with served(tmp_path / "curator", None, "--limits", str(limits)) as service, service.client() as client:
+        assert service.address is not None
+        with socket.create_connection(("127.0.0.1", int(service.address.rpartition(":")[2])), 30) as first:
+            first.sendall(b"POST /health HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n")
+            assert first.recv(1000).startswith(b"HTTP/1.1 100")  # it is being answered
+            busy = client.get("/health")
+            assert (busy.status_code, busy.json()["error"]["code"], busy.headers["Retry-After"]) == (503, "busy", "1")
+        wait_until(lambda: client.get("/health").status_code == 200)
+
+
+@pytest.mark.parametrize("text", ["waits = 1", "waiting = 0", "waiting = true", "waiting = 1.5", "waiting =", "job_seconds = inf"])
 def test_limits_that_cannot_be(tmp_path: Path, text: str) -> None:
     (tmp_path / "limits.toml").write_text(text)
-    found = refused(tmp_path / "curator", "--limits", str(tmp_path / "limits.toml"))
-    assert found.returncode == 2
-    assert "limits" in found.stderr
-    assert "expected" in found.stderr
+    with pytest.raises(LedgerError, match=r"limits.*expected"):
+        Limits.read(tmp_path / "limits.toml")
+
+
+def test_limits_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "limits.toml").write_text("job_seconds = 0.5\nwaiting = 7\n")
+    assert Limits.read(tmp_path / "limits.toml") == Limits(job_seconds=0.5, waiting=7)
 
 
 def test_not_served_from_a_ledger_that_was_changed(tmp_path: Path) -> None:
@@ -157,6 +178,6 @@ def test_not_served_from_a_ledger_that_was_changed(tmp_path: Path) -> None:
     assert "hrw_" not in ended.stdout
 
 
-@pytest.mark.parametrize("option", [["--port", "70000"], ["--ledger", "mysql://x/y"]])
+@pytest.mark.parametrize("option", [["--port", "70000"], ["--ledger", "mysql://x/y"], ["--limits", "no.toml"]])
 def test_refused(tmp_path: Path, option: list[str]) -> None:
     assert refused(tmp_path, *option).returncode in (2, 3)

@@ -9,7 +9,7 @@ import traceback
 from datetime import UTC, datetime
 from typing import Any
 
-from hedgerow.errors import HedgerowError
+from hedgerow.errors import HedgerowError, SchemaError
 
 NAME = "hedgerow.curator"
 
@@ -27,9 +27,12 @@ def log(event: str, level: int = logging.INFO, **fields: Any) -> None:
 
 
 def told(error: BaseException) -> dict[str, Any]:
-    """An error for the owner's log: our own with its text, which holds no value; any other by its kind and place alone."""
+    """An error for the owner's log: our own with its text, which holds no value; any other by its kind and place alone.
+
+    About a schema the text may name a declared value, so it is not logged: whoever has sent it is told.
+    """
     found: dict[str, Any] = {"kind": type(error).__name__}
-    if isinstance(error, HedgerowError):
+    if isinstance(error, HedgerowError) and not isinstance(error, SchemaError):
         return {**found, "message": str(error)}
     return {**found, "where": [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)[-6:]]}
 
