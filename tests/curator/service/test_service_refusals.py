@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import logging
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
-from curator.service.conftest import FOREST, SCHEMA, Running
+from curator.service.conftest import FOREST, SCHEMA, Running, bearer
+from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hedgerow.curator.service import logs
 from hedgerow.curator.service.amounts import amount_of
+from hedgerow.curator.service.application import application
+from hedgerow.curator.service.bundle import Curator
+from hedgerow.curator.service.limits import Limits
 from hedgerow.curator.service.refusals import TABLE
 from hedgerow.estimators import base
 
@@ -216,3 +221,17 @@ def test_amounts_are_short(value: Any) -> None:
     assert amount >= 0
     assert amount.denominator <= 10**6 or (amount * 10**12).denominator == 1
     assert amount == Fraction(value if isinstance(value, str) else repr(value))
+
+
+def test_what_takes_too_long_to_compute(curator: Curator, file: Path) -> None:
+    token = curator.accounts.first_owner()
+    assert token is not None
+    curator.registry.register("patients", file, SCHEMA)
+    app = application(curator, Limits(answer_seconds=0))
+    with TestClient(app) as client:
+        for path in ("quote", "dummy"):
+            answer = client.post(f"/v1/datasets/patients/{path}", json=FOREST, headers=bearer(token))
+            assert (answer.status_code, answer.json()["error"]["code"]) == (503, "too_long")
+        assert client.get("/ready").status_code == 200
+        app.state.service.jobs.stop()
+        assert (client.get("/ready").status_code, client.get("/health").status_code) == (503, 200)

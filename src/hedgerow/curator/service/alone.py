@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import logging
+import os
+import signal
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,9 +15,11 @@ from pathlib import Path
 import sqlalchemy as sql
 
 from hedgerow.curator.database import Database
+from hedgerow.curator.service.logs import log, told
 from hedgerow.errors import LedgerError
 
 FILE = "serve.lock"
+LOOK = 5.0  # seconds between two looks whether the lock is still held
 PATIENCE = 5.0  # seconds in which a server finds out that a service was killed
 _SERVES = 0x68656473
 _LOCK = sql.text("SELECT pg_try_advisory_lock(:serves, (SELECT oid::int FROM pg_namespace WHERE nspname = current_schema()))")
@@ -42,10 +48,36 @@ def _folder(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _server(database: Database) -> Iterator[None]:
-    end = time.monotonic() + PATIENCE
+    ended = threading.Event()
     with database.session() as connection:
-        while not connection.execute(_LOCK, {"serves": _SERVES}).scalar_one():
-            if time.monotonic() > end:
-                raise LedgerError(f"ledger {database.name!r} is served already by another process; expected to be the only one.")
-            time.sleep(0.1)
-        yield
+        _take(connection, database.name)
+        watch = threading.Thread(target=_keep, args=(connection, database.name, ended), daemon=True, name="hedgerow lock")
+        watch.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            watch.join(PATIENCE)
+
+
+def _take(connection: sql.Connection, name: str) -> None:
+    end = time.monotonic() + PATIENCE
+    while not connection.execute(_LOCK, {"serves": _SERVES}).scalar_one():
+        if time.monotonic() > end:
+            raise LedgerError(f"ledger {name!r} is served already by another process; expected to be the only one.")
+        time.sleep(0.1)
+
+
+def _keep(connection: sql.Connection, name: str, ended: threading.Event) -> None:
+    """The lock is gone with its connection, when the server starts again for example: it is taken anew, or else the service stops."""
+    while not ended.wait(LOOK):
+        try:
+            _take(connection, name)  # once more is no harm
+        except sql.exc.SQLAlchemyError:
+            log("lock lost", logging.WARNING, message="the connection that holds the ledger has ended; it is taken anew")
+            with contextlib.suppress(sql.exc.SQLAlchemyError):
+                connection.rollback()  # the next look is over a new one
+        except LedgerError as error:
+            log("stopping", logging.ERROR, **told(error))
+            os.kill(os.getpid(), signal.SIGTERM)
+            return

@@ -61,8 +61,12 @@ def _summary(asking: Asking, name: str) -> dict[str, Any]:
 
 
 @router.post("/datasets/{name}/quote", response_model=sent.Quoted)
-def quote(asking: AskingNow, name: str, body: Quote) -> dict[str, Any]:
+async def quote(asking: AskingNow, name: str, body: Quote) -> dict[str, Any]:
     """What a forest would cost: nothing is charged, no row is read."""
+    return await asking.in_time(lambda: _quote(asking, name, body))
+
+
+def _quote(asking: Asking, name: str, body: Quote) -> dict[str, Any]:
     schema = asking.open_dataset(name, body.purpose).schema
     estimator = estimator_of(body, schema, asking.service.limits)
     least = checked_plan(estimator, schema)
@@ -72,8 +76,12 @@ def quote(asking: AskingNow, name: str, body: Quote) -> dict[str, Any]:
 
 
 @router.post("/datasets/{name}/dummy", response_model=sent.Dummy)
-def dummy(asking: AskingNow, name: str, body: Forest) -> dict[str, Any]:
+async def dummy(asking: AskingNow, name: str, body: Forest) -> dict[str, Any]:
     """The same request on rows that are made from the schema alone: free, and worth nothing but to see that it works."""
+    return await asking.in_time(lambda: _dummy(asking, name, body))
+
+
+def _dummy(asking: Asking, name: str, body: Forest) -> dict[str, Any]:
     limits = asking.service.limits
     schema = asking.open_dataset(name, body.purpose).schema
     estimator = estimator_of(body, schema, limits)

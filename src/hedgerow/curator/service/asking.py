@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import threading
@@ -9,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, TypeVar
 
+from anyio import to_thread
 from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
 from starlette.concurrency import run_in_threadpool
@@ -75,6 +77,14 @@ class Asking:
                 return question(replace(self, books=self.service.curator.within(connection)))
 
         return answer() if database.embedded else await run_in_threadpool(answer)
+
+    async def in_time(self, work: Callable[[], Answered]) -> Answered:
+        """Something free that is computed in a thread: when it takes too long, nobody waits for it any more."""
+        try:
+            async with asyncio.timeout(self.service.limits.answer_seconds):
+                return await to_thread.run_sync(work, abandon_on_cancel=True)
+        except TimeoutError:
+            raise Refusal(503, "too_long", "This takes too long to compute. Ask for smaller trees. Nothing was spent.") from None
 
     def purposes(self, name: str) -> tuple[str, ...]:
         """What the person may use a dataset for, asked of the grants before anything else is looked up. An owner: what was paid for."""

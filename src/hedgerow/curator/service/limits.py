@@ -16,6 +16,7 @@ class Limits:
 
     body_bytes, body_seconds:  of one request, and how long it may take to arrive; head_seconds: the same before its body;
                                plan_bytes: of one with a plan
+    answer_seconds:            for what is computed while somebody waits: a quote, a trial on dummy rows
     requests, connections:     that are answered at once, and that are open
     workers, waiting:          jobs that run and jobs that wait; waiting_each: of one person
     job_seconds, stop_seconds: how long a job may run; how long a stop waits for it
@@ -39,6 +40,7 @@ class Limits:
     plan_bytes: int = 16 << 20
     body_seconds: float = 10
     head_seconds: float = 10
+    answer_seconds: float = 30
     requests: int = 64
     connections: int = 1000
     workers: int = 1

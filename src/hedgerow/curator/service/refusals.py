@@ -36,7 +36,7 @@ CODES = {
     "not_ready": "the service does not take requests", "unavailable": "the ledger cannot be used", "unexpected": "something went wrong",
     "failed": "a job did not end well", "columns": "a declared column is missing", "number": "not the next look of the session",
     "ended": "the session has ended", "lost": "the session was lost, and stays spent", "form": "a form of a page cannot be read",
-    "elsewhere": "a form that is not from our own pages",
+    "elsewhere": "a form that is not from our own pages", "too_long": "the answer took too long",
 }  # fmt: skip
 
 
