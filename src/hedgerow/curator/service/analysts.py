@@ -63,10 +63,10 @@ def _summary(asking: Asking, name: str) -> dict[str, Any]:
 @router.post("/datasets/{name}/quote", response_model=sent.Quoted)
 async def quote(asking: AskingNow, name: str, body: Quote) -> dict[str, Any]:
     """What a forest would cost: nothing is charged, no row is read."""
-    return await asking.in_time(lambda: _quote(asking, name, body))
+    return await asking.in_time(lambda: quote_of(asking, name, body))
 
 
-def _quote(asking: Asking, name: str, body: Quote) -> dict[str, Any]:
+def quote_of(asking: Asking, name: str, body: Quote) -> dict[str, Any]:
     schema = asking.open_dataset(name, body.purpose).schema
     estimator = estimator_of(body, schema, asking.service.limits)
     least = checked_plan(estimator, schema)
@@ -78,10 +78,10 @@ def _quote(asking: Asking, name: str, body: Quote) -> dict[str, Any]:
 @router.post("/datasets/{name}/dummy", response_model=sent.Dummy)
 async def dummy(asking: AskingNow, name: str, body: Forest) -> dict[str, Any]:
     """The same request on rows that are made from the schema alone: free, and worth nothing but to see that it works."""
-    return await asking.in_time(lambda: _dummy(asking, name, body))
+    return await asking.in_time(lambda: dummy_of(asking, name, body))
 
 
-def _dummy(asking: Asking, name: str, body: Forest) -> dict[str, Any]:
+def dummy_of(asking: Asking, name: str, body: Forest) -> dict[str, Any]:
     limits = asking.service.limits
     schema = asking.open_dataset(name, body.purpose).schema
     estimator = estimator_of(body, schema, limits)

@@ -59,11 +59,15 @@ def _with_gauges(asking: Asking, about: dict[str, Any]) -> dict[str, Any]:
 
 
 @router.post("/datasets/{name:path}/quote")
-def quote(asking: AskingNow, name: str, typed: TypedNow) -> Response:
+async def quote(asking: AskingNow, name: str, typed: TypedNow) -> Response:
     """What it would cost and build. Nothing is charged, no row is read."""
+    return await asking.in_time(lambda: _quote(asking, name, typed))
+
+
+def _quote(asking: Asking, name: str, typed: Typed) -> Response:
     try:
         body = _asked(typed)
-        quoted = analysts.quote(asking, name, body)
+        quoted = analysts.quote_of(asking, name, body)
     except Troubles as error:
         return _dataset(asking, name, typed, told(error, asking))
     cost, left = (_amounts(quoted[which]) for which in ("cost", "remaining"))
@@ -75,10 +79,14 @@ def quote(asking: AskingNow, name: str, typed: TypedNow) -> Response:
 
 
 @router.post("/datasets/{name:path}/dummy")
-def dummy(asking: AskingNow, name: str, typed: TypedNow) -> Response:
+async def dummy(asking: AskingNow, name: str, typed: TypedNow) -> Response:
     """The same on rows that are made from the schema alone."""
+    return await asking.in_time(lambda: _dummy(asking, name, typed))
+
+
+def _dummy(asking: Asking, name: str, typed: Typed) -> Response:
     try:
-        tried = analysts.dummy(asking, name, _forest(_asked(typed)))
+        tried = analysts.dummy_of(asking, name, _forest(_asked(typed)))
     except Troubles as error:
         return _dataset(asking, name, typed, told(error, asking))
     report = report_of(json.dumps(tried["release"]).encode())
