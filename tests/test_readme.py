@@ -82,6 +82,17 @@ def test_the_commands_for_several_owners_work(tmp_path: Path) -> None:
     assert '"epsilon":"2"' in (tmp_path / "united.json").read_text()
 
 
+def test_the_commands_for_a_service_work(tmp_path: Path) -> None:
+    """`serve` and `federate` run in tests/client, with the commands of docs/CURATOR.md and docs/SEVERAL_OWNERS.md."""
+    run(["demo", "--tables", ".", "--rows", "1000"], tmp_path)
+    (tmp_path / "office-a.csv").rename(tmp_path / "patients.csv")
+    asked = [words[1:] for words in commands(README.split("### A service for rows")[1].split("\n##")[0])]
+    assert [words[0] for words in asked] == ["curator", "curator", "serve", "ledger", "federate"]
+    said = "".join(run(words, tmp_path) for words in asked if words[0] in ("curator", "ledger"))
+    assert "hrw_" in said
+    assert "the ledger is sound" in said
+
+
 def test_the_commands_for_sharing_models_work(tmp_path: Path) -> None:
     run(["demo", "--tables", ".", "--rows", "4000"], tmp_path)
     asked = [words[1:] for words in commands(README.split("### Models instead of data")[1].split("\n##")[0])]

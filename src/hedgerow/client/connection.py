@@ -15,6 +15,7 @@ from hedgerow.accounting.loss import exact_delta, exact_epsilon, text_of_fractio
 from hedgerow.client.answers import Dataset, Listed, Predictions, Quote, understood
 from hedgerow.client.jobs import Job, part, release_of
 from hedgerow.client.owner import Owner
+from hedgerow.client.remote_table import RemoteTable
 from hedgerow.client.transport import Transport
 from hedgerow.errors import CuratorError
 from hedgerow.public_plan import PublicPlan
@@ -113,10 +114,8 @@ class Connection:
         body = {"purpose": self.purpose(name, purpose), "plan": document}
         return self._asked(name, "counts", body if epsilon is None else {**body, "epsilon": _epsilon(epsilon)}, key)
 
-    def table(self, name: str, purpose: str | None = None, bins: int = 5) -> Any:
+    def table(self, name: str, purpose: str | None = None, bins: int = 5) -> RemoteTable:
         """The dataset as a private table: every grower runs on it unchanged, while the rows stay with their owner."""
-        from hedgerow.client.remote_table import RemoteTable  # type: ignore[import-not-found,unused-ignore]
-
         found = self.dataset(name)
         purposes = tuple(found.purposes)
         return RemoteTable.of(self.transport, dataset=name, schema=found.schema, purposes=purposes, purpose=purpose, bins=bins)
