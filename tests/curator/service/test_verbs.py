@@ -210,6 +210,16 @@ def test_closed_in_between(sessions: Sessions, looks: int, monkeypatch: pytest.M
     assert running.curator.ledger.verify().sound
 
 
+def test_a_grant_that_is_withdrawn_in_between(sessions: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
+    running, id = sessions.running, sessions.id()
+    assert sessions.look(id, 1).status_code == 200
+    running.post(running.owner, "/v1/owner/grants", {"analyst": "ada", "dataset": "patients", "withdraw": True})
+    monkeypatch.setattr(StreamedRows, "_ask", looked)
+    answer, unknown = sessions.look(id, 2, "class_counts"), sessions.look("0" * 32)
+    assert (answer.status_code, answer.text) == (404, unknown.text)
+    assert sessions.end(id).json()["spent"]["epsilon"] == "0.1"
+
+
 def test_overspending_is_refused_without_a_look(sessions: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
     id = sessions.id(epsilon="0.15")
     monkeypatch.setattr(StreamedRows, "_ask", looked)
@@ -417,7 +427,7 @@ def test_a_stop_settles(curator: Curator, limits: Limits, file: Path) -> None:
 
 
 def test_a_process_of_its_own(tmp_path: Path, file: Path) -> None:
-    curator, limits = Curator.open(tmp_path / "curator"), Limits(stop_seconds=5)
+    curator, limits = Curator.open(tmp_path / "curator"), Limits(stop_seconds=5, look_wait_seconds=300)
     token = curator.accounts.first_owner()
     assert token is not None
     curator.registry.register("patients", file, SCHEMA)

@@ -26,6 +26,7 @@ from hedgerow.errors import HedgerowError
 
 LOST = "The session was lost: its work was ended before it was done. What was reserved for it stays spent if a row was looked at."
 KEPT_KEYS = 10_000
+END_SECONDS = 60  # in which a session must be settled, or its whole reservation stays spent
 Prepare = Callable[[], Callable[[], Reserved]]
 
 
@@ -196,7 +197,7 @@ class Sessions:
             return session.ended.wait(self.limits.look_wait_seconds)
         try:
             if session.begun:
-                most = time.monotonic() + self.limits.look_wait_seconds
+                most = time.monotonic() + END_SECONDS
                 session.worker.ask(("end",), _nothing, lambda: most)
             else:
                 give_back(self.curator, session.reserved)

@@ -93,7 +93,8 @@ def look(asking: AskingNow, id: str, verb: str, content: Annotated[bytes, Depend
     session = _live(asking, id)
     if session is None:
         raise _gone(_own(asking, id))
-    if verb not in LOOKS and verb != "choose_locally":
+    granted = asking.curator.accounts.may(asking.person, session.reserved.dataset, session.reserved.purpose)  # it may be withdrawn by now
+    if not granted or (verb not in LOOKS and verb != "choose_locally"):
         raise not_found()
     looked = asking.service.sessions.look(session, verb, number_of(content), content)
     if looked is None:
