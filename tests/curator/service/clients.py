@@ -13,8 +13,9 @@ import httpx
 from curator.service.conftest import bearer
 from curator.service.serving import Served
 
-SMALL: dict[str, Any] = {"purpose": "research", "epsilon": "0.1", "algorithm": "rdt", "settings": {"n_estimators": 5, "max_depth": 2}}
+SMALL: dict[str, Any] = {"purpose": "research", "epsilon": "0.4", "algorithm": "rdt", "settings": {"n_estimators": 5, "max_depth": 2}}
 LARGE: dict[str, Any] = {**SMALL, "settings": {"n_estimators": 1000, "max_depth": 5}}
+RAISE = Fraction(3, 5)
 ENDED = ("done", "failed")
 STATUSES = {200, 201, 202, 402, 404, 429, 503}
 
@@ -63,10 +64,11 @@ class Actor:
 
 @dataclass
 class Analyst(Actor):
-    """Asks for forests and scores, and for old ones again."""
+    """Asks for forests and scores, and for old ones again: for more than there is."""
 
     requests: dict[str, Request] = field(default_factory=dict)
     seen: dict[str, bytes] = field(default_factory=dict)
+    refused: int = 0  # because a ceiling was reached
 
     def step(self, client: httpx.Client) -> None:
         kind = self.chance.choices(("small", "large", "score", "again"), (5, 4, 2, 2))[0]
@@ -89,6 +91,7 @@ class Analyst(Actor):
         asked = self.requests[key]
         answer = self.ask(client, "POST", asked.path, asked.body, **{"Idempotency-Key": key})
         if answer.status_code != 202:
+            self.refused += answer.status_code == 402
             time.sleep(0.02)
             return
         job = answer.json()
@@ -112,19 +115,21 @@ class Analyst(Actor):
 
 @dataclass
 class Owner(Actor):
-    """Adds people, with tokens, grants and ceilings; what was acknowledged is kept."""
+    """Adds people, with tokens, grants and ceilings; what was acknowledged is kept. The ceiling is raised when it has refused somebody."""
 
+    analyst: Analyst | None = None
+    refused: int = 0
     people: set[str] = field(default_factory=set)
     granted: set[str] = field(default_factory=set)
     limited: set[str] = field(default_factory=set)
     tokens: dict[str, str] = field(default_factory=dict)
     revoked: set[str] = field(default_factory=set)
-    ceiling: Fraction = Fraction(2)
+    ceiling: Fraction = Fraction(1)
     number: int = 0
 
     def step(self, client: httpx.Client) -> None:
         self.number += 1
-        name, raised = f"person {self.number}", self.ceiling + Fraction(1, 10)
+        name, raised = f"person {self.number}", self.ceiling + RAISE
         if self.change(client, "POST", "people", {"name": name}):
             self.people.add(name)
         token = self.change(client, "POST", "tokens", {"person": name})
@@ -133,8 +138,9 @@ class Owner(Actor):
             self.granted.add(name)
         if self.change(client, "POST", "datasets/patients/ceilings", {"epsilon": "1", "analyst": name}):
             self.limited.add(name)
-        if self.change(client, "POST", "datasets/patients/ceilings", {"epsilon": str(raised)}):
-            self.ceiling = raised
+        if self.analyst is not None and self.analyst.refused > self.refused:
+            self.change(client, "POST", "datasets/patients/ceilings", {"epsilon": str(raised)})
+            self.ceiling, self.refused = raised, self.analyst.refused
         if self.number % 3 == 0 and self.change(client, "DELETE", f"tokens/{token['id']}"):
             self.revoked.add(token["token"])
         time.sleep(0.03)

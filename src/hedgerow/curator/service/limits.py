@@ -42,7 +42,7 @@ class Limits:
     head_seconds: float = 10
     answer_seconds: float = 30
     requests: int = 64
-    connections: int = 1000
+    connections: int = 500
     workers: int = 1
     waiting: int = 32
     waiting_each: int = 8
