@@ -120,7 +120,7 @@ def _steps(folder: Path, rows: int, output: Path) -> None:
 
     _heading(4, "Charge, look, release")
     _command(f"fit {train.name} {shared} --budget {budget.name} -o {forest.name}")
-    fit(str(train), schema, forest, epsilon=FOR_THE_FOREST, budget=budget)
+    fit(str(train), output=forest, schema=schema, epsilon=FOR_THE_FOREST, budget=budget)
 
     _heading(5, "How good is it? The test rows are private too, so the score is noisy and charged")
     _command(f"evaluate {forest.name} {test.name} --epsilon {FOR_THE_SCORE} --budget {budget.name}")
@@ -140,7 +140,7 @@ def _steps(folder: Path, rows: int, output: Path) -> None:
     _heading(8, "The budget, and a request that it cannot pay")
     _command(f"fit {train.name} {shared} --budget {budget.name} -o second.json")
     try:
-        fit(str(train), schema, folder / "second.json", epsilon=FOR_THE_FOREST, budget=budget)
+        fit(str(train), output=folder / "second.json", schema=schema, epsilon=FOR_THE_FOREST, budget=budget)
     except BudgetError as refused:
         say(f"error: {refused}", style="red")  # expected here, so it stands in line with the rest
     _command(f"budget show {budget.name}")
