@@ -58,6 +58,35 @@ def test_what_is_refused_registers_nothing(folder: Path, run: Callable[..., Any]
     assert Ledger.open(folder).balance("patients").epsilon == 2
 
 
+def test_a_ceiling_keeps_its_delta_and_says_what_it_was(folder: Path, run: Callable[..., Any]) -> None:
+    run("curator", "ceiling", folder, "patients", "--epsilon", "3", "--delta", "0.00001")
+    done = run("curator", "ceiling", folder, "patients", "--epsilon", "4")
+    assert "(before: (ε = 3, δ = 1e-05))" in done.stdout
+    assert str(Ledger.open(folder).balance("patients").delta) == "1/100000"
+    assert str(Ledger.open(folder).balance("patients").epsilon) == "4"
+
+
+def test_what_an_owner_may_not_have_meant_is_said(folder: Path, run: Callable[..., Any], tmp_path: Path) -> None:
+    again = ("curator", "register", folder, "same rows", tmp_path / "rows.csv", "--schema", tmp_path / "schema.toml", "--epsilon", "50")
+    done = run(*again)
+    assert done.exit_code == 0, done.output
+    assert "registered as 'patients', too" in done.stderr
+    assert "protects hardly at all" in done.stderr
+    assert "--dataset 'same rows'" in done.stdout
+    run("curator", "analyst", folder, "ada", "--dataset", "patients", "--purpose", "research")
+    for option, name, warned in (("--analyst", "ada", False), ("--analyst", "aada", True), ("--purpose", "research", False)):
+        done = run("curator", "ceiling", folder, "patients", "--epsilon", "1", option, name)
+        assert ("binds nobody" in done.stderr) == warned
+
+
+def test_a_schema_that_is_refused_makes_no_books(run: Callable[..., Any], folder: Path, tmp_path: Path) -> None:
+    draft = SCHEMA.to_toml().replace("[attributes.smoker]", "[attributes.smoker]\nunreviewed = true")
+    (tmp_path / "draft.toml").write_text(draft)
+    new = tmp_path / "new"
+    assert run("curator", "register", new, "x", tmp_path / "rows.csv", "--schema", tmp_path / "draft.toml", "--epsilon", "1").exit_code == 2
+    assert not new.exists()
+
+
 def test_an_analyst_gets_a_token_once(folder: Path, run: Callable[..., Any]) -> None:
     done = run("curator", "analyst", folder, "ada", "--dataset", "patients", "--purpose", "research", "--purpose", "care")
     assert done.exit_code == 0, done.output
@@ -95,7 +124,9 @@ def test_an_owner_whose_token_is_lost_gets_in_again(folder: Path, run: Callable[
         found = Accounts(database).who(token_in(done.stdout))
         assert found is not None
         assert found.owns
-    assert run("curator", "token", folder, "nobody").exit_code == 2
+    assert record.id in done.stdout  # which is still valid then
+    nobody = run("curator", "token", folder, "nobody")
+    assert (nobody.exit_code, "(owner)" in nobody.stderr) == (2, True)
     second = run("curator", "token", folder, "eve", "--owner")
     with open_database(folder) as database:
         found = Accounts(database).who(token_in(second.stdout))

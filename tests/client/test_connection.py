@@ -95,7 +95,7 @@ def test_what_is_refused(ada: Connection, served: Served) -> None:
         ada.forest("visits", epsilon=3)
     with pytest.raises(PlanError, match="no such setting"):
         ada.forest("visits", "dpdf", epsilon=1, n_estimators=3, noise_rule="tight")
-    with pytest.raises(CuratorError, match="nothing here that you may use") as refused:
+    with pytest.raises(CuratorError, match="or it is not granted to you") as refused:
         ada.dataset("nothing")
     assert (refused.value.status, refused.value.code) == (404, "not_found")
     with pytest.raises(CuratorError, match="token"):

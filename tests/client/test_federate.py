@@ -118,7 +118,7 @@ def test_one_is_down_and_comes_back(three: Three, servers: Servers) -> None:
 def test_one_refuses_and_the_others_are_enough(three: Three) -> None:
     three.clinics[2].curator.ledger.ceiling("visits", "0.25")
     said = three.run(code=2)
-    assert "short by 0.25" in said
+    assert "ε = 0.25 left" in said
     assert "--at-least 2" in said
     three.run("--at-least", 2)
     assert [part.owner for part in three.forest.certificate.parts] == ["Clinic A", "Clinic B"]
@@ -136,7 +136,7 @@ def test_reasons_in_words(three: Three, reason: str) -> None:
         said = "The dataset is closed"
     elif reason == "not granted":
         curator.accounts.withdraw("ada", "visits", None)
-        said = "There is nothing here that you may use."
+        said = "There is no such thing here, or it is not granted to you. The list of datasets has those that you may use."
     elif reason == "another purpose":
         curator.accounts.grant("ada", "visits", ["care"])
         said = "it is granted for 'care', 'research'"

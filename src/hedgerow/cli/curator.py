@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hedgerow.cli.console import say, table
+from hedgerow.cli.console import say, table, warn
 from hedgerow.cli.ledger import Address, existing
 from hedgerow.cli.places import QueryOption, TableOption
 from hedgerow.errors import LedgerError, PlanError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from hedgerow.curator.ledger import Ledger
     from hedgerow.curator.registry import Registry
 
+LARGE = 10  # a ceiling above it promises little
 app = typer.Typer(
     help="A data owner's service: its datasets, ceilings, people and tokens.",
     no_args_is_help=True,
@@ -61,19 +63,29 @@ def register(
 
         hedgerow curator register curator/ patients visits.parquet --schema schema.toml --epsilon 2
     """
-    from hedgerow.accounting.loss import exact_delta, text_of_loss
+    from hedgerow.accounting.loss import exact_delta, text_of_fraction, text_of_loss
+    from hedgerow.cli.ledger import packages
     from hedgerow.cli.places import EngineName, Place
-    from hedgerow.curator.checks import amount_from_zero
     from hedgerow.schema import Schema
 
-    reviewed = Schema.load(schema)
+    packages()
+    from hedgerow.curator.checks import amount_from_zero
+    from hedgerow.curator.registry import check_reviewed
+
     place = Place(data, query_table, query, EngineName.duckdb, None)
     amount, chance = amount_from_zero(epsilon, "epsilon"), exact_delta(delta)
+    reviewed = check_reviewed(Schema.load(schema))  # before books are made for nothing
     with _books(address, make=True) as (ledger, _, registry), place.rows() as rows:
-        registry.register(dataset, rows, reviewed)
+        others = [registry.get(name) for name in registry.names()]
+        made = registry.register(dataset, rows, reviewed)
         ledger.ceiling(dataset, amount, chance)
+    for other in others:
+        if other is not None and other.place == made.place:
+            warn(f"these rows are registered as {other.name!r}, too: what is spent on both adds up for its persons")
+    if amount > LARGE:
+        warn(f"ε = {text_of_fraction(amount)} protects hardly at all; a ceiling of 1 is careful. Change it: hedgerow curator ceiling")
     say(f"registered {dataset}: everybody together may spend {text_of_loss(amount, chance)}")
-    say(f"next: hedgerow curator analyst {address} NAME --dataset {dataset} --purpose research")
+    say(f"next: hedgerow curator analyst {shlex.quote(address)} NAME --dataset {shlex.quote(dataset)} --purpose research")
 
 
 @app.command("ceiling")
@@ -81,7 +93,7 @@ def ceiling(
     address: Address,
     dataset: Dataset,
     epsilon: Epsilon,
-    delta: Delta = "0",
+    delta: Annotated[str | None, typer.Option("--delta", help="The same for δ.  [default: as it is]", show_default=False)] = None,
     analyst: Annotated[str | None, typer.Option("--analyst", help="Of this analyst alone.", show_default=False)] = None,
     purpose: Annotated[str | None, typer.Option("--purpose", help="Of this purpose alone.", show_default=False)] = None,
 ) -> None:
@@ -93,10 +105,19 @@ def ceiling(
 
         hedgerow curator ceiling curator/ patients --epsilon 0.5 --analyst ada
     """
-    with _books(address) as (ledger, _, registry):
+    from hedgerow.accounting.loss import text_of_loss
+
+    with _books(address) as (ledger, accounts, registry):
         _check_known(registry, dataset)
-        ledger.ceiling(dataset, epsilon, delta, analyst=analyst, purpose=purpose)
-    say(f"set. Look with: hedgerow ledger show {address}")
+        before = ledger.balance(dataset, analyst=analyst, purpose=purpose)
+        ledger.ceiling(dataset, epsilon, before.delta or 0 if delta is None else delta, analyst=analyst, purpose=purpose)
+        after = ledger.balance(dataset, analyst=analyst, purpose=purpose)
+        granted = {name for grant in accounts.grants() if grant.dataset == dataset for name in (grant.analyst, grant.purpose)}
+    who = f"analyst {analyst}" if analyst is not None else f"purpose {purpose}" if purpose is not None else "everybody together"
+    if (analyst or purpose) and (analyst or purpose) not in granted:
+        warn(f"nothing is granted to or for {analyst or purpose!r} on {dataset} yet, so this ceiling binds nobody; is it spelled right?")
+    was = "none" if before.epsilon is None else text_of_loss(before.epsilon, before.delta or before.epsilon * 0)
+    say(f"{dataset}, {who}: {text_of_loss(after.epsilon or after.spent * 0, after.delta or after.spent * 0)} (before: {was})")
 
 
 @app.command("close")
@@ -178,6 +199,9 @@ def token(
     with _books(address) as (_, accounts, _):
         if owner:
             accounts.add(person, OWNER)
+        elif accounts.person(person) is None:
+            known = ", ".join(each.name for each in accounts.people()) or "nobody yet: the first `hedgerow serve` makes the owner"
+            raise LedgerError(f"person {person!r} is not known ({known}); expected one of them, or --owner to add an owner.")
         _show_token(accounts, person, days)
 
 
@@ -231,6 +255,9 @@ def _check_known(registry: Registry, dataset: str) -> None:
 
 
 def _show_token(accounts: Accounts, person: str, days: int) -> None:
+    older = [token.id for token in accounts.tokens(person) if accounts.state(token) == "valid"]
     text, record = accounts.issue(person, timedelta(days=days))
     say(f"the token of {person}, shown this once: {text}")
     say(f"its id is {record.id}; it is valid until {record.expires}")
+    if older:
+        say(f"older ones are still valid: {', '.join(older)}. To end one: hedgerow curator revoke")

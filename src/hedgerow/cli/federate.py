@@ -49,7 +49,11 @@ def federate(
     timeout: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds to wait for an answer.")] = 600,
     folder: Annotated[
         Path | None,
-        typer.Option("--folder", help="Where answers are kept.  [default: by the output, forest.federation]", show_default=False),
+        typer.Option(
+            "--folder",
+            help="Where answers are kept; with another one all is asked and paid anew.  [default: by the output, forest.federation]",
+            show_default=False,
+        ),
     ] = None,
     sign: SignKey = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,

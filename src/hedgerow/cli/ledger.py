@@ -54,7 +54,7 @@ def show(address: Address) -> None:
                 text_of_delta(balance.spent_delta),
                 "" if balance.delta is None else text_of_delta(balance.delta),
             )
-            for balance in balances
+            for balance in sorted(balances, key=lambda balance: balance.scope != DATASET)
             if balance.dataset == whole.dataset
         ]
         title = f"{whole.dataset}{' (closed)' if whole.closed else ''}"
@@ -168,13 +168,20 @@ def backup(
 
 def existing(address: str, make: bool = False) -> Ledger:
     """A ledger that is there: looking at one must not make a new one, unless that is wanted."""
-    try:
-        from hedgerow.curator.database import FILE
-        from hedgerow.curator.ledger import Ledger
-    except ModuleNotFoundError:
-        raise LedgerError("the ledger needs packages that are not installed: pip install 'hedgerow[curator]'.") from None
+    packages()
+    from hedgerow.curator.database import FILE
+    from hedgerow.curator.ledger import Ledger
+
     if "://" not in address and not make:
         path = Path(address)
         if not path.is_file() and not (path / FILE).is_file():
             raise LedgerError(f"ledger {address!r}: there is none; expected the folder of a ledger, or postgresql://user@host/name.")
     return Ledger.open(address)
+
+
+def packages() -> None:
+    """Refuses where what a curator needs is not installed."""
+    try:
+        import sqlalchemy  # noqa: F401
+    except ModuleNotFoundError:
+        raise LedgerError("the ledger needs packages that are not installed: pip install 'hedgerow[curator]'.") from None

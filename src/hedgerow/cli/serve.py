@@ -18,6 +18,8 @@ from hedgerow.errors import LedgerError
 if TYPE_CHECKING:
     from hedgerow.curator.service.bundle import Curator
 
+LOCAL = ("127.0.0.1", "::1", "localhost")
+
 
 def serve(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where the books are kept; made if it is new.", show_default=False)],
@@ -75,14 +77,21 @@ def serve(
         _look_back(curator)
         token = curator.accounts.first_owner()
         if token is not None:
-            say(f"the owner's token, shown this once: {token}")
+            say(f"the owner's token, shown this once and valid for a year: {token}")
         address = server.address_of(host, listener)
 
+        if not behind_tls and host not in LOCAL:
+            warn(f"at {host} tokens can be read on their way: put a TLS proxy before it, and say --behind-tls")
+
         def started() -> None:
+            if not curator.registry.names():
+                say("no datasets yet: hedgerow curator register, or on the pages")
             say(f"serving at {address}  (Ctrl-C stops it)")
             say("open that address in a browser for the pages, and sign in there with a token")
 
         server.run(application(curator, bounds, name or "", behind_tls), listener, bounds, started)
+        left = len(curator.ledger.unsettled())
+        say(f"stopped; {left} reservation(s) did not settle and stay spent; head {curator.ledger.head()}")
 
 
 def _look_back(curator: Curator) -> None:

@@ -103,6 +103,13 @@ class RemoteScore:
     accuracy_error: float
     guarantee: str
 
+    @property
+    def majority(self) -> tuple[Any, float]:
+        """The most frequent class and its share: what always answering it would score."""
+        totals = [max(0, sum(row)) for row in self.confusion]
+        best = max(range(len(totals)), key=totals.__getitem__)
+        return self.classes[best], totals[best] / max(1, sum(totals))
+
     @classmethod
     def read(cls, found: Any) -> RemoteScore:
         confusion = tuple(tuple(int(count) for count in row) for row in found["confusion"])

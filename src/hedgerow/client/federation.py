@@ -15,7 +15,7 @@ from hedgerow.client.connection import Connection, connect, the_only_purpose
 from hedgerow.client.federation_folder import Folder
 from hedgerow.client.jobs import FIRST_PAUSE, LONGEST_PAUSE, SLOWER, Job, part
 from hedgerow.client.places import Place
-from hedgerow.errors import CuratorError, HedgerowError, ReleaseError
+from hedgerow.errors import BudgetError, CuratorError, HedgerowError, ReleaseError
 from hedgerow.merging import merge
 from hedgerow.public_plan import PublicPlan
 from hedgerow.release import Release
@@ -86,9 +86,15 @@ class Federation:
         with self._connection(place, ends) as connection:
             dataset = connection.dataset(place.dataset)
         asked = self.folder.asked(place)
+        _check_schema(dataset, self.plan)
         if not asked.purpose:
             asked.purpose = the_only_purpose(dataset)
-        _check_schema(dataset, self.plan)
+            left = dataset.purposes[asked.purpose].epsilon  # of one that was asked before the answer may be stored, and free
+            if left < self.plan.epsilon:
+                raise BudgetError(
+                    f"it has ε = {text_of_fraction(left)} left for {asked.purpose!r}, and the plan costs "
+                    f"{text_of_fraction(self.plan.epsilon)}. Nothing was spent. Ask its owner for more, or agree on another plan."
+                )
         return Standing(place, ASKED, owner=dataset.owner)
 
     def _named_apart(self, looked: Mapping[Place, Standing], answered: Mapping[Place, Standing]) -> dict[Place, Standing]:

@@ -24,6 +24,7 @@ from hedgerow.errors import HedgerowError
 
 GUARDED, OWNERS, SESSIONS = "/v1", "/v1/owner", "/v1/sessions"
 PLANS = re.compile(rf"{GUARDED}/datasets/[^/]+/counts")
+NO_TOKEN = "A valid token is needed (Authorization: Bearer hrw_…): none was sent, or it is mistyped, expired or revoked. Ask the owner."
 HEADERS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
 
 
@@ -96,7 +97,7 @@ class Gate:
         person = await self._who(token.strip() if kind.lower() == "bearer" and len(token) < 200 else "")
         if person is None:
             headers = {"WWW-Authenticate": "Bearer"}
-            raise Refusal(401, "token", "A valid token is needed: Authorization: Bearer hrw_….", headers)
+            raise Refusal(401, "token", NO_TOKEN, headers)
         if within(scope["path"], OWNERS) and not person.owns:
             raise Refusal(403, "owner", "This is for owners.")
         return person

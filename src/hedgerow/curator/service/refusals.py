@@ -17,7 +17,7 @@ from starlette.types import Scope
 from hedgerow.curator.service.logs import log, told
 from hedgerow.errors import BudgetError, HedgerowError, LedgerError, PlanError, SchemaError, TableError
 
-NOT_KNOWN = "There is nothing here that you may use."
+NOT_KNOWN = "There is no such thing here, or it is not granted to you. The list of datasets has those that you may use."
 TABLE = "The owner's table cannot be read now. Its owner can see why."
 UNEXPECTED = "Something went wrong in the service. Its owner can see what."
 UNAVAILABLE = "The service cannot use its ledger now. Look before you try again."

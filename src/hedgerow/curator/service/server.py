@@ -115,4 +115,7 @@ def run(app: FastAPI, listener: socket.socket, limits: Limits, started: Callable
         limit_concurrency=limits.connections,
     )  # fmt: skip
     sys.setswitchinterval(SWITCH)
-    _Server(config, started).run(sockets=[listener])
+    try:
+        _Server(config, started).run(sockets=[listener])
+    finally:
+        gc.unfreeze()  # else extension modules complain at the end about what is left

@@ -123,7 +123,8 @@ class Sessions:
                 raise _stopping()
             own = sum(session.reserved.analyst == person for session in self._live.values())
             if len(self._live) >= self.limits.sessions or own >= self.limits.sessions_each:
-                said = "Too many sessions are open. Nothing was spent. End one, or try again later."
+                idle = round(self.limits.session_idle_seconds)
+                said = f"Too many sessions are open. Nothing was spent. Those that nobody uses end by themselves after {idle} seconds."
                 raise Refusal(429, "busy", said, {"Retry-After": "10"})
 
     def _worker(self) -> Worker:

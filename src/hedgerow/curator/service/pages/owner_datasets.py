@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import RedirectResponse, Response
 
+from hedgerow.accounting.loss import text_of_fraction
 from hedgerow.curator.balances import DATASET
 from hedgerow.curator.service import owners
 from hedgerow.curator.service.asking import Asking
@@ -83,9 +84,12 @@ def _dataset(asking: Asking, name: str, typed: Typed, problem: Refusal | None = 
     kept = sorted(ledger.balances(name), key=lambda balance: (balance.scope != DATASET, balance.scope, balance.name))
     gauges = [gauge for balance in kept if (gauge := gauge_of(balance, "")) is not None]
     found["balances"] = [owners.balance_as_json(balance) for balance in kept]
-    filled = {**dict.fromkeys(CEILING, ""), "of": "dataset", "delta": "0", **typed}
+    present = next((balance.delta for balance in kept if balance.scope == DATASET and balance.delta), None)
+    filled = {**dict.fromkeys(CEILING, ""), "of": "dataset", "delta": "0" if present is None else text_of_fraction(present), **typed}
     status = 200 if problem is None else problem.status
-    return drawn("owner_dataset.html", asking.person, status, dataset=found, gauges=gauges, typed=filled, problem=problem)
+    granted = [grant for grant in asking.curator.accounts.grants() if grant.dataset == name]
+    names = sorted({grant.analyst for grant in granted} | {grant.purpose for grant in granted})
+    return drawn("owner_dataset.html", asking.person, status, dataset=found, gauges=gauges, typed=filled, problem=problem, names=names)
 
 
 def _known(asking: Asking, name: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from hedgerow.accounting.loss import noise_variance, text_of_fraction
 from hedgerow.after.draw import confusion_svg
-from hedgerow.after.text import count_with_error, share_with_error
+from hedgerow.after.text import count_with_error, share_text, share_with_error
 from hedgerow.curator.service import analysts
 from hedgerow.curator.service.asking import Asking, AskingNow
 from hedgerow.curator.service.bodies import Score
@@ -111,8 +111,10 @@ def score(asking: AskingNow, id: str) -> Response:
     found: dict[str, Any] = json.loads(bytes(analysts.stored_score(asking, id).body))
     confusion, classes = np.array(found["confusion"]), found["classes"]
     noise = math.sqrt(noise_variance(Fraction(found["noise_scale"])))
+    totals = np.maximum(confusion.sum(axis=1), 0)
+    always = (classes[int(totals.argmax())], share_text(float(totals.max() / max(1, totals.sum()))))
     return drawn(
-        "score.html", asking.person, score=found, reserved=asking.reservation(id),
+        "score.html", asking.person, always=always, score=found, reserved=asking.reservation(id),
         accuracy=share_with_error(found["accuracy"], found["accuracy_error"]),
         rows=count_with_error(float(confusion.sum()), noise * len(classes)),
         picture=Markup(confusion_svg(confusion, classes, noise, "True against predicted class")),
