@@ -64,6 +64,7 @@ def serve(
         from hedgerow.curator.service.bundle import Curator
         from hedgerow.curator.service.limits import Limits
         from hedgerow.curator.service.logs import write_to_stderr
+        from hedgerow.curator.service.workers import remove_left
     except ModuleNotFoundError:
         raise LedgerError("the service needs packages that are not installed: pip install 'hedgerow[curator]'.") from None
     from hedgerow.certificate import TableName
@@ -74,6 +75,7 @@ def serve(
         bounds = replace(bounds, pad_seconds=pad)
     with closing(server.bound(host, port)) as listener, closing(Curator.open(folder, ledger)) as curator, alone(folder, curator.database):
         write_to_stderr()
+        remove_left(folder)
         _look_back(curator)
         token = curator.accounts.first_owner()
         if token is not None:

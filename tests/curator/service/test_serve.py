@@ -16,6 +16,7 @@ import pytest
 from curator.service.clients import LARGE, SMALL
 from curator.service.conftest import FOREST, SCHEMA, bearer
 from curator.service.serving import Served, books_at, served, wait_until
+from curator.service.test_workers import PERSONS, persons, spilled
 
 from hedgerow.curator.ledger import Ledger
 from hedgerow.curator.service.limits import Limits
@@ -83,6 +84,22 @@ def test_a_stop_lets_a_job_end_and_gives_back_those_that_wait(tmp_path: Path, fi
         assert not any(service.workers())
 
 
+def test_a_start_removes_what_a_killed_service_had_spilled(tmp_path: Path) -> None:
+    folder = tmp_path / "curator"
+    table = persons(tmp_path / "persons.csv")
+    with served(folder) as service:
+        client, _, post = asking(service)
+        with client:
+            post("/v1/owner/datasets", {"name": "patients", "path": str(table), "schema": PERSONS.to_toml()})
+            post("/v1/owner/datasets/patients/ceilings", {"epsilon": 2})
+            post("/v1/datasets/patients/forests", LARGE, **{"Idempotency-Key": "a"})
+            wait_until(lambda: spilled(folder) != [], step=0.001)
+            service.kill_all()
+    assert spilled(folder) != []
+    with served(folder):
+        assert spilled(folder) == []
+
+
 def test_the_address_is_said_when_it_is_served_and_a_port_is_of_one(tmp_path: Path) -> None:
     service = Served(tmp_path / "curator")
     try:
@@ -103,8 +120,10 @@ def test_the_address_is_said_when_it_is_served_and_a_port_is_of_one(tmp_path: Pa
 def test_one_service_for_a_set_of_books(address: str, tmp_path: Path) -> None:
     folder, ledger = books_at(address, tmp_path)
     with served(folder, ledger):
+        (folder / "work" / "of the first").mkdir(parents=True)
         second = refused(folder, "--port", "0", *([] if ledger is None else ["--ledger", ledger]))
         assert "served already" in second.stderr
+        assert (folder / "work" / "of the first").exists()
         if ledger is not None:
             elsewhere = refused(tmp_path / "another folder", "--port", "0", "--ledger", ledger)
             assert "served already" in elsewhere.stderr

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import pytest
 from curator.service.conftest import FOREST, SCHEMA, Running, bearer
 from fastapi.testclient import TestClient
 
 from hedgerow.curator.service.application import application
 from hedgerow.curator.service.bundle import Curator
 from hedgerow.curator.service.limits import Limits
+
+PERSONS = replace(SCHEMA, person="id", rows_per_person=2)
 
 
 def test_a_process_is_lost_and_another_goes_on(tmp_path: Path, file: Path) -> None:
@@ -51,6 +55,45 @@ def test_a_process_is_lost_and_another_goes_on(tmp_path: Path, file: Path) -> No
     assert [child for child in _children() if child.name == "hedgerow job"] == []
     assert curator.ledger.verify().sound
     curator.close()
+
+
+def test_a_killed_process_leaves_no_rows_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    curator, limits = Curator.open(tmp_path / "curator"), Limits(stop_seconds=5, trees=10**4, leaves=10**7)
+    token = curator.accounts.first_owner()
+    assert token is not None
+    curator.registry.register("patients", persons(tmp_path / "persons.csv"), PERSONS)
+    curator.ledger.ceiling("patients", 4)
+    with TestClient(application(curator, limits), raise_server_exceptions=False) as client:
+        owner = bearer(token)
+        running = Running(client, curator, tmp_path, owner, {}, {})
+        large = {**FOREST, "algorithm": "rdt", "settings": {"n_estimators": 3000, "max_depth": 2}}
+        for end in ("killed", "late"):
+            job = running.post(owner, "/v1/datasets/patients/forests", large, end).json()
+            wait_until(lambda: curator.ledger.reservation(job["id"]).opened and spilled(tmp_path))  # noqa: B023
+            if end == "killed":
+                (process,) = [child for child in _children() if child.name == "hedgerow job"]
+                process.kill()
+            else:
+                (folder,) = (tmp_path / "curator" / "work").iterdir()
+                assert folder.stat().st_mode & 0o077 == 0
+                client.app.state.service.jobs.live(job["id"]).ends = 0.0  # type: ignore[attr-defined]
+            assert running.ended(owner, job)["state"] == "failed"
+            assert spilled(tmp_path) == []
+    assert list((tmp_path / "curator" / "work").iterdir()) == []
+    curator.close()
+
+
+def persons(path: Path, rows: int = 5000) -> Path:
+    lines = [f"p{row // 2},{row % 120},{('no', 'yes')[row % 2]},{('a', 'b')[row % 3 % 2]}" for row in range(rows)]
+    path.write_text("\n".join(["id,age,smoker,class", *lines]) + "\n")
+    return path
+
+
+def spilled(folder: Path) -> list[Path]:
+    """Files that an engine has made, wherever it made them."""
+    return [path for path in folder.rglob("hedgerow-*/*") if path.is_file()]
 
 
 def wait_until(true: Any, seconds: float = 30) -> None:
