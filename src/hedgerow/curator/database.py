@@ -92,6 +92,11 @@ class Database:
         self._engine = _engine_of(self._url)
 
     @property
+    def file(self) -> Path | None:
+        """Where the books are, by the one name that links lead to; None on a server."""
+        return Path(str(self._url.database)) if self.embedded else None
+
+    @property
     def _own_engine(self) -> sql.Engine:
         if os.getpid() != self._process:
             # The parent's connections are kept and never used: to close them here would end them there.

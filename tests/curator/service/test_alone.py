@@ -21,6 +21,19 @@ HOLDERS = f"SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND
 WAIT = f"SELECT pg_advisory_lock({module._SERVES}, {SCHEMA})"
 
 
+def test_one_service_on_a_file_whatever_leads_to_it(tmp_path: Path) -> None:
+    books, first, second, third = (tmp_path / name for name in ("books", "first", "second", "third"))
+    for folder in (books, first, second, third):
+        folder.mkdir()
+    (third / "curator.sqlite").symlink_to(books / "curator.sqlite")
+    with open_database(books) as database, alone(first, database):
+        for folder, address in ((second, books), (second, books / "curator.sqlite"), (books, books), (third, third), (first, second)):
+            with open_database(address) as other, pytest.raises(LedgerError, match="served already"), alone(folder, other):
+                raise AssertionError("two services")
+        with open_database(second) as other, alone(second, other):
+            """Other books in another folder are nobody's business."""
+
+
 @pytest.mark.postgres
 @pytest.mark.parametrize("new_address", ["postgres"], indirect=True)
 def test_a_lock_that_is_lost_is_taken_anew(new_address: Callable[[], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

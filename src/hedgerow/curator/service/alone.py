@@ -18,7 +18,7 @@ from hedgerow.curator.database import Database
 from hedgerow.curator.service.logs import log, told
 from hedgerow.errors import LedgerError
 
-FILE = "serve.lock"
+FILE, BESIDE = "serve.lock", ".lock"  # in the folder; with the name of a ledger that is a file
 LOOK = 5.0  # seconds between two looks whether the lock is still held
 PATIENCE = 5.0  # seconds in which a server finds out that a service was killed
 _SERVES = 0x68656473
@@ -27,14 +27,15 @@ _LOCK = sql.text("SELECT pg_try_advisory_lock(:serves, (SELECT oid::int FROM pg_
 
 @contextmanager
 def alone(folder: Path, database: Database) -> Iterator[None]:
-    """Hold the folder, and the books where they are elsewhere; LedgerError where another service does. A crash lets go of both."""
-    with _folder(folder), contextlib.nullcontext() if database.embedded else _server(database):
+    """Hold the folder and the books, wherever they are; LedgerError where another service does. A crash lets go of both."""
+    books = _server(database) if database.file is None else _file(database.file.with_name(database.file.name + BESIDE), database.name)
+    with _file(folder / FILE, str(folder)), books:
         yield
 
 
 @contextmanager
-def _folder(folder: Path) -> Iterator[None]:
-    with (folder / FILE).open("a") as file:
+def _file(path: Path, held: str) -> Iterator[None]:
+    with path.open("a") as file:
         try:
             import fcntl
 
@@ -42,7 +43,7 @@ def _folder(folder: Path) -> Iterator[None]:
         except ModuleNotFoundError:  # no such locks here
             pass
         except OSError:
-            raise LedgerError(f"folder {str(folder)!r} is served already by another process; expected to be the only one.") from None
+            raise LedgerError(f"{held!r} is served already by another process; expected to be the only one.") from None
         yield
 
 
