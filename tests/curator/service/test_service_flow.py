@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from curator.service.conftest import FOREST, SCHEMA, Running
+from curator.service.serving import wait_until
 from fastapi.testclient import TestClient
 
 from hedgerow.curator.service import work
@@ -111,6 +112,26 @@ def test_another_start_tells_the_same(running: Running, limits: Limits) -> None:
         assert again.get(f"/v1/jobs/{lost.key}", headers=running.ada).json()["state"] == "failed"
         (left,) = again.get("/v1/owner/ledger/unsettled", headers=running.owner).json()["unsettled"]
         assert (left["id"], left["opened"], left["under_way"]) == (lost.key, True, False)
+
+
+def test_a_grant_that_is_withdrawn_while_jobs_wait(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    began, go_on, real = threading.Event(), threading.Event(), work.trained
+
+    def slow(*given: Any, **how: Any) -> Release:
+        began.set()
+        go_on.wait(30)
+        return real(*given, **how)
+
+    monkeypatch.setattr(work, "trained", slow)
+    asked = [running.post(who, "/v1/datasets/patients/forests", FOREST, "k").json() for who in (running.owner, running.ada)]
+    assert began.wait(30)
+    running.post(running.owner, "/v1/owner/grants", {"analyst": "ada", "dataset": "patients", "withdraw": True})
+    go_on.set()
+    owners = running.ended(running.owner, asked[0])
+    assert (owners["state"], running.curator.ledger.reservation(owners["id"]).state) == ("done", "settled")  # an owner needs no grant
+    wait_until(lambda: running.curator.ledger.reservation(asked[1]["id"]).ended)
+    reserved = running.curator.ledger.reservation(asked[1]["id"])
+    assert (reserved.state, reserved.opened) == ("released", False)
 
 
 def test_a_stop_gives_back_what_waits_and_lets_the_rest_end(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:

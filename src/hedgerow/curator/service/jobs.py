@@ -140,8 +140,7 @@ class Jobs:
         reserved, began = job.reserved, time.monotonic()
         fields: dict[str, Any] = {"job": reserved.key, "person": reserved.analyst, "dataset": reserved.dataset, "what": reserved.what}
         try:
-            if self.curator.ledger.balance(reserved.dataset).closed:
-                raise PlanError("the dataset was closed before the job began.")
+            self._check_still_granted(reserved)
             content, content_type = worker.ask((job.task, reserved), job.progress, lambda: job.ends)
             answer = self.curator.answers.store(reserved.analyst, job.key, job.request, reserved.key, content, content_type)
         except Exception as error:
@@ -150,6 +149,13 @@ class Jobs:
             return
         log("job done", **fields, seconds=round(time.monotonic() - began, 3))
         self._copy(answer)
+
+    def _check_still_granted(self, reserved: Reserved) -> None:
+        if self.curator.ledger.balance(reserved.dataset).closed:
+            raise PlanError("the dataset was closed before the job began.")
+        person = self.curator.accounts.person(reserved.analyst)
+        if person is None or not self.curator.accounts.may(person, reserved.dataset, reserved.purpose):
+            raise PlanError("the grant was withdrawn before the job began.")
 
     def _give_back(self, reserved: Reserved) -> None:
         """What never looked at a row costs nothing; all else stays spent."""
