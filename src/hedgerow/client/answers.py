@@ -21,7 +21,7 @@ def understood(url: str) -> Iterator[None]:
         yield
     except HedgerowError:
         raise
-    except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError):
+    except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError):
         raise CuratorError(f"{url}: its answer does not have the expected fields. Is it a Hedgerow service of this version?") from None
 
 

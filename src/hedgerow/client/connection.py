@@ -24,9 +24,12 @@ from hedgerow.release import Release
 AT_ONCE = 1000  # rows of one request for predictions
 
 
-def connect(url: str, token: str, *, timeout: float = 60) -> Connection:
-    """The service of a data owner, for whoever has a token. timeout: seconds without a sign of life after which a request has failed."""
-    return Connection(Transport(url, token, timeout))
+def connect(url: str, token: str, *, timeout: float = 60, look_timeout: float = 3600) -> Connection:
+    """The service of a data owner, for whoever has a token.
+
+    timeout: seconds without a sign of life after which a request has failed; look_timeout: after which a look of a session has
+    """
+    return Connection(Transport(url, token, timeout, look_timeout=look_timeout))
 
 
 class Connection:

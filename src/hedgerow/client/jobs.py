@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from hedgerow.client.answers import Loss, RemoteScore, understood
-from hedgerow.client.transport import Transport
+from hedgerow.client.transport import Transport, one_line
 from hedgerow.errors import CuratorError
 from hedgerow.release import Release
 
@@ -57,7 +57,8 @@ class Job:
         while job.state not in ENDED:
             left = pause if ends is None else ends - time.monotonic()
             if left <= 0:
-                raise CuratorError(f"{self._transport.url}: the job {self.id} has not ended in time. It goes on; wait for it again.")
+                text = f"the job {one_line(self.id)} has not ended in time. It goes on; wait for it again."
+                raise CuratorError(f"{self._transport.url}: {text}")
             time.sleep(min(pause, left))
             pause = min(LONGEST_PAUSE, pause * SLOWER)
             job = job.now()
@@ -65,7 +66,7 @@ class Job:
                 progress(job.share)
         if job.state == "failed":
             raise CuratorError(
-                f"{self._transport.url}: the job {self.id} could not be ended; its owner can see why. It has cost {job.cost}. "
+                f"{self._transport.url}: the job {one_line(self.id)} could not be ended; its owner can see why. It has cost {job.cost}. "
                 "Asked again, it is paid for again."
             )
         return job

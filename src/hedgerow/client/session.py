@@ -21,7 +21,8 @@ from hedgerow.accounting.loss import text_of_fraction
 from hedgerow.accounting.meter import Reservation
 from hedgerow.accounting.prices import Price
 from hedgerow.additive_model import AdditiveModel, gradient_width
-from hedgerow.client.transport import Transport
+from hedgerow.client.answers import amount
+from hedgerow.client.transport import MOST_JSON, Transport, one_line
 from hedgerow.encoding import Codebook
 from hedgerow.errors import BudgetError, CuratorError, HedgerowError, HedgerowWarning, PlanError
 from hedgerow.private.elsewhere import Charged, RowsElsewhere
@@ -57,6 +58,7 @@ class RemoteRows(RowsElsewhere):
         self._transport, self._dataset, self._purpose = transport, dataset, purpose
         self._wanted: tuple[Fraction, Fraction, str] | None = None
         self._session: wire.SessionForm | None = None
+        self._whole = Fraction(0)  # what was reserved, as the service says
         self._reservation: Reservation | None = None
         self._number = 0
         self._agreed = True
@@ -78,20 +80,25 @@ class RemoteRows(RowsElsewhere):
             if delta:
                 body["delta"] = text_of_fraction(delta)
             path = f"/v1/datasets/{quote(self._dataset, safe='')}/sessions"
-            content = self._transport.bytes("POST", path, body, key=uuid.uuid4().hex)
-            self._session, self._wanted = self._read(content, wire.SessionForm), None
+            content = self._transport.bytes("POST", path, body, key=uuid.uuid4().hex, most=MOST_JSON)
+            session = self._read(content, wire.SessionForm)
+            try:
+                self._whole, _ = amount(session.epsilon), amount(session.delta)
+            except (ValueError, ZeroDivisionError):
+                raise self._unreadable() from None
+            self._session, self._wanted = session, None
         return self._session
 
     def table(self, reservation: Reservation) -> PaidTable:
         self._reservation = reservation
         said = self._session
-        return PaidTable(self, reservation, UNKNOWN if said is None else OwnersCoins(said.coins[:200], said.secret))
+        return PaidTable(self, reservation, UNKNOWN if said is None else OwnersCoins(one_line(said.coins), said.secret))
 
     def ask(self, verb: str, form: wire.LookForm, shapes: Shapes) -> list[NDArray[np.int64]]:
         """One look: sent again with the same number where a connection was lost, it is the same look."""
         agreed, self._agreed = self._agreed, False
         number = self._number + 1
-        path, body = f"/v1/sessions/{self._begun().id}/{verb}", msgspec.json.encode(msgspec.structs.replace(form, number=number))
+        path, body = f"{_path(self._begun())}/{verb}", msgspec.json.encode(msgspec.structs.replace(form, number=number))
         answer = self._read(self._sent(path, body), wire.AnswerForm)
         self._number = number
         assert self._reservation is not None
@@ -113,7 +120,7 @@ class RemoteRows(RowsElsewhere):
         return chosen
 
     def _sent(self, path: str, body: bytes) -> bytes:
-        busy = 0
+        busy, ends = 0, time.monotonic() + self._transport.look_timeout
         while True:
             try:
                 content = self._transport.bytes("POST", path, body, repeatable=True)
@@ -125,6 +132,8 @@ class RemoteRows(RowsElsewhere):
             else:
                 if content != wire.RUNNING:
                     return content
+                if time.monotonic() > ends:
+                    raise self._late()
                 time.sleep(0.1)
 
     def close(self) -> None:
@@ -133,23 +142,22 @@ class RemoteRows(RowsElsewhere):
         if session is None:
             return
         try:
-            said = self._transport.json("POST", f"/v1/sessions/{session.id}/end", repeatable=True)
-            spent = Fraction(str(said["spent"]["epsilon"]))
+            said = self._transport.json("POST", f"{_path(session)}/end", repeatable=True)
+            spent = amount(said["spent"]["epsilon"])
         except (HedgerowError, ValueError, TypeError, KeyError, ZeroDivisionError) as error:
             text = f"the session could not be ended: {error} It ends by itself when it is not used, and keeps what its looks have cost."
             warnings.warn(text, HedgerowWarning, stacklevel=3)
             return
-        expected = self._cost(session)
+        expected = self._cost()
         if self._agreed and spent != expected:
             text = f"the service has charged ε = {text_of_fraction(spent)}; expected ε = {text_of_fraction(expected)}, what the looks cost."
             warnings.warn(text, HedgerowWarning, stacklevel=3)
 
-    def _cost(self, session: wire.SessionForm) -> Fraction:
+    def _cost(self) -> Fraction:
         """What is charged for the looks so far, in the ledger's short amounts."""
-        whole = Fraction(session.epsilon)
         if self._reservation is None or not self._number:
             return Fraction(0)
-        return whole if self._reservation.delta else min(whole, wire.rounded_up(self._reservation.charged))
+        return self._whole if self._reservation.delta else min(self._whole, wire.rounded_up(self._reservation.charged))
 
     def _read(self, content: bytes, kind: type[wire.FormType]) -> wire.FormType:
         try:
@@ -157,8 +165,16 @@ class RemoteRows(RowsElsewhere):
         except (msgspec.MsgspecError, ValueError, RecursionError):
             raise self._unreadable() from None
 
+    def _late(self) -> CuratorError:
+        text = f"the look has not ended in {self._transport.look_timeout:g} seconds, and may have been paid for."
+        return CuratorError(f"{self._transport.url}: {text} Ask the owner, or connect with a longer look_timeout for a new session.")
+
     def _unreadable(self) -> CuratorError:
         return CuratorError(f"{self._transport.url}: its answer cannot be read. Is it a Hedgerow service of the same version?")
+
+
+def _path(session: wire.SessionForm) -> str:
+    return f"/v1/sessions/{quote(session.id, safe='')}"
 
 
 class PaidTable(PrivateTable):

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from hedgerow.errors import BudgetError, CuratorError, HedgerowError, PlanError
 
 LOCAL = ("127.0.0.1", "::1", "localhost")
-MOST_BYTES = 1 << 30  # of one answer
+MOST_BYTES, MOST_JSON, MOST_REFUSED = 1 << 30, 1 << 26, 1 << 20  # of an answer: a release or counts; other JSON; a refusal
 AGAIN = 2  # times that a request is sent anew after a connection was lost
 NEEDS = "asking a service needs a package that is not installed: pip install 'hedgerow[client]'."
 
@@ -17,8 +17,10 @@ NEEDS = "asking a service needs a package that is not installed: pip install 'he
 class Transport:
     """Connections to one service, which are kept and may be shared by threads. The token is in no message and no repr."""
 
-    def __init__(self, url: str, token: str, timeout: float = 60, *, plain_http: bool = False) -> None:
-        """timeout: seconds without a sign of life after which a request has failed; plain_http: also where the host is not this one."""
+    def __init__(self, url: str, token: str, timeout: float = 60, *, look_timeout: float = 3600, plain_http: bool = False) -> None:
+        """timeout: seconds without a sign of life after which a request has failed; look_timeout: after which a look has, that is said
+        to be under way; plain_http: also where the host is not this one.
+        """
         try:
             import urllib3
         except ModuleNotFoundError:
@@ -26,22 +28,24 @@ class Transport:
         self.url = checked_address(url, plain_http)
         if not isinstance(token, str) or not token.isascii() or not token.isprintable() or not token.strip() or len(token) > 200:
             raise CuratorError("token: expected the text that the owner gave, hrw_…")
-        self._token = token.strip()
+        self._token, self.look_timeout = token.strip(), look_timeout
         self._pool = urllib3.PoolManager(timeout=urllib3.Timeout(connect=min(10.0, timeout), read=timeout), maxsize=8, retries=False)
 
     def json(self, method: str, path: str, body: Any = None, *, key: str | None = None, repeatable: bool = False) -> Any:
         """The answer as JSON. `repeatable`: sent again it would do nothing anew, so it may be where a connection was lost."""
-        content = self.bytes(method, path, body, key=key, repeatable=repeatable)
+        content = self.bytes(method, path, body, key=key, repeatable=repeatable, most=MOST_JSON)
         try:
             return json.loads(content)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise CuratorError(f"{self.url}: its answer cannot be read; expected JSON. Is it a Hedgerow service?") from None
 
-    def bytes(self, method: str, path: str, body: Any = None, *, key: str | None = None, repeatable: bool = False) -> bytes:
-        """The answer as it came. A refusal is raised."""
+    def bytes(
+        self, method: str, path: str, body: Any = None, *, key: str | None = None, repeatable: bool = False, most: int = MOST_BYTES
+    ) -> bytes:
+        """The answer as it came, of at most so many bytes. A refusal is raised."""
         import urllib3
 
-        headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json, */*"}
+        headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json, */*", "Accept-Encoding": "identity"}
         if key is not None:
             headers["Idempotency-Key"] = key
         content = None
@@ -52,9 +56,9 @@ class Transport:
         for left in reversed(range(tries)):
             try:
                 answer = self._pool.request(method, self.url + path, body=content, headers=headers, redirect=False, preload_content=False)
+                status = answer.status
                 with answer:
-                    found = answer.read(MOST_BYTES, decode_content=True)
-                status, said = answer.status, dict(answer.headers)
+                    found = _whole(self.url, answer, most if 200 <= status < 300 else MOST_REFUSED)
                 break
             except urllib3.exceptions.ReadTimeoutError:
                 lost = "did not answer in time"
@@ -65,8 +69,8 @@ class Transport:
             if not left:
                 raise CuratorError(f"{self.url}: the service {lost}. Look whether it runs, then ask again.")
         if 200 <= status < 300:
-            return bytes(found)
-        raise refusal(self.url, status, found, said)
+            return found
+        raise refusal(self.url, status, found)
 
     def close(self) -> None:
         self._pool.clear()
@@ -86,12 +90,21 @@ def checked_address(url: str, plain_http: bool = False) -> str:
     return url.rstrip("/")
 
 
-def refusal(url: str, status: int, content: bytes, headers: dict[str, str]) -> HedgerowError:
+def _whole(url: str, answer: Any, most: int) -> bytes:
+    """All of an answer, or an error: a part would be another answer, and a packed one could be of any size."""
+    packed = answer.headers.get("Content-Encoding", "identity") != "identity"
+    found = b"" if packed else answer.read(most + 1, decode_content=True)
+    if packed or len(found) > most:
+        raise CuratorError(f"{url}: its answer is packed, or larger than {most:,} bytes. Is it a Hedgerow service?")
+    return bytes(found)
+
+
+def refusal(url: str, status: int, content: bytes) -> HedgerowError:
     """What the service said, as an error of the kind that the same refusal has on one's own table."""
     try:
         said = json.loads(content)["error"]
-        code, message = str(said["code"])[:100], str(said["message"])[:2000]
-    except (ValueError, TypeError, KeyError):
+        code, message = one_line(said["code"], 100), one_line(said["message"], 2000)
+    except (ValueError, TypeError, KeyError, RecursionError):
         code, message = "", f"it answered with status {status}, and not as a Hedgerow service does."
     text = f"{url}: {message}"
     if status == 402:
@@ -99,3 +112,8 @@ def refusal(url: str, status: int, content: bytes, headers: dict[str, str]) -> H
     if code == "plan":
         return PlanError(text)
     return CuratorError(text, status, code)
+
+
+def one_line(said: Any, most: int = 200) -> str:
+    """What a stranger says, without anything that a terminal would obey or that would look like a line of ours."""
+    return " ".join("".join(each if each.isprintable() else " " for each in str(said)[:most]).split())
