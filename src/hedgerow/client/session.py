@@ -126,7 +126,7 @@ class RemoteRows(RowsElsewhere):
                 content = self._transport.bytes("POST", path, body, repeatable=True)
             except CuratorError as error:
                 busy += 1
-                if (error.status, error.code) != (503, "busy") or busy > BUSY_TRIES:
+                if error.status not in (429, 503) or error.code != "busy" or busy > BUSY_TRIES:
                     raise
                 time.sleep(1)
             else:

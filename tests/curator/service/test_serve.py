@@ -153,24 +153,11 @@ def test_whoever_is_slow_with_the_head_of_a_request_is_shown_the_door(tmp_path: 
             patient.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nX-")
             assert patient.recv(1000) == b""
         with socket.create_connection(place, 30) as body:
-            body.sendall(b"POST /health HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n{")
+            body.sendall(b"POST /sign-in HTTP/1.1\r\nHost: x\r\nOrigin: http://x\r\nContent-Length: 5\r\n\r\n{")
             assert body.recv(1000).startswith(b"HTTP/1.1 408")
         with socket.create_connection(place, 30) as large:
-            large.sendall(b"POST /health HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n")
+            large.sendall(b"POST /sign-in HTTP/1.1\r\nHost: x\r\nOrigin: http://x\r\nContent-Length: 1001\r\n\r\n")
             assert large.recv(1000).startswith(b"HTTP/1.1 413")
-
-
-def test_more_requests_than_are_answered_at_once(tmp_path: Path) -> None:
-    limits = tmp_path / "limits.toml"
-    limits.write_text("requests = 1\n")
-    with served(tmp_path / "curator", None, "--limits", str(limits)) as service, service.client() as client:
-        assert service.address is not None
-        with socket.create_connection(("127.0.0.1", int(service.address.rpartition(":")[2])), 30) as first:
-            first.sendall(b"POST /health HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n")
-            assert first.recv(1000).startswith(b"HTTP/1.1 100")  # it is being answered
-            busy = client.get("/health")
-            assert (busy.status_code, busy.json()["error"]["code"], busy.headers["Retry-After"]) == (503, "busy", "1")
-        wait_until(lambda: client.get("/health").status_code == 200)
 
 
 @pytest.mark.parametrize("text", ["waits = 1", "waiting = 0", "waiting = true", "waiting = 1.5", "waiting =", "job_seconds = inf"])

@@ -32,7 +32,7 @@ PATH = "/v1/datasets/patients/forests"
 def test_sixty_four_clients(address: str, tmp_path: Path, file: Path, round: int) -> None:
     folder, ledger = books_at(address, tmp_path)
     limits = tmp_path / "limits.toml"
-    limits.write_text(f"waiting = {REQUESTS}\nwaiting_each = {REQUESTS}\nrequests = {2 * CLIENTS}\n")
+    limits.write_text(f"waiting = {REQUESTS}\nwaiting_each = {REQUESTS}\nrequests = {2 * CLIENTS}\nrequests_each = {2 * CLIENTS}\n")
     with closing(Curator.open(folder, ledger)) as curator, served(folder, ledger, "--limits", str(limits)) as service:
         owner = bearer(service.token)
         curator.accounts.add("ada")

@@ -17,7 +17,8 @@ class Limits:
     body_bytes, body_seconds:  of one request, and how long it may take to arrive; head_seconds: the same before its body;
                                plan_bytes: of one with a plan
     answer_seconds:            for what is computed while somebody waits: a quote, a trial on dummy rows
-    requests, connections:     that are answered at once, and that are open
+    requests, connections:     that are answered at once, and that are open; requests_each: that one person has under way
+    strangers:                 who sign in at once: nobody else without a token may send anything
     workers, waiting:          jobs that run and jobs that wait; waiting_each: of one person
     job_seconds, stop_seconds: how long a job may run; how long a stop waits for it
     threads:                   of one job
@@ -42,6 +43,8 @@ class Limits:
     head_seconds: float = 10
     answer_seconds: float = 30
     requests: int = 64
+    requests_each: int = 16
+    strangers: int = 16
     connections: int = 500
     workers: int = 1
     waiting: int = 32
