@@ -17,6 +17,7 @@ from hedgerow.curator.service import analysts
 from hedgerow.curator.service.application import application
 from hedgerow.curator.service.bodies import Algorithm
 from hedgerow.curator.service.limits import Limits
+from hedgerow.curator.service.refusals import Refusal
 from hedgerow.estimators.names import PRIVATE
 from hedgerow.release import Release
 
@@ -99,7 +100,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "no plan": (lambda: {"purpose": "research", "plan": {}}, "format"),
     "a release": (lambda: {"purpose": "research", "plan": {"format": "hedgerow-release", "version": 2}}, "release"),
     "damaged": (lambda: {"purpose": "research", "plan": damaged()}, "content hash"),
-    "NaN and surrogates": (lambda: {"purpose": "research", "plan": {"format": "\ud800", "version": 1}}, "plan"),
+    "NaN and surrogates": (lambda: {"purpose": "research", "plan": {"format": "\ud800", "version": 1}}, "JSON"),
     "another schema": (lambda: body(hedgerow_plan(schema=OTHER)), "schema"),
     "another unit": (lambda: body(hedgerow_plan(schema=PERSONS)), "schema"),
     "an ε too long": (lambda: body(hedgerow_plan("1/101")), "1/101"),
@@ -210,3 +211,49 @@ def test_a_dummy_release_cannot_pass_for_a_real_one(running: Running) -> None:
 
 def test_one_list_of_algorithms() -> None:
     assert set(get_args(Algorithm)) == set(PRIVATE)
+
+
+def test_a_body_is_not_read_for_somebody_who_may_not_use_the_dataset(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    def sent(who: dict[str, str]) -> tuple[int, str]:
+        answer = running.client.post(PATH, content=b'{"plan": [[', headers={**who, "Idempotency-Key": "k"})
+        return answer.status_code, answer.json()["error"]["code"]
+
+    assert sent(running.ada) == (422, "invalid")
+    monkeypatch.setattr(analysts, "counts_of", _fails)
+    assert sent(running.bob) == (404, "not_found")
+
+
+def test_a_plan_is_not_made_into_objects_until_it_is_known_what_it_is_for(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    def as_sent(content: bytes, *_: Any) -> None:
+        seen.append(content)
+        raise Refusal(422, "plan", "seen")
+
+    seen: list[bytes] = []
+    monkeypatch.setattr(analysts, "checked_count", as_sent)
+    content = b'{"plan" : {"a":  [[ ], 1e0]} , "purpose":"research"}'
+    assert running.client.post(PATH, content=content, headers={**running.ada, "Idempotency-Key": "k"}).status_code == 422
+    assert seen == [b'{"a":  [[ ], 1e0]}']
+
+
+WRONG: dict[str, tuple[bytes, str]] = {
+    "nothing": (b"", "body"),
+    "no JSON": (b'{"purpose": "research", "plan": {"a": tru}}', "body"),
+    "no object": (b"[1]", "object"),
+    "not UTF-8": (b'{"purpose": "\xff", "plan": {}}', "body"),
+    "too deep": (b'{"purpose": "research", "plan": {"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}}", "body"),
+    "no purpose": (b'{"plan": {}}', "body.purpose: Field required"),
+    "no plan": (b'{"purpose": "research"}', "body.plan: Field required"),
+    "a plan that is none": (b'{"purpose": "research", "plan": []}', "body.plan: Input should be a valid dictionary"),
+    "a purpose that is none": (b'{"purpose": 1, "plan": {}}', "body.purpose: Input should be a valid string"),
+    "a long purpose": (b'{"purpose": "' + b"x" * 20_000 + b'", "plan": {}}', "body.purpose"),
+    "an ε of 0": (b'{"purpose": "research", "plan": {}, "epsilon": 0}', "body.epsilon"),
+    "an ε that is none": (b'{"purpose": "research", "plan": {}, "epsilon": "NaN"}', "body.epsilon"),
+    "a name twice, another field": (b'{"purpose": "research", "plan": {}, "plan": {}, "planned": {}}', "planned"),
+}
+
+
+@pytest.mark.parametrize(("content", "said"), WRONG.values(), ids=WRONG)
+def test_wrong_bodies(running: Running, content: bytes, said: str) -> None:
+    answer = running.client.post(PATH, content=content, headers={**running.ada, "Idempotency-Key": "k"})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (422, "invalid")
+    assert said in answer.json()["error"]["message"]

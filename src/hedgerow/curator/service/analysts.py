@@ -17,8 +17,8 @@ from hedgerow.accounting.meter import Budget
 from hedgerow.curator.answers import Answer
 from hedgerow.curator.chain import Reserved
 from hedgerow.curator.service import scores, sent
-from hedgerow.curator.service.asking import TOKEN, Asking, AskingNow, hash_of_request, left_of
-from hedgerow.curator.service.bodies import Counts, Forest, Name, Quote, Rows, Score
+from hedgerow.curator.service.asking import TOKEN, Asking, AskingNow, ContentNow, hash_of_request, left_of
+from hedgerow.curator.service.bodies import Counts, Forest, Name, Quote, Rows, Score, counts_of
 from hedgerow.curator.service.counts import checked_count
 from hedgerow.curator.service.forests import ASSUMED_ROWS, as_dummy, checked_plan, dummy_rows, estimator_of, plan_as_json, trained
 from hedgerow.curator.service.jobs import DONE, FAILED, Job, Prepare
@@ -29,6 +29,7 @@ from hedgerow.errors import LedgerError
 
 router = APIRouter(prefix="/v1", dependencies=[TOKEN], tags=["analysts"])
 JOB: dict[str, Any] = {"response_model": sent.Job, "response_model_exclude_unset": True}
+COUNTS = {"requestBody": {"required": True, "content": {"application/json": {"schema": Counts.model_json_schema()}}}}
 FAILURE = {"code": "failed", "message": "The job could not be ended. Its owner can see why. What it has cost is said here."}
 Key = Annotated[Name, Header(alias="Idempotency-Key", description="New for each request; sent again, the answer is the same.")]
 
@@ -119,21 +120,21 @@ def score(asking: AskingNow, name: str, body: Score, key: Key, response: Respons
     return _begun(asking, key, hash_of_request("score", name, body.model_dump()), prepare, Task(name, body, release), response)
 
 
-@router.post("/datasets/{name}/counts", status_code=202, **JOB)
-def counts(asking: AskingNow, name: str, body: Counts, key: Key, response: Response) -> dict[str, Any]:
+@router.post("/datasets/{name}/counts", status_code=202, openapi_extra=COUNTS, **JOB)
+def counts(asking: AskingNow, name: str, content: ContentNow, key: Key, response: Response) -> dict[str, Any]:
     """Pay for noisy counts in the trees of a plan that several owners share: a job, and a release to be merged when it is done."""
     asking.purposes(name)
-    content = json.dumps(body.plan).encode()
-    task = Task(name, body.model_copy(update={"plan": {}}), content, asking.service.name)
+    with _one_of(asking.service.plans, "Another plan is being checked."):
+        body, document = counts_of(content)
+        task = Task(name, body, document, asking.service.name)
 
-    def prepare() -> Callable[[], Reserved]:
-        dataset, _ = asking.open_dataset(name, body.purpose), task.table  # a name that no release could hold is refused
-        with _one_of(asking.service.plans, "Another plan is being checked."):
-            plan = checked_count(content, dataset, body.epsilon, asking.service.limits)
-        return partial(reserved_for, asking, name, body.purpose, plan.epsilon, 0, f"count {plan.algorithm}")
+        def prepare() -> Callable[[], Reserved]:
+            dataset, _ = asking.open_dataset(name, body.purpose), task.table  # a name that no release could hold is refused
+            plan = checked_count(document, dataset, body.epsilon, asking.service.limits)
+            return partial(reserved_for, asking, name, body.purpose, plan.epsilon, 0, f"count {plan.algorithm}")
 
-    request = hash_of_request("count", name, [body.purpose, body.epsilon, hashlib.sha256(content).hexdigest()])
-    return _begun(asking, key, request, prepare, task, response)
+        request = hash_of_request("count", name, [body.purpose, body.epsilon, hashlib.sha256(document).hexdigest()])
+        return _begun(asking, key, request, prepare, task, response)
 
 
 @contextmanager

@@ -158,7 +158,12 @@ async def _asking(request: Request) -> Asking:  # async: a plain function would 
     return Asking(request.app.state.service, request.state.person)
 
 
+async def _content(request: Request) -> bytes:
+    return await request.body()
+
+
 AskingNow = Annotated[Asking, Depends(_asking)]
+ContentNow = Annotated[bytes, Depends(_content)]  # as it came, to be read when it is known that it may be
 TOKEN = Depends(HTTPBearer(auto_error=False, description="A token that the owner gave: hrw_…"))  # for the OpenAPI document
 
 

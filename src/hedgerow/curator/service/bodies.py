@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
+import msgspec
+from fastapi.exceptions import RequestValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr, ValidationError
 
 from hedgerow.curator.checks import LONGEST_NAME, LONGEST_TEXT, checked_name, checked_text
 from hedgerow.curator.service.amounts import Amount, AmountFromZero
@@ -29,6 +32,7 @@ Name = Annotated[StrictStr, Field(min_length=1, max_length=LONGEST_NAME), AfterV
 Text = Annotated[StrictStr, Field(max_length=LONGEST_TEXT), AfterValidator(_text)]
 Count = Annotated[StrictInt, Field(ge=1, le=2**31)]
 Number = Annotated[StrictInt, Field(ge=0, lt=2**32)]
+MOST_FIELD = 10_000  # bytes of a field beside a plan
 Algorithm = Literal["hedgerow", "snr", "rdt", "dpdf", "diffpid3", "private-id3"]
 
 
@@ -85,6 +89,27 @@ class Counts(Body):
     purpose: Name
     plan: dict[str, Any]
     epsilon: Amount | None = None
+
+
+class _CountsAsSent(msgspec.Struct, forbid_unknown_fields=True):
+    purpose: msgspec.Raw = msgspec.Raw()
+    plan: msgspec.Raw = msgspec.Raw()
+    epsilon: msgspec.Raw = msgspec.Raw()
+
+
+def counts_of(content: bytes) -> tuple[Counts, bytes]:
+    """The body without its plan, and the plan as it was sent: a large one is never made into objects here."""
+    try:
+        sent = msgspec.json.decode(content, type=_CountsAsSent)
+        raw = {name: bytes(getattr(sent, name)) for name in sent.__struct_fields__}
+        plan = raw.pop("plan").strip()
+        given: dict[str, Any] = {name: json.loads(text) if len(text) <= MOST_FIELD else [] for name, text in raw.items() if text}
+        return Counts.model_validate({**given, **({"plan": {} if plan.startswith(b"{") else None} if plan else {})}), plan
+    except ValidationError as error:
+        raise RequestValidationError([{**each, "loc": ("body", *each["loc"])} for each in error.errors()]) from None
+    except (ValueError, RecursionError) as error:
+        said = str(error) if isinstance(error, msgspec.ValidationError) else "JSON decode error"
+        raise RequestValidationError([{"type": "json_invalid", "loc": ("body",), "msg": said}]) from None
 
 
 class Rows(Body):
