@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from anyio.to_thread import current_default_thread_limiter
 from curator.service.conftest import FOREST, SCHEMA, Running, bearer
 from curator.service.test_workers import wait_until
 from fastapi.testclient import TestClient
@@ -379,6 +380,28 @@ def test_a_long_look_is_asked_for_again(sessions: Sessions, slow: Callable[[], N
     slow()
     wait_until(lambda: sessions.look(id).status_code == 200)
     assert sessions.end(id).json()["spent"]["epsilon"] == "0.1"
+
+
+
+def test_whoever_waits_for_a_look_holds_no_thread(sessions: Sessions, limits: Limits, slow: Callable[[], None]) -> None:
+    object.__setattr__(limits, "look_wait_seconds", 300)
+    client = sessions.running.client
+    assert client.portal is not None
+    client.portal.call(lambda: setattr(current_default_thread_limiter(), "total_tokens", 2))
+    id = sessions.id()
+    session = client.app.state.service.sessions.live(id)  # type: ignore[attr-defined]
+    with ThreadPoolExecutor(8) as pool:
+        try:
+            looks = [pool.submit(sessions.look, id) for _ in range(4)]
+            wait_until(lambda: session.last.number == 1)
+            ends = [pool.submit(sessions.end, id) for _ in range(4)]
+            wait_until(lambda: len(session.last.done._waiting) == 8)
+            assert client.get("/ready").status_code == 200
+            assert not any(request.done() for request in (*looks, *ends))
+        finally:
+            slow()
+    assert {look.result().status_code for look in looks} == {end.result().status_code for end in ends} == {200}
+    assert sessions.spent == Fraction(1, 10)
 
 
 def test_what_nobody_uses_is_ended(sessions: Sessions) -> None:

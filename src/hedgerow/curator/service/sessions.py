@@ -15,11 +15,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from starlette.concurrency import run_in_threadpool
+
 from hedgerow.curator.chain import Reserved
 from hedgerow.curator.service.bundle import Curator
 from hedgerow.curator.service.limits import Limits
 from hedgerow.curator.service.logs import log, told
 from hedgerow.curator.service.looking import Desk, Looked
+from hedgerow.curator.service.moments import Moment
 from hedgerow.curator.service.refusals import Refusal
 from hedgerow.curator.service.workers import Failed, Worker, worker_of
 from hedgerow.errors import HedgerowError
@@ -36,7 +39,7 @@ class Look:
 
     number: int
     digest: bytes
-    done: threading.Event = field(default_factory=threading.Event)
+    done: Moment = field(default_factory=Moment)
     looked: Looked | None = None
     before: Look | None = None  # until this one is charged
 
@@ -54,7 +57,7 @@ class Session:
     used: float
     lock: threading.Lock = field(default_factory=threading.Lock)
     begun: bool = False
-    ended: threading.Event = field(default_factory=threading.Event)
+    ended: Moment = field(default_factory=Moment)
     ending: bool = False
     last: Look = field(default_factory=lambda: Look(0, b"", _set()))
 
@@ -63,8 +66,8 @@ class Session:
         return self.reserved.key
 
 
-def _set() -> threading.Event:
-    event = threading.Event()
+def _set() -> Moment:
+    event = Moment()
     event.set()
     return event
 
@@ -133,8 +136,8 @@ class Sessions:
 
     # ------------------------------------------------------------ look
 
-    def look(self, session: Session, verb: str, number: int, content: bytes) -> Looked | None:
-        """The answer to this number, or None while it is still being made: ask again."""
+    def look(self, session: Session, verb: str, number: int, content: bytes) -> Look:
+        """The look of this number, which is being made or has been. Nobody is kept waiting for it here."""
         digest = hashlib.sha256(verb.encode() + b"\0" + content).digest()
         with session.lock:
             last = session.last
@@ -144,8 +147,7 @@ class Sessions:
                 asked = self._next(session, number, digest)
                 threading.Thread(target=self._make, args=(session, asked, verb, content), daemon=True, name="hedgerow look").start()
             session.used = time.monotonic()
-        asked.done.wait(self.limits.look_wait_seconds)
-        return asked.looked
+        return asked
 
     def _next(self, session: Session, number: int, digest: bytes) -> Look:
         last = session.last
@@ -184,18 +186,23 @@ class Sessions:
 
     # ------------------------------------------------------------ end
 
+    async def end_soon(self, session: Session) -> bool:
+        """As `end`, when the look that is being made is done: no thread is held for what others do."""
+        await session.last.done.within(self.limits.look_wait_seconds)
+        return await run_in_threadpool(self._settle, session) and await session.ended.within(self.limits.look_wait_seconds)
+
     def end(self, session: Session) -> bool:
         """Settle what its looks have cost. False while a look is still being made."""
-        with session.lock:
-            last = session.last
-        if not last.done.wait(self.limits.look_wait_seconds):
-            return False
+        return self._settle(session) and session.ended.wait(self.limits.look_wait_seconds)
+
+    def _settle(self, session: Session) -> bool:
+        """False while a look is still being made. Where somebody else settles it already, that is not waited for."""
         with session.lock:
             if not session.last.done.is_set():
                 return False
             mine, session.ending = not session.ending, True
         if not mine:
-            return session.ended.wait(self.limits.look_wait_seconds)
+            return True
         try:
             if session.begun:
                 most = time.monotonic() + END_SECONDS

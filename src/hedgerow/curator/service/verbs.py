@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Response
+from starlette.concurrency import run_in_threadpool
 
 from hedgerow.accounting.loss import exact_delta, exact_epsilon, text_of_fraction
 from hedgerow.accounting.zcdp import rho_for
 from hedgerow.curator.chain import Reserved
 from hedgerow.curator.service import sent
 from hedgerow.curator.service.analysts import Key, reserved_for
-from hedgerow.curator.service.asking import TOKEN, Asking, AskingNow, hash_of_request
+from hedgerow.curator.service.asking import TOKEN, Asking, AskingNow, ContentNow, hash_of_request
 from hedgerow.curator.service.bodies import NewSession
 from hedgerow.curator.service.looking import Desk
 from hedgerow.curator.service.refusals import Refusal, not_found
-from hedgerow.curator.service.sessions import Session, ended
+from hedgerow.curator.service.sessions import Look, Session, ended
 from hedgerow.encoding import Codebook
 from hedgerow.errors import PlanError, SchemaError
 from hedgerow.wire import LOOKS, RUNNING, number_of
@@ -68,18 +69,14 @@ def _check_bins(asking: Asking, schema: Any, bins: int) -> None:
 
 
 @router.post("/sessions/{id}/end", response_model=sent.Ended)
-def end(asking: AskingNow, id: str) -> dict[str, Any]:
+async def end(asking: AskingNow, id: str) -> dict[str, Any]:
     """Settle: what the looks have cost is kept, the rest given back. Said again, the answer is the same."""
     session = _live(asking, id)
-    if session is not None and not asking.service.sessions.end(session):
+    if session is not None and not await asking.service.sessions.end_soon(session):
         raise Refusal(409, "busy", "A look of the session is still being made. Wait for its answer, then end it.", {"Retry-After": "1"})
-    reserved = _own(asking, id)
+    reserved = await run_in_threadpool(_own, asking, id)
     delta = 0 * reserved.delta if reserved.state == "released" else reserved.delta
     return {"id": id, "state": reserved.state, "spent": {"epsilon": text_of_fraction(reserved.cost), "delta": text_of_fraction(delta)}}
-
-
-async def _content(request: Request) -> bytes:
-    return await request.body()
 
 
 NUMBERS = {"type": "array", "items": {"type": "array", "items": {"type": "integer"}}}
@@ -88,20 +85,25 @@ LOOK: dict[int | str, dict[str, Any]] = {200: {"content": {"application/json": {
 
 
 @router.post("/sessions/{id}/{verb}", response_class=Response, responses=LOOK, openapi_extra=BODY)
-def look(asking: AskingNow, id: str, verb: str, content: Annotated[bytes, Depends(_content)]) -> Response:
+async def look(asking: AskingNow, id: str, verb: str, content: ContentNow) -> Response:
     """One verb. The same number with the same body gets the same bytes; 202 says that the look is still being made."""
+    asked = await run_in_threadpool(_asked, asking, id, verb, content)
+    await asked.done.within(asking.service.limits.look_wait_seconds)  # no thread waits
+    if asked.looked is None:
+        return Response(RUNNING, 202, {"Retry-After": "1"}, "application/json")
+    if asked.looked.refused is not None:
+        raise Refusal(*asked.looked.refused)
+    return Response(asked.looked.content, media_type="application/json")
+
+
+def _asked(asking: Asking, id: str, verb: str, content: bytes) -> Look:
     session = _live(asking, id)
     if session is None:
         raise _gone(_own(asking, id))
     granted = asking.curator.accounts.may(asking.person, session.reserved.dataset, session.reserved.purpose)  # it may be withdrawn by now
     if not granted or (verb not in LOOKS and verb != "choose_locally"):
         raise not_found()
-    looked = asking.service.sessions.look(session, verb, number_of(content), content)
-    if looked is None:
-        return Response(RUNNING, 202, {"Retry-After": "1"}, "application/json")
-    if looked.refused is not None:
-        raise Refusal(*looked.refused)
-    return Response(looked.content, media_type="application/json")
+    return asking.service.sessions.look(session, verb, number_of(content), content)
 
 
 def _live(asking: Asking, id: str) -> Session | None:
