@@ -16,6 +16,7 @@ from fastapi.testclient import TestClient
 from hedgerow.curator.service import work
 from hedgerow.curator.service.application import application
 from hedgerow.curator.service.limits import Limits
+from hedgerow.curator.service.sessions import Sessions
 from hedgerow.release import Release
 
 ALGORITHMS: dict[str, dict[str, Any]] = {
@@ -132,6 +133,33 @@ def test_a_grant_that_is_withdrawn_while_jobs_wait(running: Running, monkeypatch
     wait_until(lambda: running.curator.ledger.reservation(asked[1]["id"]).ended)
     reserved = running.curator.ledger.reservation(asked[1]["id"])
     assert (reserved.state, reserved.opened) == ("released", False)
+
+
+def test_jobs_that_wait_are_given_back_before_sessions_have_ended(
+    running: Running, limits: Limits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, real, ledger = threading.Event(), work.trained, running.curator.ledger
+    asked: list[str] = []
+    given_back: list[str] = []
+
+    def slow(*given: Any, **how: Any) -> Release:
+        began.set()
+        wait_until(lambda: bool(given_back))
+        return real(*given, **how)
+
+    def stop(_: Sessions) -> None:
+        wait_until(lambda: ledger.reservation(asked[1]).ended, 20)
+        given_back.append(ledger.reservation(asked[1]).state)
+
+    monkeypatch.setattr(work, "trained", slow)
+    monkeypatch.setattr(Sessions, "stop", stop)
+    with TestClient(application(running.curator, limits), raise_server_exceptions=False) as other:
+        for key in "ab":
+            headers = {**running.ada, "Idempotency-Key": key}
+            asked.append(other.post("/v1/datasets/patients/forests", json=FOREST, headers=headers).json()["id"])
+        assert began.wait(30)
+    assert given_back == ["released"]
+    assert ledger.reservation(asked[0]).state == "settled"
 
 
 def test_a_stop_gives_back_what_waits_and_lets_the_rest_end(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:

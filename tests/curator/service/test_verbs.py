@@ -19,6 +19,7 @@ from curator.service.test_workers import wait_until
 from fastapi.testclient import TestClient
 
 from hedgerow.curator.service import logs, looking
+from hedgerow.curator.service import sessions as module
 from hedgerow.curator.service.application import application
 from hedgerow.curator.service.bundle import Curator
 from hedgerow.curator.service.limits import Limits
@@ -434,6 +435,29 @@ def test_a_crash_leaves_it_spent(sessions: Sessions, limits: Limits) -> None:
             hidden = again.post(f"/v1/sessions/{id}/rows", json={"number": 2, "price": "1/10"}, headers=running.bob)
             assert hidden.status_code == 404
     assert sessions.spent == Fraction(3, 4)
+
+
+def test_a_stop_has_an_end_where_a_session_has_none(sessions: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
+    never, real = threading.Event(), looking.Desk.end
+
+    def hangs(self: looking.Desk) -> None:
+        never.wait(120)
+        real(self)
+
+    ids = [sessions.id(), sessions.id()]
+    for id in ids:
+        assert sessions.look(id).status_code == 200
+    monkeypatch.setattr(looking.Desk, "end", hangs)
+    monkeypatch.setattr(module, "STOP_SECONDS", 0.1)
+    monkeypatch.setattr(module, "KILL_SECONDS", 0.1)
+    service: Any = sessions.running.client.app.state.service  # type: ignore[attr-defined]
+    stop = threading.Thread(target=service.sessions.stop)
+    stop.start()
+    stop.join(30)
+    ended = not stop.is_alive()
+    never.set()
+    assert ended
+    wait_until(lambda: all(sessions.running.curator.ledger.reservation(id).ended for id in ids))
 
 
 def test_a_stop_settles(curator: Curator, limits: Limits, file: Path) -> None:

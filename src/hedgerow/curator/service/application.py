@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -38,8 +39,7 @@ def application(curator: Curator, limits: Limits, name: str = "", behind_tls: bo
         service.jobs.start()
         service.sessions.start()
         yield
-        await run_in_threadpool(service.sessions.stop)
-        await run_in_threadpool(service.jobs.stop)
+        await asyncio.gather(run_in_threadpool(service.jobs.stop), run_in_threadpool(service.sessions.stop))
 
     app = FastAPI(
         title="Hedgerow curator", version=__version__, lifespan=running, docs_url=None, redoc_url=None, responses=ERRORS,

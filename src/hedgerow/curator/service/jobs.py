@@ -22,7 +22,7 @@ from hedgerow.curator.service.limits import Limits
 from hedgerow.curator.service.logs import log, told
 from hedgerow.curator.service.refusals import Refusal
 from hedgerow.curator.service.work import Task
-from hedgerow.curator.service.workers import Failed, Worker, worker_of
+from hedgerow.curator.service.workers import KILL_SECONDS, Failed, Worker, worker_of
 from hedgerow.documents import write_document
 from hedgerow.errors import HedgerowError, PlanError
 
@@ -191,8 +191,9 @@ class Jobs:
                 job.ends = 0.0  # it is ended now
         for job in left:
             log("job left behind", logging.WARNING, job=job.reserved.key, message="it did not end in time and stays spent")
+        end = time.monotonic() + KILL_SECONDS
         for thread in self._threads if left else []:
-            thread.join(6)  # so that no process is left
+            thread.join(max(0.0, end - time.monotonic()))  # so that no process is left
 
 
 def _key_used() -> Refusal:

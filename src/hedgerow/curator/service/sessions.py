@@ -24,12 +24,12 @@ from hedgerow.curator.service.logs import log, told
 from hedgerow.curator.service.looking import Desk, Looked
 from hedgerow.curator.service.moments import Moment
 from hedgerow.curator.service.refusals import Refusal
-from hedgerow.curator.service.workers import Failed, Worker, worker_of
+from hedgerow.curator.service.workers import KILL_SECONDS, Failed, Worker, worker_of
 from hedgerow.errors import HedgerowError
 
 LOST = "The session was lost: its work was ended before it was done. What was reserved for it stays spent if a row was looked at."
 KEPT_KEYS = 10_000
-END_SECONDS = 60  # in which a session must be settled, or its whole reservation stays spent
+END_SECONDS, STOP_SECONDS = 60, 10  # in which a session must be settled, or its whole reservation stays spent; when the service stops
 Prepare = Callable[[], Callable[[], Reserved]]
 
 
@@ -83,6 +83,7 @@ class Sessions:
         self._keys: dict[tuple[str, str], None] = {}  # of sessions that have ended, the last ones
         self._idle: list[Worker] = []
         self._stopping = threading.Event()
+        self._stopped_by = float("inf")
         self._keeper = threading.Thread(target=self._keep, daemon=True, name="hedgerow sessions")
 
     def start(self) -> None:
@@ -206,7 +207,7 @@ class Sessions:
         try:
             if session.begun:
                 most = time.monotonic() + END_SECONDS
-                session.worker.ask(("end",), _nothing, lambda: most)
+                session.worker.ask(("end",), _nothing, lambda: min(most, self._stopped_by))
             else:
                 give_back(self.curator, session.reserved)
         except Exception as error:
@@ -245,25 +246,31 @@ class Sessions:
                         log("session not ended", logging.ERROR, **_about(session), **told(error))
 
     def stop(self) -> None:
-        """No new session; a look that is being made may end within `stop_seconds`; all are settled."""
+        """No new session; a look that is being made may end within `stop_seconds`; all are settled, at once and soon after."""
         with self._asking:
             self._stopping.set()
-        if self._keeper.ident is not None:
-            self._keeper.join(5)
         end = time.monotonic() + self.limits.stop_seconds
+        self._stopped_by = end + STOP_SECONDS
         with self._lock:
             sessions = list(self._live.values())
+        threads = [threading.Thread(target=self._stop, args=(session, end), daemon=True, name="hedgerow stop") for session in sessions]
+        for thread in threads:
+            thread.start()
+        for thread in [*threads, *([self._keeper] if self._keeper.ident is not None else [])]:
+            thread.join(max(0.0, self._stopped_by + KILL_SECONDS - time.monotonic()))
         for session in sessions:
-            session.last.done.wait(max(0.0, end - time.monotonic()))
-            session.ends = min(session.ends, end)
-        for session in sessions:
-            session.last.done.wait(6)
-            if not self.end(session):
+            if not session.ended.is_set():
                 log("session left behind", logging.WARNING, **_about(session), message="it did not end in time and stays spent")
         with self._lock:
             idle, self._idle = self._idle, []
         for worker in idle:
             worker.close()
+
+    def _stop(self, session: Session, end: float) -> None:
+        session.last.done.wait(max(0.0, end - time.monotonic()))
+        session.ends = min(session.ends, end)
+        session.last.done.wait(KILL_SECONDS)
+        self.end(session)
 
 
 def give_back(curator: Curator, reserved: Reserved) -> None:

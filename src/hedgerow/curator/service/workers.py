@@ -30,6 +30,7 @@ from hedgerow.errors import LedgerError
 
 NICE = 15  # requests come first
 STEP = 0.1  # seconds after which a worker is looked after
+KILL_SECONDS = 6  # in which a worker whose time is over is gone
 WORK = "work"  # in the curator's folder: what processes spill
 
 
