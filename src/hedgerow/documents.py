@@ -83,8 +83,8 @@ def read_document(path: str | Path, what: str = "release", max_bytes: int = MAX_
         raise ReleaseError(f"{path}: {error}") from error
 
 
-def write_document(path: str | Path, data: bytes, what: str = "release") -> None:
-    """Gzip when it is large or the name ends in .gz. The file is replaced whole or not at all."""
+def write_document(path: str | Path, data: bytes, what: str = "release", mode: int = 0o644) -> None:
+    """Gzip when it is large or the name ends in .gz. The file is replaced whole or not at all. mode: who may read a new one."""
     path = Path(path).resolve()  # of a link the file that it names is replaced
     if path.suffix == ".gz" or len(data) > GZIP_ABOVE:
         data = gzip.compress(data, compresslevel=6, mtime=0)
@@ -97,7 +97,7 @@ def write_document(path: str | Path, data: bytes, what: str = "release") -> None
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(new, stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o644)
+        os.chmod(new, stat.S_IMODE(path.stat().st_mode) if path.exists() else mode)
         os.replace(new, path)
     except OSError as error:
         if new is not None:

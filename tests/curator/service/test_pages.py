@@ -128,6 +128,13 @@ def test_a_visit_ends(running: Running) -> None:
     assert second.get("/").status_code == 303
 
 
+def test_the_oldest_visits_of_a_token_give_way() -> None:
+    found = visits.Visits()
+    other, names = found.begin("other"), [found.begin("mine") for _ in range(visits.MOST_EACH + 2)]
+    assert [name for name in names if found.token(name) is None] == names[:2]
+    assert found.token(other) == "other"
+
+
 def test_the_oldest_visits_give_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(visits, "MOST", 3)
     now = [0.0]

@@ -48,7 +48,8 @@ def test_the_whole_way(running: Running) -> None:
     sent = running.get(ada, job["result"])
     release = Release.from_json(sent.content)
     assert (release.schema, release.certificate.private, release.certificate.epsilon) == (SCHEMA, True, "0.5")
-    assert (running.curator.releases / f"{job['id']}.json").read_bytes().strip() == sent.content
+    copy = running.curator.releases / f"{job['id']}.json"
+    assert (copy.read_bytes().strip(), copy.stat().st_mode & 0o777) == (sent.content, 0o600)
 
     body = {"purpose": "research", "epsilon": "1/4", "release": job["id"]}
     scored = running.ended(ada, running.post(ada, "/v1/datasets/patients/scores", body, "k2").json())

@@ -18,13 +18,16 @@ from curator.service.conftest import FOREST, SCHEMA, Running, bearer
 from curator.service.test_workers import wait_until
 from fastapi.testclient import TestClient
 
+from hedgerow import wire
 from hedgerow.curator.service import logs, looking
 from hedgerow.curator.service import sessions as module
 from hedgerow.curator.service.application import application
+from hedgerow.curator.service.asked import Reader
 from hedgerow.curator.service.bundle import Curator
 from hedgerow.curator.service.limits import Limits
 from hedgerow.curator.service.refusals import TABLE
-from hedgerow.errors import TableError
+from hedgerow.encoding import Codebook
+from hedgerow.errors import PlanError, TableError
 from hedgerow.private.scores import GINI
 from hedgerow.release import Release
 from hedgerow.rows.streamed import StreamedRows
@@ -435,6 +438,14 @@ def test_a_crash_leaves_it_spent(sessions: Sessions, limits: Limits) -> None:
             hidden = again.post(f"/v1/sessions/{id}/rows", json={"number": 2, "price": "1/10"}, headers=running.bob)
             assert hidden.status_code == 404
     assert sessions.spent == Fraction(3, 4)
+
+
+def test_lists_of_another_length_are_refused_before_room_is_made_for_them(monkeypatch: pytest.MonkeyPatch, limits: Limits) -> None:
+    monkeypatch.setattr(wire, "read_mask", looked)
+    for verb, name in (("tables", "asked"), ("choose", "allowed")):
+        body = {"number": 1, **LOOKS[verb], name: [[]] * 1000}
+        with pytest.raises(PlanError, match=f"{name}: expected one list"):
+            Reader(Codebook(SCHEMA), limits).call(verb, json.dumps(body).encode())
 
 
 def test_a_stop_has_an_end_where_a_session_has_none(sessions: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:

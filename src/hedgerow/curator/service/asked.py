@@ -61,6 +61,8 @@ class Reader:
 
     def _tables(self, form: wire.TablesForm) -> Call:
         tree, nodes, price = self._nodes(form, self._cells())
+        if len(form.asked) != len(nodes):
+            raise PlanError("asked: expected one list of attributes for each node.")
         asked = wire.read_mask(form.asked, len(self.codebook.sizes), "asked")
         return lambda table: [table.tables(tree, nodes, asked, price)]
 

@@ -167,7 +167,7 @@ class Jobs:
 
     def _copy(self, answer: Answer) -> None:
         try:
-            write_document(self.curator.releases / f"{answer.reservation}.json", answer.content)
+            write_document(self.curator.releases / f"{answer.reservation}.json", answer.content, mode=0o600)
         except HedgerowError as error:
             log("no copy of a release", logging.WARNING, job=answer.reservation, **told(error))
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from hedgerow.private.coins import SYSTEM
 
 LIFETIME = 8 * 3600  # seconds: a day at work
-MOST = 10_000
+MOST, MOST_EACH = 10_000, 20  # visits in all, and by one token
 
 
 class Visits:
@@ -26,12 +26,15 @@ class Visits:
         self._found: OrderedDict[bytes, tuple[str, float]] = OrderedDict()
 
     def begin(self, token: str) -> str:
-        """A new visit: its name, for the cookie. The oldest give way where there are too many."""
+        """A new visit: its name, for the cookie. The oldest give way where there are too many, and those of the same token first."""
         name = SYSTEM.bytes(32).hex()
         with self._lock:
             now = self._clock()
             while self._found and (len(self._found) >= MOST or next(iter(self._found.values()))[1] <= now):
                 self._found.popitem(last=False)
+            own = [digest for digest, (known, _) in self._found.items() if known == token]
+            for digest in own[: max(0, len(own) - MOST_EACH + 1)]:
+                del self._found[digest]
             self._found[_digest(name)] = (token, now + LIFETIME)
         return name
 
