@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
+import sqlalchemy as sql
 from sqlalchemy.engine import make_url
 
+from hedgerow.curator.books import Books
+from hedgerow.curator.chain import LedgerEntry
 from hedgerow.curator.database import FILE, open_database
 from hedgerow.curator.ledger import Ledger
 from hedgerow.errors import LedgerError
@@ -101,3 +107,56 @@ def test_a_ledger_that_is_locked_for_too_long(tmp_path: Path, monkeypatch: pytes
     other.execute("ROLLBACK")
     other.close()
     ledger.reserve("patients", "ada", "research", "0.1")
+
+
+def test_older_books_get_their_indexes(address: str) -> None:
+    names = {"ledger_entries_reserved", "curator_answers_paid_by"}
+    for _ in range(2):
+        with open_database(address) as database, database.writing() as connection:
+            found = sql.inspect(connection)
+            assert names <= {str(index["name"]) for table in ("ledger_entries", "curator_answers") for index in found.get_indexes(table)}
+            for name in names:
+                connection.exec_driver_sql(f"DROP INDEX {name}")
+
+
+def test_an_event_loop_does_not_wait_for_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hedgerow.curator.database.PATIENCE", 0.1)
+
+    async def read() -> int:
+        return ledger.head().seq
+
+    def hold() -> None:
+        while True:
+            held.enter_context(database.reading())
+
+    with open_database(tmp_path) as database, ExitStack() as held:
+        ledger = Ledger(database)
+        with pytest.raises(LedgerError, match="cannot be used"):
+            hold()
+        assert asyncio.run(read()) == 0
+
+
+def test_the_last_reservations_are_read_alone(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(30):
+        reserved = ledger.reserve("patients", "ada" if number % 3 else "bob", "research", "0.01")
+        ledger.release(reserved.key)
+    rows, real = [], Books.entries
+
+    def counted(*given: Any, **more: Any) -> Iterator[LedgerEntry]:
+        for entry in real(*given, **more):
+            rows.append(entry)
+            yield entry
+
+    monkeypatch.setattr(Books, "entries", counted)
+    assert ledger.last_reservations("patients", None, 5) == ledger.reservations("patients")[:-6:-1]
+    assert ledger.last_reservations("patients", "bob", 5) == ledger.reservations("patients", "bob")[:-6:-1]
+    assert ledger.last_reservations("others", None, 5) == []
+    rows.clear()
+    ledger.last_reservations("patients", "bob", 5)
+    assert len(rows) == 10  # each is reserved and released
+    if ledger.database.embedded:
+        with ledger.database.reading() as connection:
+            wanted = "FROM ledger_entries WHERE dataset = ? AND kind = 'reserve' ORDER BY seq DESC LIMIT 5"
+            plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN SELECT key {wanted}", ("patients",)).all()
+        assert "ledger_entries_reserved" in str(plan)
+        assert "B-TREE" not in str(plan)  # nothing is sorted

@@ -6,6 +6,7 @@ its head row first. What is acknowledged is on disk: SQLite syncs at every commi
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 import threading
@@ -18,7 +19,7 @@ import sqlalchemy as sql
 from sqlalchemy.engine import URL, make_url
 
 from hedgerow.curator.guards import guards_of
-from hedgerow.curator.service_tables import tables
+from hedgerow.curator.service_tables import answers_paid_by, tables
 from hedgerow.errors import LedgerError
 
 VERSION = 1
@@ -50,6 +51,9 @@ entries = sql.Table(
     sql.Index("ledger_entries_once", "key", "kind", unique=True),  # a reservation is made, opened, settled and released once
     sql.Index("ledger_entries_of_whom", "dataset", "analyst", "purpose"),
 )
+
+RESERVES = sql.literal_column("kind") == sql.literal_column("'reserve'")  # as an index is chosen by it, it has no parameter
+entries_reserved = sql.Index("ledger_entries_reserved", entries.c.dataset, entries.c.seq, sqlite_where=RESERVES, postgresql_where=RESERVES)
 
 # What follows from the entries and is kept so that a reserve need not add them up again. `verify` does, and compares.
 head = sql.Table(
@@ -90,6 +94,7 @@ class Database:
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._engine = _engine_of(self._url)
+        self._of_loops = _engine_of(self._url) if self.embedded else self._engine
 
     @property
     def file(self) -> Path | None:
@@ -100,9 +105,14 @@ class Database:
     def _own_engine(self) -> sql.Engine:
         if os.getpid() != self._process:
             # The parent's connections are kept and never used: to close them here would end them there.
-            self._left_behind.append(self._engine)
+            self._left_behind += [self._engine, self._of_loops]
             self._begin_anew()
         return self._engine
+
+    def _reading_engine(self) -> sql.Engine:
+        """An event loop reads a file itself, and must never wait for the connections that threads hold."""
+        engine = self._own_engine
+        return engine if asyncio._get_running_loop() is None else self._of_loops
 
     @contextmanager
     def writing(self) -> Iterator[sql.Connection]:
@@ -114,7 +124,7 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[sql.Connection]:
         """One snapshot: what others write meanwhile is not seen."""
-        with self._translated(), self._own_engine.connect() as connection:
+        with self._translated(), self._reading_engine().connect() as connection:
             if not self.embedded:
                 connection = connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
             with connection.begin():
@@ -156,6 +166,8 @@ class Database:
                 for statement in guards_of(connection.dialect.name):
                     connection.exec_driver_sql(statement)
             version = connection.execute(sql.select(sql.func.max(schema_version.c.version))).scalar_one()
+            for index in (entries_reserved, answers_paid_by) if version == VERSION else ():
+                index.create(connection, checkfirst=True)  # books may be older than it
         if version != VERSION:
             raise LedgerError(
                 f"ledger {self.name!r} has version {version}; this hedgerow knows version {VERSION}. Nothing was changed. "
@@ -175,6 +187,7 @@ class Database:
     def close(self) -> None:
         if os.getpid() == self._process:
             self._engine.dispose()
+            self._of_loops.dispose()
 
     def __enter__(self) -> Database:
         return self

@@ -59,3 +59,4 @@ answers = sql.Table(
     sql.Column("content_type", sql.Text, nullable=False),
     sql.Column("content", sql.LargeBinary, nullable=False),
 )
+answers_paid_by = sql.Index("curator_answers_paid_by", answers.c.reservation)

@@ -151,7 +151,8 @@ def _one_of(places: threading.Semaphore, taken: str) -> Iterator[None]:
 def reserved_for(asking: Asking, name: str, purpose: str, epsilon: Any, delta: Any, what: str) -> Reserved:
     """A refusal that comes from a closing in between is told as one."""
     try:
-        return asking.curator.ledger.reserve(name, asking.person.name, purpose, epsilon, delta, what)
+        with asking.service.pace.one_more(asking.person.name):
+            return asking.curator.ledger.reserve(name, asking.person.name, purpose, epsilon, delta, what)
     except LedgerError:
         asking.open_dataset(name, purpose)
         if asking.curator.ledger.balance(name).epsilon is None:
@@ -181,10 +182,10 @@ def job_of(asking: Asking, id: str) -> dict[str, Any]:
     }  # fmt: skip
     if live is not None:
         return {**about, "state": live.state, "share": live.share}
-    answer = asking.curator.answers.paid_by(reserved.analyst, id)
-    if answer is None:
+    kind = asking.curator.answers.kinds([id]).get(id)
+    if kind is None:
         return {**about, "state": FAILED, "error": FAILURE}
-    folder = "releases" if answer.content_type == RELEASE else "scores"
+    folder = "releases" if kind == RELEASE else "scores"
     return {**about, "state": DONE, "share": 1.0, "result": f"/v1/{folder}/{id}"}
 
 

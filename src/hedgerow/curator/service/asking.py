@@ -24,6 +24,7 @@ from hedgerow.curator.registry import Dataset
 from hedgerow.curator.service.bundle import Curator
 from hedgerow.curator.service.jobs import Jobs
 from hedgerow.curator.service.limits import Limits
+from hedgerow.curator.service.pace import Pace
 from hedgerow.curator.service.predictions import KeptReleases
 from hedgerow.curator.service.refusals import Refusal, not_found
 from hedgerow.curator.service.sessions import Sessions
@@ -45,12 +46,14 @@ class Service:
     dummies: threading.Semaphore = field(init=False)
     plans: threading.Semaphore = field(init=False)
     releases: KeptReleases = field(init=False)
+    pace: Pace = field(init=False)
     schemas: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.dummies = threading.Semaphore(self.limits.dummies)
         self.plans = threading.Semaphore(self.limits.plans)
         self.releases = KeptReleases(self.limits)
+        self.pace = Pace(self.limits.reservations_each_hour)
 
 
 @dataclass(frozen=True)

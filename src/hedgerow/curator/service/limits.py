@@ -22,6 +22,7 @@ class Limits:
     workers, waiting:          jobs that run and jobs that wait; waiting_each: of one person
     job_seconds, stop_seconds: how long a job may run; how long a stop waits for it
     threads:                   of one job
+    reservations_each_hour:    of one person, whatever became of them
     pad_seconds:               every job and every look ends at a multiple of them after it began; 0: when it ends
     leaves, trees, bins, depth: of a forest that is asked for
     dummies, dummy_rows:       trials on dummy rows at once, and their rows
@@ -49,6 +50,7 @@ class Limits:
     workers: int = 1
     waiting: int = 32
     waiting_each: int = 8
+    reservations_each_hour: int = 1000
     job_seconds: float = 3600
     stop_seconds: float = 20
     threads: int = 1

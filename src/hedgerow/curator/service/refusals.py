@@ -37,6 +37,7 @@ CODES = {
     "failed": "a job did not end well", "columns": "a declared column is missing", "number": "not the next look of the session",
     "ended": "the session has ended", "lost": "the session was lost, and stays spent", "form": "a form of a page cannot be read",
     "elsewhere": "a form that is not from our own pages", "too_long": "the answer took too long",
+    "too_often": "too many requests in an hour",
 }  # fmt: skip
 
 

@@ -26,7 +26,7 @@ class Request:
 def requests_of(asking: Asking, dataset: str) -> list[Request]:
     """The person's own; an owner sees everybody's."""
     person = asking.person
-    found = asking.curator.ledger.reservations(dataset, None if person.owns else person.name)[: -SHOWN - 1 : -1]
+    found = asking.curator.ledger.last_reservations(dataset, None if person.owns else person.name, SHOWN)
     kinds = asking.curator.answers.kinds([reserved.key for reserved in found])
     return [_request(asking, reserved, kinds.get(reserved.key)) for reserved in found]
 
