@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
@@ -17,6 +18,7 @@ from hedgerow.release import Release
 from hedgerow.report import footer, report_content
 
 FOLDER = "hedgerow.curator.service.pages"
+_reporting = threading.Lock()
 
 
 @cache
@@ -37,8 +39,13 @@ def style() -> str:
     return STYLE + files(FOLDER).joinpath("style.css").read_text(encoding="utf-8")
 
 
-@lru_cache(maxsize=16)
 def report_of(content: bytes) -> dict[str, Any]:
-    """The parts of a report, which are escaped by the report itself. That of a large release takes seconds, so the last ones are kept."""
+    """The parts of a report, which are escaped by the report itself. That of a large release takes seconds: one is made at a time."""
+    with _reporting:
+        return _report_of(content)
+
+
+@lru_cache(maxsize=16)
+def _report_of(content: bytes) -> dict[str, Any]:
     release = Release.from_json(content)
     return {"report": Markup("\n".join(part for part in report_content(release) if part)), "footer": footer(release)}
