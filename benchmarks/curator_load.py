@@ -73,7 +73,8 @@ class Curator:
 def served(folder: Path, ledger: str | None = None) -> Iterator[tuple[str, str, int]]:
     """The address, the owner's token and the process group of a service, which is gone afterwards."""
     with (folder / "log").open("w") as log:
-        where = [] if ledger is None else ["--ledger", ledger]
+        (folder / "limits.toml").write_text("requests_each = 64\n")  # one person asks for many
+        where = ["--limits", str(folder / "limits.toml"), *([] if ledger is None else ["--ledger", ledger])]
         command = [sys.executable, "-m", "hedgerow", "serve", str(folder / "curator"), "--port", "0", *where]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True) as process:
             assert process.stdout is not None
