@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from fractions import Fraction
 from http.client import HTTPConnection
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,6 +20,7 @@ from hedgerow.accounting.meter import Budget
 from hedgerow.accounting.prices import Rho
 from hedgerow.additive_model import AdditiveModel, MostProbable
 from hedgerow.client.remote_table import RemoteTable
+from hedgerow.curator.service.limits import Limits
 from hedgerow.curator.service.looking import Desk
 from hedgerow.encoding import Codebook
 from hedgerow.errors import BudgetError, CuratorError, HedgerowWarning, PlanError
@@ -245,3 +248,28 @@ def test_a_client_that_goes_away_has_paid_and_its_answer_is_kept(served: Served,
     first, second = (served.transport.bytes("POST", path, content, repeatable=True) for _ in range(2))
     assert first == second
     assert served.transport.json("POST", f"/v1/sessions/{id}/end")["spent"]["epsilon"] == "0.25"
+
+
+class TestBusy:
+    @pytest.fixture
+    def limits(self) -> Limits:
+        return Limits(stop_seconds=5, requests_each=1)
+
+    def test_a_look_waits_for_other_requests_of_the_same_person(self, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+        place, tries = urlsplit(served.url), []
+        with served.table.session(1) as paid:
+            paid.rows(PRICE)
+            other = socket.create_connection((str(place.hostname), int(place.port or 0)), 30)
+            head = f"POST /v1/datasets/patients/quote HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {served.token}\r\nContent-Length: 5\r\n"
+            other.sendall(f"{head}Expect: 100-continue\r\n\r\n".encode())
+            assert other.recv(1000).startswith(b"HTTP/1.1 100")  # it has the only place
+
+            def wait(_: float) -> None:
+                tries.append(other.close())
+                threading.Event().wait(0.05)
+
+            monkeypatch.setattr("hedgerow.client.session.time", SimpleNamespace(sleep=wait))
+            paid.rows(PRICE)
+            monkeypatch.undo()
+        assert tries
+        assert served.spent == Fraction(-(-2 * PRICE * 10**6 // 1), 10**6)

@@ -32,7 +32,7 @@ from hedgerow.rows.engine import Predictor, Probabilities
 from hedgerow.splits import Candidates
 from hedgerow.tree import Tree
 
-BUSY_TRIES = 10
+BUSY_TRIES = 30  # a second each: longer than a service waits for a look that nobody waits for any more
 Shapes = Sequence[tuple[int, ...]]
 
 
