@@ -47,6 +47,9 @@ def test_the_whole_way(served: Served) -> None:
         score = ada.score("visits", job.id, epsilon="1/4").wait(timeout=60)
         assert not isinstance(score, hedgerow.Release)
         assert (score.classes, len(score.confusion), score.noise_scale) == (("a", "b"), 2, Fraction(4))
+        assert score.majority[0] in ("a", "b")
+        assert 0.5 <= score.majority[1] <= 1
+        assert [asked.what for asked in ada.jobs("visits")] == ["evaluate", "fit hedgerow"]
         rows = [{"age": 30, "smoker": "no"}, {"age": float("nan"), "smoker": None}]
         found = ada.predict(job.id, rows * 600)  # more than one request takes
         assert len(found.predictions) == len(found.probabilities) == 1200

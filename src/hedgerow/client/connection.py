@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -76,6 +76,18 @@ class Connection:
         with understood(self.url):
             found = self.transport.json("POST", f"/v1/datasets/{part(name)}/dummy", body, repeatable=True)["release"]
             return Release.from_json(json.dumps(found).encode(), self.url)
+
+    def jobs(self, name: str) -> Iterator[Job]:
+        """What you have asked of a dataset, newest first; an owner sees everybody's."""
+        before = ""
+        while True:
+            with understood(self.url):
+                page = self.transport.json("GET", f"/v1/datasets/{part(name)}/jobs?most=100{before}")
+                jobs, last = [Job.read(self.transport, found) for found in page["jobs"]], page["before"]
+            yield from jobs
+            if last is None or not jobs:
+                return
+            before = f"&before={int(last)}"
 
     def job(self, id: str) -> Job:
         return Job.read(self.transport, self.transport.json("GET", f"/v1/jobs/{part(id)}"))

@@ -178,10 +178,11 @@ class Ledger:
         with self.database.reading() as connection:
             return list(reservations_in(Books(connection).entries(tables.entries.c.key.is_not(None), *conditions)).values())
 
-    def last_reservations(self, dataset: str, analyst: str | None, most: int) -> list[Reserved]:
-        """The newest ones, newest first; of one analyst if one is given. No others are read."""
+    def last_reservations(self, dataset: str, analyst: str | None, most: int, before: int = 2**62) -> list[Reserved]:
+        """The newest ones before an entry, newest first; of one analyst if one is given. No others are read."""
         columns = tables.entries.c
-        chosen = [columns.dataset == dataset, tables.RESERVES, *([] if analyst is None else [columns.analyst == analyst])]
+        chosen = [columns.dataset == dataset, tables.RESERVES, columns.seq < before]
+        chosen += [] if analyst is None else [columns.analyst == analyst]
         with self.database.reading() as connection:
             keys = connection.execute(sql.select(columns.key).where(*chosen).order_by(columns.seq.desc()).limit(most)).scalars().all()
             return list(reservations_in(Books(connection).entries(columns.key.in_(keys))).values())[::-1]

@@ -54,6 +54,7 @@ ROUTES = [
     Route("GET", "/v1/owner/ledger/verification", "owner"),
     Route("GET", "/v1/datasets", "person"),
     Route("GET", "/v1/datasets/{name}", "dataset"),
+    Route("GET", "/v1/datasets/{name}/jobs", "dataset"),
     Route("POST", "/v1/datasets/{name}/quote", "dataset", FOREST),
     Route("POST", "/v1/datasets/{name}/dummy", "dataset", FOREST),
     Route("POST", "/v1/datasets/{name}/forests", "dataset", FOREST, 202),

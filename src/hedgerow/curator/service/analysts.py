@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Response
+from fastapi import APIRouter, Header, Query, Response
 
 from hedgerow.accounting.loss import text_of_fraction
 from hedgerow.accounting.meter import Budget
@@ -21,16 +21,16 @@ from hedgerow.curator.service.asking import TOKEN, Asking, AskingNow, ContentNow
 from hedgerow.curator.service.bodies import Counts, Forest, Name, Quote, Rows, Score, counts_of
 from hedgerow.curator.service.counts import checked_count
 from hedgerow.curator.service.forests import ASSUMED_ROWS, as_dummy, checked_plan, dummy_rows, estimator_of, plan_as_json, trained
-from hedgerow.curator.service.jobs import DONE, FAILED, Job, Prepare
+from hedgerow.curator.service.jobs import Job, Prepare
 from hedgerow.curator.service.predictions import predicted
 from hedgerow.curator.service.refusals import Refusal, not_found
+from hedgerow.curator.service.standing import standing
 from hedgerow.curator.service.work import RELEASE, Task
 from hedgerow.errors import LedgerError
 
 router = APIRouter(prefix="/v1", dependencies=[TOKEN], tags=["analysts"])
 JOB: dict[str, Any] = {"response_model": sent.Job, "response_model_exclude_unset": True}
 COUNTS = {"requestBody": {"required": True, "content": {"application/json": {"schema": Counts.model_json_schema()}}}}
-FAILURE = {"code": "failed", "message": "The job could not be ended. Its owner can see why. What it has cost is said here."}
 Key = Annotated[Name, Header(alias="Idempotency-Key", description="New for each request; sent again, the answer is the same.")]
 
 
@@ -174,23 +174,30 @@ async def job(asking: AskingNow, id: str) -> dict[str, Any]:
 
 
 def job_of(asking: Asking, id: str) -> dict[str, Any]:
-    live = asking.service.jobs.live(id)  # before the ledger is asked: what ends in between is then told as running
+    live, session = asking.service.jobs.live(id), asking.service.sessions.live(id)  # first: what ends in between is told as running
     reserved = asking.reservation(id)
-    about = {
-        "id": id, "dataset": reserved.dataset, "purpose": reserved.purpose, "what": reserved.what,
-        "cost": {"epsilon": text_of_fraction(reserved.cost), "delta": text_of_fraction(_delta(reserved))},
-    }  # fmt: skip
-    if live is not None:
-        return {**about, "state": live.state, "share": live.share}
-    kind = asking.curator.answers.kinds([id]).get(id)
-    if kind is None:
-        return {**about, "state": FAILED, "error": FAILURE}
-    folder = "releases" if kind == RELEASE else "scores"
-    return {**about, "state": DONE, "share": 1.0, "result": f"/v1/{folder}/{id}"}
+    return standing(reserved, live, session is not None, asking.curator.answers.kinds([id]).get(id))
 
 
-def _delta(reserved: Reserved) -> Any:
-    return 0 * reserved.delta if reserved.state == "released" else reserved.delta
+@router.get("/datasets/{name}/jobs", response_model=sent.Jobs, response_model_exclude_unset=True)
+async def jobs(
+    asking: AskingNow, name: str, before: Annotated[int, Query(ge=1, lt=2**62)] = 2**62 - 1, most: Annotated[int, Query(ge=1, le=100)] = 20
+) -> dict[str, Any]:
+    """What you have asked of a dataset, newest first; the next page is `before` the number that is told. An owner sees everybody's."""
+    return await asking.at_once(lambda now: jobs_of(now, name, before, most))
+
+
+def jobs_of(asking: Asking, name: str, before: int, most: int) -> dict[str, Any]:
+    asking.purposes(name)
+    owner = asking.person.owns
+    found = asking.curator.ledger.last_reservations(name, None if owner else asking.person.name, most, before)
+    kinds = asking.curator.answers.kinds([reserved.key for reserved in found])
+    live, sessions = asking.service.jobs.live, asking.service.sessions.live
+    told = [
+        {**standing(each, live(each.key), sessions(each.key) is not None, kinds.get(each.key)), "analyst": each.analyst} for each in found
+    ]
+    return {"jobs": told, "before": found[-1].seq if len(found) == most else None}
+
 
 
 @router.get("/releases/{id}", response_class=Response, responses={200: {"content": {RELEASE: {}}}})

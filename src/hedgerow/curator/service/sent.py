@@ -83,17 +83,27 @@ class Dummy(Sent):
 
 
 class Job(Sent):
-    """`result` when it is done, `error` when it failed; `cost` is what it has cost by then."""
+    """`result` when it is done, `error` when it failed; `cost` is what it has cost by then. A session has ended, and has no result."""
 
     id: str
+    when: str
     dataset: str
     purpose: str
     what: str
     cost: Amounts
-    state: Literal["waiting", "running", "done", "failed"]
+    state: Literal["waiting", "running", "done", "ended", "failed"]
     share: Annotated[float, Field(ge=0, le=1, description="of the pass over the rows that it is in")] = 0.0
     result: Annotated[str | None, Field(description="where the answer is")] = None
     error: Problem | None = None
+
+
+class ListedJob(Job):
+    analyst: str
+
+
+class Jobs(Sent):
+    jobs: list[ListedJob]
+    before: Annotated[int | None, Field(description="where the next page begins, if there may be one")]
 
 
 class Predictions(Sent):

@@ -19,6 +19,7 @@ from hedgerow.curator.service.bodies import NewSession
 from hedgerow.curator.service.looking import Desk
 from hedgerow.curator.service.refusals import Refusal, not_found
 from hedgerow.curator.service.sessions import Look, Session, ended
+from hedgerow.curator.service.standing import session_called
 from hedgerow.encoding import Codebook
 from hedgerow.errors import PlanError, SchemaError
 from hedgerow.wire import LOOKS, RUNNING, number_of
@@ -47,8 +48,7 @@ def begin(asking: AskingNow, name: str, body: NewSession, key: Key) -> dict[str,
         _check_bins(asking, schema, body.bins)
         if body.delta != "0":
             rho_for(exact_epsilon(body.epsilon), exact_delta(body.delta))  # refuses what has no ρ
-        what = f"session: {body.what}" if body.what else "session"
-        return partial(reserved_for, asking, name, body.purpose, body.epsilon, body.delta, what)
+        return partial(reserved_for, asking, name, body.purpose, body.epsilon, body.delta, session_called(body.what))
 
     request = hash_of_request("session", name, body.model_dump())
     session = asking.service.sessions.open(asking.person.name, key, request, body.bins, prepare)

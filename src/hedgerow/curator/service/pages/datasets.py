@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from fastapi.responses import RedirectResponse, Response
 
 from hedgerow.accounting.loss import text_of_fraction
@@ -17,11 +17,11 @@ from hedgerow.curator.service.forests import ASSUMED_ROWS
 from hedgerow.curator.service.pages.drawing import drawn, report_of
 from hedgerow.curator.service.pages.forms import Troubles, Typed, TypedNow, checked, new_key, number, told
 from hedgerow.curator.service.pages.gauges import gauge_for, gauge_of
-from hedgerow.curator.service.pages.requests import requests_of
 from hedgerow.curator.service.pages.words import ALGORITHMS, schema_lines
 from hedgerow.curator.service.refusals import Refusal
 
 router = APIRouter(include_in_schema=False)
+SHOWN, NEWEST = 20, 2**62 - 1  # requests on a page
 SETTINGS = ("n_estimators", "max_depth", "bins")
 FIELDS = ("purpose", "algorithm", "epsilon", "delta", *SETTINGS, "rows", "key")
 
@@ -33,11 +33,11 @@ def home(asking: AskingNow) -> Response:
 
 
 @router.get("/datasets/{name:path}")
-def dataset(asking: AskingNow, name: str) -> Response:
-    return _dataset(asking, name, {})
+def dataset(asking: AskingNow, name: str, before: Annotated[int, Query(ge=1, lt=2**62)] = NEWEST) -> Response:
+    return _dataset(asking, name, {}, before=before)
 
 
-def _dataset(asking: Asking, name: str, typed: Typed, problem: Refusal | None = None) -> Response:
+def _dataset(asking: Asking, name: str, typed: Typed, problem: Refusal | None = None, before: int = NEWEST) -> Response:
     about = _with_gauges(asking, analysts.dataset_of(asking, name))
     schema = asking.dataset(name).schema
     filled = {**dict.fromkeys(FIELDS, ""), "algorithm": "hedgerow", "epsilon": "", "delta": "0", "key": new_key(), **typed}
@@ -45,7 +45,8 @@ def _dataset(asking: Asking, name: str, typed: Typed, problem: Refusal | None = 
         filled["key"] = new_key()
     return drawn(
         "dataset.html", asking.person, 200 if problem is None else problem.status, dataset=about, schema=schema,
-        lines=schema_lines(schema), requests=requests_of(asking, name), typed=filled, problem=problem, algorithms=ALGORITHMS,
+        lines=schema_lines(schema), asked=analysts.jobs_of(asking, name, before, SHOWN), newest=before == NEWEST,
+        typed=filled, problem=problem, algorithms=ALGORITHMS,
         assumed=ASSUMED_ROWS,
     )  # fmt: skip
 

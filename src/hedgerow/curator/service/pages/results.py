@@ -31,7 +31,7 @@ FIELDS = ("purpose", "epsilon", "key")
 
 @router.get("/jobs/{id}")
 def job(asking: AskingNow, id: str) -> Response:
-    found = analysts.job_of(asking, id)
+    found = {"share": 0.0, **analysts.job_of(asking, id)}
     result = found.get("result", "").removeprefix("/v1")
     return drawn("job.html", asking.person, job=found, result=result, going=found["state"] in ("waiting", "running"))
 
