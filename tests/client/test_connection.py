@@ -7,6 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 import duckdb
+import pandas
+import polars
 import pytest
 from client.conftest import SCHEMA, Served, Servers
 
@@ -55,6 +57,8 @@ def test_the_whole_way(served: Served) -> None:
         assert len(found.predictions) == len(found.probabilities) == 1200
         table = {name: [row[name] for row in rows] for name in SCHEMA.names}
         assert list(found.predictions[:2]) == release.predict(table).tolist()
+        for columns in (table, pandas.DataFrame(table), polars.DataFrame(table, strict=False)):
+            assert ada.predict(job.id, columns).predictions == found.predictions[:2]
         assert ada.dataset("visits").purposes["research"].epsilon == Fraction(5, 4)
     assert served.ada not in repr(ada) + repr(ada.transport) + repr(job)
 

@@ -96,9 +96,12 @@ class Connection:
         """One of your own, by the id of its job."""
         return release_of(self.transport, id)
 
-    def predict(self, id: str, rows: Iterable[Mapping[str, Any]]) -> Predictions:
-        """Classes of rows, by one of your releases at the service. The rows are sent there, and not kept."""
-        sent = [{str(name): _plain(value) for name, value in row.items()} for row in rows]
+    def predict(self, id: str, rows: Any) -> Predictions:
+        """Classes of rows, by one of your releases at the service: a data frame, a mapping of columns, or mappings of values.
+
+        The rows are sent there, and not kept. (`release(id).predict` does the same here, and sends nothing.)
+        """
+        sent = [{str(name): _plain(value) for name, value in row.items()} for row in _rows(rows)]
         found = []
         for first in range(0, len(sent), AT_ONCE):
             body = {"rows": sent[first : first + AT_ONCE]}
@@ -173,6 +176,17 @@ def the_only_purpose(dataset: Dataset) -> str:
         return granted[0]
     found = f"it is granted for {', '.join(map(repr, granted))}" if granted else "nothing was paid for any purpose yet"
     raise CuratorError(f"purpose: the dataset {dataset.name!r} has no single one: {found}. Say for which you ask: purpose=….")
+
+
+def _rows(rows: Any) -> Iterable[Mapping[str, Any]]:
+    """Row by row, whether they come so or as columns."""
+    if hasattr(rows, "columns") or hasattr(rows, "column_names"):
+        import narwhals as nw
+
+        rows = nw.from_native(rows, eager_only=True).to_dict(as_series=False)
+    if isinstance(rows, Mapping):
+        return [dict(zip(rows, values, strict=True)) for values in zip(*rows.values(), strict=True)]
+    return rows  # type: ignore[no-any-return]
 
 
 def _epsilon(value: Any) -> str:

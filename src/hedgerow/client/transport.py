@@ -105,7 +105,7 @@ def refusal(url: str, status: int, content: bytes) -> HedgerowError:
         said = json.loads(content)["error"]
         code, message = one_line(said["code"], 100), one_line(said["message"], 2000)
     except (ValueError, TypeError, KeyError, RecursionError):
-        code, message = "", f"it answered with status {status}, and not as a Hedgerow service does."
+        code, message = "", f"it answered with status {status}, as no Hedgerow service does. Give its address alone: https://host."
     text = f"{url}: {message}"
     if status == 402:
         return BudgetError(text)

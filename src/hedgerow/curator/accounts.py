@@ -159,7 +159,7 @@ class Accounts:
             connection.execute(tokens.update().where(tokens.c.id == token_id, tokens.c.revoked.is_(None)).values(revoked=self._now()))
             found = _records(connection, tokens.c.id == token_id)
         if not found:
-            raise LedgerError("token id: it is not known; expected the id of a token, as `tokens` lists it, and never the token itself.")
+            raise LedgerError("token id: not known; expected the id of a token, as `hedgerow curator show` lists it, and never the token.")
         return found[0]
 
     def tokens(self, person: str | None = None) -> list[TokenRecord]:

@@ -113,7 +113,7 @@ class _Expected:
     def __init__(self, text: str | None) -> None:
         number, _, self.hash = (text or "").strip().lower().rpartition(":")
         if text is not None and (len(self.hash) != 64 or set(self.hash) - set("0123456789abcdef") or (number and not number.isdigit())):
-            raise LedgerError(f"expected_head: got {text!r:.100}; expected what `head` gives, such as 12:3b1f….")
+            raise LedgerError(f"expected_head: got {text!r:.100}; expected a head as `hedgerow ledger show` prints it, such as 12:3b1f….")
         self.given, self.number = text is not None, int(number) if number else None
         self.found = self.hash == NOTHING_YET
 
@@ -123,7 +123,7 @@ class _Expected:
     def problems(self, last: Head) -> Iterator[Problem]:
         if self.given and not self.found:
             seq = last.seq + 1 if self.number is None or self.number > last.seq else self.number
-            yield Problem(seq, "the head that was written down is not in this ledger: entries were cut off or written anew")
+            yield Problem(seq, "the head that was written down is not in it: its end is missing (an older copy?) or was written anew")
 
 
 class Replay:

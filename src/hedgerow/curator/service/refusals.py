@@ -81,7 +81,8 @@ def refusal_of(error: Exception, owns: bool) -> Refusal:
 
 def invalid(error: RequestValidationError) -> Refusal:
     """Where the request is wrong and what was expected; what was got is not repeated."""
-    found = [f"{'.'.join(str(part)[:60] for part in e['loc'])}: {e['msg']}" for e in error.errors()[:5]]
+    words = {"extra_forbidden": "there is no such field; /openapi.json names those that there are"}
+    found = [f"{'.'.join(str(part)[:60] for part in e['loc'])}: {words.get(e['type'], e['msg'])}" for e in error.errors()[:5]]
     return Refusal(422, "invalid", "; ".join(found)[:1000])
 
 
