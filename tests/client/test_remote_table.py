@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from fractions import Fraction
 from http.client import HTTPConnection
 from types import SimpleNamespace
@@ -266,9 +267,9 @@ class TestBusy:
 
             def wait(_: float) -> None:
                 tries.append(other.close())
-                threading.Event().wait(0.05)
+                threading.Event().wait(0.5)
 
-            monkeypatch.setattr("hedgerow.client.session.time", SimpleNamespace(sleep=wait))
+            monkeypatch.setattr("hedgerow.client.session.time", SimpleNamespace(sleep=wait, monotonic=time.monotonic))
             paid.rows(PRICE)
             monkeypatch.undo()
         assert tries

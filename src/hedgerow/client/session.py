@@ -119,7 +119,8 @@ class RemoteRows(RowsElsewhere):
             raise self._unreadable()
         return chosen
 
-    def _sent(self, path: str, body: bytes) -> bytes:
+    def _sent(self, path: str, body: bytes | None) -> bytes:
+        """The answer. Where the service is busy, or the look is still being made, it is asked again."""
         busy, ends = 0, time.monotonic() + self._transport.look_timeout
         while True:
             try:
@@ -142,9 +143,9 @@ class RemoteRows(RowsElsewhere):
         if session is None:
             return
         try:
-            said = self._transport.json("POST", f"{_path(session)}/end", repeatable=True)
+            said = msgspec.json.decode(self._sent(f"{_path(session)}/end", None))
             spent = amount(said["spent"]["epsilon"])
-        except (HedgerowError, ValueError, TypeError, KeyError, ZeroDivisionError) as error:
+        except (HedgerowError, msgspec.MsgspecError, ValueError, TypeError, KeyError, ZeroDivisionError, RecursionError) as error:
             text = f"the session could not be ended: {error} It ends by itself when it is not used, and keeps what its looks have cost."
             warnings.warn(text, HedgerowWarning, stacklevel=3)
             return

@@ -26,7 +26,7 @@ from hedgerow.curator.service.refusals import CODES
 
 pytestmark = pytest.mark.parametrize("new_address", ["sqlite"], indirect=True)
 CHECKS = [status_code_conformance, content_type_conformance, response_headers_conformance, response_schema_conformance]
-EXAMPLES = 15  # for each operation, each kind of data and each person
+EXAMPLES = 10  # for each operation, each kind of data and each person
 SETTINGS = settings(max_examples=EXAMPLES, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
