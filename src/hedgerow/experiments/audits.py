@@ -28,7 +28,7 @@ LEVEL = FALSE_ALARM / (2 * VERDICTS)  # of each of the two bounds of a verdict
 
 
 def jobs(quick: bool) -> list[Job]:
-    """Quick is the size of CI: 200,000 runs or a million of every verb on each table, 20,000 fits of every estimator."""
+    """Quick: 200,000 runs or a million of every verb on each table, 20,000 fits of every estimator. CI does some of it (tests/audit)."""
     slow = [name for name in VERBS if name not in FAST and name != NOT_IN_CI]
     ci: list[Job] = [{"verb": name, "epsilon": epsilon, "runs": MORE_VERB_RUNS} for name in FAST for epsilon in EPSILONS]
     ci += [{"verb": name, "epsilon": epsilon, "runs": VERB_RUNS} for name in slow for epsilon in EPSILONS]
