@@ -21,12 +21,14 @@ import numpy as np
 from benchmarks import big_table
 from benchmarks.busy import Others
 from benchmarks.measure import Line, at_most, not_run
+from hedgerow import Numeric
 
 RATE, SECONDS, MOST = 200, 20, 100.0  # requests a second, for how long, and the milliseconds that 99 of 100 may take at most
 ROWS = 2_000_000
-ROUNDS = 3
+ROUNDS = 1
 SERVER = "HEDGEROW_POSTGRES"  # as scripts/postgres.py gives it; without it, books in SQLite alone
-ASKED = [{"method": "GET", "path": "/v1/datasets/people"}]  # what is left of a budget
+BUDGET, PREDICT = "budget", "predict"  # what is left, or the class of a row by a stored release
+ROW = {each.name: each.low if isinstance(each, Numeric) else each.values[0] for each in big_table.SCHEMA.attributes}
 FOREST = {"purpose": "research", "epsilon": "1", "algorithm": "rdt", "settings": {"n_estimators": 60, "max_depth": 5}}
 
 
@@ -56,10 +58,15 @@ class Curator:
     def state(self, job: str) -> str:
         return str(self.ask("GET", f"/v1/jobs/{job}")["state"])
 
-    def loaded(self, seconds: float) -> tuple[Any, dict[str, int], float | None]:
+    def requests(self, what: str, release: str) -> list[dict[str, Any]]:
+        if what == BUDGET:
+            return [{"method": "GET", "path": "/v1/datasets/people"}]
+        return [{"method": "POST", "path": f"/v1/releases/{release}/predict", "body": {"rows": [ROW]}}]
+
+    def loaded(self, seconds: float, what: str, release: str) -> tuple[Any, dict[str, int], float | None]:
         """The milliseconds of each request, in order of size; how many had which status; CPUs that other programs used meanwhile."""
         others, began, own = Others(), time.perf_counter(), _cpu_seconds(self.group)
-        asked = [{**request, "headers": {"Authorization": f"Bearer {self.analyst}"}} for request in ASKED]
+        asked = [{**request, "headers": {"Authorization": f"Bearer {self.analyst}"}} for request in self.requests(what, release)]
         host, _, port = self.address.removeprefix("http://").rpartition(":")
         given = json.dumps({"rate": RATE, "seconds": seconds, "requests": asked})
         command = [sys.executable, "-m", "benchmarks.curator_client", host, port]
@@ -104,25 +111,30 @@ def _on(books: str, ledger: str | None, quick: bool) -> list[Line]:
         folder = Path(name)
         with served(folder, ledger) as (address, token, group):
             curator = Curator(address, token, _table(folder, ROWS // (10 if quick else 1)), group)
-            return [line for _ in range(1 if quick else ROUNDS) for line in _round(curator, 5 if quick else SECONDS, books)]
+            release = curator.train()
+            while curator.state(release) != "done":
+                time.sleep(0.2)
+            curator.ask("POST", f"/v1/releases/{release}/predict", {"rows": [ROW]})  # it is read once
+            rounds = [what for what in (BUDGET, PREDICT) for _ in range(1 if quick else ROUNDS)]
+            return [line for what in rounds for line in _round(curator, 5 if quick else SECONDS, books, what, release)]
 
 
-def _round(curator: Curator, seconds: float, books: str) -> list[Line]:
-    idle, _, alone = curator.loaded(seconds)
-    jobs = [curator.train() for _ in range(4)]
+def _round(curator: Curator, seconds: float, books: str, what: str, release: str) -> list[Line]:
+    idle, _, alone = curator.loaded(seconds, what, release)
+    jobs = [curator.train() for _ in range(8)]
     while curator.state(jobs[0]) == "waiting":
         time.sleep(0.05)
-    busy, statuses, meanwhile = curator.loaded(seconds)
+    busy, statuses, meanwhile = curator.loaded(seconds, what, release)
     trained = "while forests were trained" if curator.state(jobs[-1]) in ("waiting", "running") else "while forests were trained AT FIRST"
     while any(curator.state(job) in ("waiting", "running") for job in jobs):
         time.sleep(0.2)
     if set(statuses) != {"200"}:
         trained += f"; statuses {statuses}"
-    what = f"{books}, {RATE} budget requests/s, p99 in {MOST:g} ms"
+    about = f"{books}, {RATE} {what} requests/s, p99 in {MOST:g} ms"
     slower = f"p99 {_at(busy, 0.99) / _at(idle, 0.99):.1f} times"
     return [
-        at_most(f"{what}, nothing trained", _words(idle), "", _at(idle, 0.99) / MOST, 1).timed(alone),
-        at_most(f"{what}, {trained}", _words(busy), f"nothing trained: {slower}", _at(busy, 0.99) / MOST, 1).timed(meanwhile),
+        at_most(f"{about}, nothing trained", _words(idle), "", _at(idle, 0.99) / MOST, 1).timed(alone),
+        at_most(f"{about}, {trained}", _words(busy), f"nothing trained: {slower}", _at(busy, 0.99) / MOST, 1).timed(meanwhile),
     ]
 
 

@@ -69,7 +69,7 @@ def one_column(column: Any, name: str, any_type: bool = False) -> Any:
         import pyarrow
 
         column = pyarrow.chunked_array([column])
-    series = nw.from_native(column, series_only=True, pass_through=True)
+    series = None if type(column) is np.ndarray else nw.from_native(column, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
         refused = (nw.Date, nw.Datetime, nw.Duration, nw.Time, nw.List, nw.Array, nw.Struct, nw.Binary, nw.Int128, nw.UInt128)
         if isinstance(series.dtype, refused) and not any_type:

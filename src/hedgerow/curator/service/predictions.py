@@ -25,11 +25,11 @@ class KeptReleases:
 
     def get(self, id: str, content: Callable[[], bytes]) -> Release:
         """One that is kept, or read from its content: one at a time, so that many requests for one do not read it many times."""
-        found = self._found(id)
+        found = self.kept(id)
         if found is not None:
             return found
         with self._reading:
-            found = self._found(id)
+            found = self.kept(id)
             if found is not None:
                 return found
             document = content()
@@ -41,7 +41,7 @@ class KeptReleases:
                     self._kept.popitem(last=False)
             return release
 
-    def _found(self, id: str) -> Release | None:
+    def kept(self, id: str) -> Release | None:
         with self._lock:
             if id not in self._kept:
                 return None
