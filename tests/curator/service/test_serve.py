@@ -68,14 +68,14 @@ def test_served_stopped_and_served_again(tmp_path: Path, file: Path) -> None:
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_a_stop_lets_a_job_end_and_gives_back_those_that_wait(tmp_path: Path, file: Path, how: signal.Signals) -> None:
     folder = tmp_path / "curator"
-    with served(folder) as service, closing(Ledger.open(folder).database) as database:
+    with served(folder, None, "--pad", "8") as service, closing(Ledger.open(folder).database) as database:  # a job takes 8 seconds
         client, _, post = asking(service)
         ledger = Ledger(database)
         with client:
             post("/v1/owner/datasets", {"name": "patients", "path": str(file), "schema": SCHEMA.to_toml()})
             post("/v1/owner/datasets/patients/ceilings", {"epsilon": 2})
             path = "/v1/datasets/patients/forests"
-            runs, *wait = [post(path, LARGE if key == "a" else SMALL, **{"Idempotency-Key": key})["id"] for key in ("a", "b", "c")]
+            runs, *wait = [post(path, SMALL, **{"Idempotency-Key": key})["id"] for key in ("a", "b", "c")]
             wait_until(lambda: ledger.reservation(runs).opened, step=0.001)
             service.stop(how)
         assert ledger.reservation(runs).state == "settled"
