@@ -19,7 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.errors import PlanError, TableError
-from hedgerow.rows.persons import PersonLimit, keyed_hash, limited, person_changes, person_column, person_numbers, person_sql
+from hedgerow.rows.person_ids import person_changes, person_column, person_numbers, person_sql
+from hedgerow.rows.persons import PersonLimit, keyed_hash, limited
 
 KEY = bytes(range(16))
 

@@ -36,6 +36,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from dataclasses import replace
 from typing import Any
 
 from hedgerow.errors import SchemaError
@@ -101,6 +102,11 @@ def write(schema: Schema) -> str:
         if tree is not None:
             lines += [f"[attributes.{_key(name)}.taxonomy]", *(f"{_key(child)} = {_value(parent)}" for child, parent in tree.items())]
     return "\n".join(lines).replace("\n\n\n", "\n\n") + "\n"
+
+
+def same_columns(one: Schema, other: Schema) -> bool:
+    """Whether they declare the same but for the number of rows, which each says of a table of its own."""
+    return write(replace(one, rows=None)) == write(replace(other, rows=None))
 
 
 def _key(name: str) -> str:

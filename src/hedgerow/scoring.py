@@ -30,7 +30,7 @@ from hedgerow.release import Release
 from hedgerow.rows.engine import Engine, Probabilities
 from hedgerow.rows.memory import MemoryRows
 from hedgerow.rows.opening import is_place, open_place
-from hedgerow.rows.persons import person_column
+from hedgerow.rows.person_ids import person_column
 from hedgerow.rows.reliability import bin_edges
 
 

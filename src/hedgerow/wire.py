@@ -30,6 +30,7 @@ from hedgerow.tree import Tree
 
 MOST_BITS = 256  # of the numerator and of the denominator of a price
 MILLION = 10**6
+MOST_DENOMINATOR = 100  # of amounts in a ledger: lcm(1…100) has 136 bits, so that no choice of amounts can fill its exact sums
 _FRACTION = re.compile(r"([0-9]{1,80})(?:/([0-9]{1,80})|\.([0-9]{1,20}))?")
 
 
@@ -235,11 +236,11 @@ def price_of(form: PriceForm) -> Price:
 
 def payable(epsilon: Fraction) -> Fraction:
     """What a ledger of short amounts reserves for ε: the same where it is short, else rounded up to a millionth."""
-    return epsilon if epsilon.denominator <= 100 else rounded_up(epsilon)
+    return epsilon if epsilon.denominator <= MOST_DENOMINATOR else rounded_up(epsilon)
 
 
 def rounded_up(amount: Fraction) -> Fraction:
-    """To a millionth, as a curator keeps what a request has cost in the end."""
+    """To a millionth: what a request has cost in the end may be any sum of fractions, and the ledger's sums stay short."""
     return Fraction(math.ceil(amount * MILLION), MILLION)
 
 

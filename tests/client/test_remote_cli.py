@@ -50,7 +50,7 @@ def test_what_is_refused(
     assert "granted for 'research'" in refused(place, "--purpose", "other")
     assert "--schema: missing" in refused(str(served.file))
     assert "belongs to a service" in refused(str(served.file), "--purpose", "x")
-    assert "expected https://host/datasets/NAME" in refused(served.url)
+    assert "a dataset's page" in refused(served.url)
     assert "or it is not granted to you" in refused(f"{served.url}/datasets/other")
     monkeypatch.delenv("HEDGEROW_TOKEN")
     assert "HEDGEROW_TOKEN" in refused(place)

@@ -9,11 +9,10 @@ from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import quote, unquote
 
 import typer
 
-from hedgerow.errors import CuratorError, PlanError
+from hedgerow.errors import PlanError
 
 if TYPE_CHECKING:
     from hedgerow.client.remote_table import RemoteTable
@@ -117,23 +116,11 @@ class Place:
     @cached_property
     def table(self) -> RemoteTable:
         """The dataset at a service. Its schema is asked for; no row is."""
-        from hedgerow.client.remote_table import RemoteTable
-        from hedgerow.client.transport import Transport
-        from hedgerow.schema_toml import read
+        from hedgerow.client.connection import connect
+        from hedgerow.client.places import place_of, tokens_for
 
-        url, found, name = self.data.partition("/datasets/")
-        if not found or not name.strip("/"):
-            raise PlanError(f"DATA: got {self.data!r:.200}; expected https://host/datasets/NAME.")
-        token = os.environ.get("HEDGEROW_TOKEN")
-        if not token:
-            raise PlanError("HEDGEROW_TOKEN: the environment variable is not set; expected the token that the owner of the rows gave you.")
-        transport, dataset = Transport(url, token), unquote(name.strip("/"))
-        about = transport.json("GET", f"/v1/datasets/{quote(dataset, safe='')}")
-        try:
-            schema, purposes = read(str(about["schema"]), "the owner's schema"), tuple(map(str, about["purposes"]))
-        except (KeyError, TypeError):
-            raise CuratorError(f"{url}: its answer cannot be read. Is it a Hedgerow service of the same version?") from None
-        return RemoteTable.of(transport, dataset, schema, purposes, self._purpose)
+        place = place_of(self.data)
+        return connect(place.service, tokens_for([place], None, os.environ)[place]).table(place.dataset, self._purpose)
 
     def schema(self, path: Path | None) -> Schema:
         """The schema in the file; of a service its own, where no file is given."""

@@ -19,8 +19,7 @@ from hedgerow.errors import BudgetError, CuratorError, HedgerowError, ReleaseErr
 from hedgerow.merging import merge
 from hedgerow.public_plan import PublicPlan
 from hedgerow.release import Release
-from hedgerow.schema import Schema
-from hedgerow.schema_toml import write
+from hedgerow.schema_toml import same_columns
 
 LOOKING, ASKED, RUNNING, ANSWERED, FAILED = "looking", "asked", "running", "answered", "failed"
 BUSY = ("busy", "stopping")  # try again: nothing was spent
@@ -164,12 +163,8 @@ def _in_words(work: Callable[[Place, float], Standing], place: Place, ends: floa
 
 
 def _check_schema(dataset: Dataset, plan: PublicPlan) -> None:
-    if _declared(dataset.schema) != _declared(plan.schema):
+    if not same_columns(dataset.schema, plan.schema):
         raise CuratorError("its schema is not that of the plan: other columns, values or bounds. Agree on one schema, then plan.")
-
-
-def _declared(schema: Schema) -> str:
-    return write(replace(schema, rows=None))
 
 
 def _owner(release: Release) -> str:

@@ -51,7 +51,7 @@ from hedgerow.rows.engine import Engine, Progress
 from hedgerow.rows.files import TableFile
 from hedgerow.rows.memory import MemoryRows
 from hedgerow.rows.opening import is_place, open_place
-from hedgerow.rows.persons import person_column
+from hedgerow.rows.person_ids import person_column
 from hedgerow.schema import Schema, text_of
 from hedgerow.settings import one_of, whole
 

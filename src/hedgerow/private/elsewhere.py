@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NoReturn
 
@@ -18,7 +17,7 @@ from hedgerow.errors import PlanError, SchemaError
 from hedgerow.private.table import PrivateTable
 from hedgerow.rows.engine import Engine
 from hedgerow.schema import Schema
-from hedgerow.schema_toml import write
+from hedgerow.schema_toml import same_columns
 
 
 class Charged(Exception):
@@ -91,7 +90,7 @@ def schema_elsewhere(table: TableElsewhere, own: Schema | None) -> Schema:
     theirs = table.codebook.schema
     if own is None:
         return theirs
-    if write(replace(own, rows=None)) != write(replace(theirs, rows=None)):
+    if not same_columns(own, theirs):
         raise SchemaError("schema: it is not the schema of the owner's table; leave it out, or take table.codebook.schema.")
     return own
 

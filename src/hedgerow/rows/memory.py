@@ -14,7 +14,8 @@ from hedgerow.parallel import in_threads, row_blocks
 from hedgerow.rows import kernels
 from hedgerow.rows.counting import CountingRows
 from hedgerow.rows.engine import Progress
-from hedgerow.rows.persons import limited, person_numbers
+from hedgerow.rows.person_ids import person_numbers
+from hedgerow.rows.persons import limited
 from hedgerow.rows.questions import BrierSums, Confusions, GradientSums, Question, ReliabilityCounts, Sums
 from hedgerow.tree import Tree
 

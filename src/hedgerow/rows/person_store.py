@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from hedgerow.encoding import Codebook
 from hedgerow.rows.connection import connect, private_folder
 from hedgerow.rows.encoding_sql import BATCH, Encoding
-from hedgerow.rows.persons import PersonLimit, person_changes, person_sql
+from hedgerow.rows.person_ids import person_changes, person_sql
+from hedgerow.rows.persons import PersonLimit
 
 MEMORY = "512MB"  # that the sort may use before it spills
 

@@ -22,8 +22,9 @@ import hedgerow
 from hedgerow.encoding import Codebook
 from hedgerow.rows.connection import connected
 from hedgerow.rows.encoding_sql import BATCH, Encoding
+from hedgerow.rows.person_ids import person_changes, person_sql
 from hedgerow.rows.person_store import bytes_of, rows_of
-from hedgerow.rows.persons import PersonLimit, person_changes, person_sql
+from hedgerow.rows.persons import PersonLimit
 from hedgerow.rows.questions import Question, Sums
 
 SLICE = 1 << 13  # numbers: few enough that several tasks share the adding up

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from fractions import Fraction
 from typing import Annotated, Any
@@ -10,10 +9,9 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, StrictFloat, StrictInt, StrictStr, WithJsonSchema
 
 from hedgerow.accounting.loss import text_of_fraction
+from hedgerow.wire import MOST_DENOMINATOR
 
 DIGITS = 12
-STEP = 10**6
-MOST_DENOMINATOR = 100  # lcm(1…100) has 136 bits: no choice of amounts can fill the ledger's exact sums
 EXPECTED = f"a decimal of at most {DIGITS} digits, such as 0.5, or a fraction with a denominator of at most {MOST_DENOMINATOR}, such as 1/3"
 _DECIMAL = re.compile(r"([0-9]{1,12})(?:\.([0-9]{1,12}))?(?:[eE](-?[0-9]{1,2}))?")
 _FRACTION = re.compile(r"([0-9]{1,12})/([0-9]{1,3})")
@@ -31,11 +29,6 @@ def amount_of(value: str | int | float) -> Fraction:
         if (amount * 10**DIGITS).denominator == 1 and amount < 10**DIGITS and _digits(amount) <= DIGITS:
             return amount
     raise ValueError(f"expected {EXPECTED}")
-
-
-def rounded_up(amount: Fraction) -> Fraction:
-    """To a millionth: what a request has cost in the end may be any sum of fractions, and the ledger's sums stay short."""
-    return Fraction(math.ceil(amount * STEP), STEP)
 
 
 def _digits(amount: Fraction) -> int:

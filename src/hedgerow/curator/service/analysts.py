@@ -22,7 +22,8 @@ from hedgerow.curator.service.asking import TOKEN, Asking, AskingNow, ContentNow
 from hedgerow.curator.service.bodies import Counts, Forest, Name, Quote, Rows, Score, counts_of
 from hedgerow.curator.service.counts import checked_count
 from hedgerow.curator.service.forests import ASSUMED_ROWS, as_dummy, checked_plan, dummy_rows, estimator_of, plan_as_json, trained
-from hedgerow.curator.service.jobs import Job, Prepare
+from hedgerow.curator.service.jobs import Job
+from hedgerow.curator.service.paying import Prepare
 from hedgerow.curator.service.predictions import predicted
 from hedgerow.curator.service.refusals import Refusal, not_found
 from hedgerow.curator.service.standing import standing

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,7 @@ from hedgerow.errors import HedgerowWarning, PlanError, ReleaseError, SchemaErro
 from hedgerow.private.mechanisms import counting_event
 from hedgerow.public_plan import PublicPlan
 from hedgerow.release import Release
-from hedgerow.schema import Schema
-from hedgerow.schema_toml import write
+from hedgerow.schema_toml import same_columns
 
 NOTHING = "Nothing was spent."
 
@@ -30,7 +28,7 @@ def checked_count(content: bytes, dataset: Dataset, epsilon: Any, limits: Limits
     from hedgerow.estimators.mergeable import cost_of, rebuild  # here: estimators take a while to be imported, and a start should not
 
     plan = _read(content)
-    if _declared(plan.schema) != _declared(dataset.schema):
+    if not same_columns(plan.schema, dataset.schema):  # rows: what was planned for, all owners together
         raise PlanError(f"plan: its schema is not that of the dataset; expected the same columns, values and bounds. {NOTHING}")
     _check_amount(plan)
     cost_of(plan, epsilon)
@@ -82,8 +80,3 @@ def _check_amount(plan: PublicPlan) -> None:
     except ValueError:
         raise PlanError(f"plan: its ε = {text_of_fraction(plan.epsilon)}; expected {EXPECTED}. {NOTHING}") from None
     counting_event("leaf_counts", plan.epsilon, queries=len(plan.trees), rows_per_person=plan.schema.k)  # refuses what cannot be drawn
-
-
-def _declared(schema: Schema) -> str:
-    """Without the number of rows: that of a plan is what was planned for, all owners together."""
-    return write(replace(schema, rows=None))

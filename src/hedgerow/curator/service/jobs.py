@@ -10,7 +10,6 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +19,7 @@ from hedgerow.curator.chain import Reserved
 from hedgerow.curator.service.bundle import Curator
 from hedgerow.curator.service.limits import Limits
 from hedgerow.curator.service.logs import log, told
+from hedgerow.curator.service.paying import Prepare, give_back, stopping
 from hedgerow.curator.service.refusals import Refusal
 from hedgerow.curator.service.work import Task
 from hedgerow.curator.service.workers import KILL_SECONDS, Failed, Worker, worker_of
@@ -27,8 +27,6 @@ from hedgerow.documents import write_document
 from hedgerow.errors import HedgerowError, PlanError
 
 WAITING, RUNNING, DONE, FAILED = "waiting", "running", "done", "failed"
-Prepare = Callable[[], Callable[[], Reserved]]
-"""All that can be refused from public facts; and then the payment."""
 
 
 @dataclass
@@ -90,7 +88,7 @@ class Jobs:
             with self._lock:
                 if self._stopping:
                     self.curator.ledger.release(job.reserved.key)
-                    raise _stopping()
+                    raise stopping()
                 self._live[job.reserved.key] = job
                 self._waiting.append(job)
                 self._news.notify()
@@ -111,7 +109,7 @@ class Jobs:
 
     def _check_room(self, person: str) -> None:
         if self._stopping:
-            raise _stopping()
+            raise stopping()
         own = sum(job.reserved.analyst == person for job in self._live.values())
         if len(self._waiting) >= self.limits.waiting or own >= self.limits.waiting_each:
             raise Refusal(429, "busy", "Too many jobs are waiting. Nothing was spent. Try again later.", {"Retry-After": "10"})
@@ -145,7 +143,7 @@ class Jobs:
             answer = self.curator.answers.store(reserved.analyst, job.key, job.request, reserved.key, content, content_type)
         except Exception as error:
             log("job failed", logging.ERROR, **fields, **(error.fields if isinstance(error, Failed) else told(error)))
-            self._give_back(reserved)
+            give_back(self.curator.ledger, reserved)
             return
         log("job done", **fields, seconds=round(time.monotonic() - began, 3))
         self._copy(answer)
@@ -156,14 +154,6 @@ class Jobs:
         person = self.curator.accounts.person(reserved.analyst)
         if person is None or not self.curator.accounts.may(person, reserved.dataset, reserved.purpose):
             raise PlanError("the grant was withdrawn before the job began.")
-
-    def _give_back(self, reserved: Reserved) -> None:
-        """What never looked at a row costs nothing; all else stays spent."""
-        try:
-            if not self.curator.ledger.reservation(reserved.key).opened:
-                self.curator.ledger.release(reserved.key)
-        except HedgerowError as error:
-            log("reservation stays spent", logging.ERROR, job=reserved.key, **told(error))
 
     def _copy(self, answer: Answer) -> None:
         try:
@@ -179,7 +169,7 @@ class Jobs:
             self._waiting.clear()
             self._news.notify_all()
         for job in waiting:
-            self._give_back(job.reserved)
+            give_back(self.curator.ledger, job.reserved)
             with self._lock:
                 self._live.pop(job.reserved.key, None)
         end = time.monotonic() + self.limits.stop_seconds
@@ -198,7 +188,3 @@ class Jobs:
 
 def _key_used() -> Refusal:
     return Refusal(409, "key_used", "This Idempotency-Key was used for another request. Take a new key for a new request.")
-
-
-def _stopping() -> Refusal:
-    return Refusal(503, "stopping", "The service is stopping. Nothing was spent.", {"Retry-After": "30"})

@@ -12,8 +12,8 @@ from hedgerow.accounting.zcdp import rho_for
 from hedgerow.curator.chain import Reserved
 from hedgerow.curator.ledger import Ledger
 from hedgerow.curator.ledger_budget import LedgerBudget, LedgerReservation
-from hedgerow.curator.service.amounts import rounded_up
 from hedgerow.errors import BudgetError
+from hedgerow.wire import rounded_up
 
 
 class PrepaidBudget(LedgerBudget):

@@ -11,7 +11,6 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,14 +22,13 @@ from hedgerow.curator.service.limits import Limits
 from hedgerow.curator.service.logs import log, told
 from hedgerow.curator.service.looking import Desk, Looked
 from hedgerow.curator.service.moments import Moment
+from hedgerow.curator.service.paying import Prepare, give_back, stopping
 from hedgerow.curator.service.refusals import Refusal
 from hedgerow.curator.service.workers import KILL_SECONDS, Failed, Worker, worker_of
-from hedgerow.errors import HedgerowError
 
 LOST = "The session was lost: its work was ended before it was done. What was reserved for it stays spent if a row was looked at."
 KEPT_KEYS = 10_000
 END_SECONDS, STOP_SECONDS = 60, 10  # in which a session must be settled, or its whole reservation stays spent; when the service stops
-Prepare = Callable[[], Callable[[], Reserved]]
 
 
 @dataclass
@@ -124,7 +122,7 @@ class Sessions:
     def _check_room(self, person: str) -> None:
         with self._lock:
             if self._stopping.is_set():
-                raise _stopping()
+                raise stopping()
             own = sum(session.reserved.analyst == person for session in self._live.values())
             if len(self._live) >= self.limits.sessions or own >= self.limits.sessions_each:
                 idle = round(self.limits.session_idle_seconds)
@@ -182,7 +180,7 @@ class Sessions:
     def _lose(self, session: Session) -> None:
         session.ending = True
         session.worker.close()
-        give_back(self.curator, session.reserved)
+        give_back(self.curator.ledger, session.reserved)
         self._forget(session)
 
     # ------------------------------------------------------------ end
@@ -209,11 +207,11 @@ class Sessions:
                 most = time.monotonic() + END_SECONDS
                 session.worker.ask(("end",), _nothing, lambda: min(most, self._stopped_by))
             else:
-                give_back(self.curator, session.reserved)
+                give_back(self.curator.ledger, session.reserved)
         except Exception as error:
             log("session not settled", logging.ERROR, **_about(session), **(error.fields if isinstance(error, Failed) else told(error)))
             session.worker.close()
-            give_back(self.curator, session.reserved)
+            give_back(self.curator.ledger, session.reserved)
         self._forget(session)
         log("session ended", **_about(session), looks=session.last.number)
         return True
@@ -273,16 +271,6 @@ class Sessions:
         self.end(session)
 
 
-def give_back(curator: Curator, reserved: Reserved) -> None:
-    """What never looked at a row costs nothing; all else stays spent."""
-    try:
-        found = curator.ledger.reservation(reserved.key)
-        if not found.opened and not found.ended:
-            curator.ledger.release(reserved.key)
-    except HedgerowError as error:
-        log("reservation stays spent", logging.ERROR, session=reserved.key, **told(error))
-
-
 def ended() -> Refusal:
     return Refusal(410, "ended", "The session has ended. Its cost is in the ledger. Begin another.")
 
@@ -294,7 +282,3 @@ def _about(session: Session) -> dict[str, Any]:
 
 def _nothing(_: float) -> None:
     """A look has no progress that could be told."""
-
-
-def _stopping() -> Refusal:
-    return Refusal(503, "stopping", "The service is stopping. Nothing was spent.", {"Retry-After": "30"})
