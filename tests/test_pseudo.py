@@ -39,6 +39,7 @@ from hedgerow.after.pseudo_sizes import whole_numbers, whole_numbers_by_row
 from hedgerow.after.pseudo_values import HIGH, LOW, MIDDLE, NORMAL, NUMERIC, TICKETS, UNIFORM, declared_codes, shares_told
 from hedgerow.after.vote import MAJORITY, SUMMED_COUNTS, vote_named
 from hedgerow.certificate import NEIGHBOURS, NEIGHBOURS_OF_PARTS, anonymity_certificate, no_certificate
+from hedgerow.csv_dialect import CSVDialect
 from hedgerow.encoding import Codebook
 from hedgerow.errors import PlanError
 from hedgerow.forest import NODES, CountedForest
@@ -654,7 +655,7 @@ def test_strange_names_and_values_round_trip_through_files(name: str, tmp_path: 
     for size, codes in zip(codebook.sizes, data.codes.T, strict=True):
         assert set(codes) == set(range(size))  # every branch is there
     written = data.save(tmp_path / name)
-    read = TableFile(tmp_path / name, [*STRANGE.names, STRANGE.target.name])
+    read = TableFile(tmp_path / name, [*STRANGE.names, STRANGE.target.name], dialect=CSVDialect(multiline=True))  # a value has a line break
     codes, classes = read.read(codebook)
     assert np.array_equal(codes, data.codes)
     assert np.array_equal(classes, data.class_codes)

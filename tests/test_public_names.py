@@ -12,6 +12,7 @@ def test_exactly_these_names_are_public() -> None:
     assert sorted(hedgerow.__all__) == [
         "Budget",
         "BudgetFile",
+        "CSVTable",
         "Categorical",
         "ConjunctiveRuleClassifier",
         "DPDFClassifier",

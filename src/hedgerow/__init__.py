@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from hedgerow.public_plan import PublicPlan as PublicPlan
     from hedgerow.public_scoring import calibration as calibration
     from hedgerow.release import Release as Release
+    from hedgerow.rows.files import CSVTable as CSVTable
     from hedgerow.rows.sql import SQLTable as SQLTable
     from hedgerow.schema import Categorical as Categorical
     from hedgerow.schema import Numeric as Numeric
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 _HOME = {
     "Budget": "hedgerow.accounting.meter",
     "BudgetFile": "hedgerow.accounting.budget_file",
+    "CSVTable": "hedgerow.rows.files",
     "Categorical": "hedgerow.schema",
     "ConjunctiveRuleClassifier": "hedgerow.global_models.conjunctive_rule",
     "DPDFClassifier": "hedgerow.estimators.dpdf",

@@ -32,6 +32,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from hedgerow.csv_dialect import CSVDialect
 from hedgerow.errors import SchemaError
 
 Value: TypeAlias = str | int | float | bool
@@ -306,6 +307,8 @@ class Schema:
 
     person:          the column that says whose row it is, where a person may have several; a missing id is one person. Not an attribute
     rows_per_person: how many rows of a person are counted at most; noise grows with it. 1 where only `person` is given
+    csv:             how the owner's CSV files are written, where that is not as usual. It is about files: schemas that differ in it alone
+                     are equal, and a release does not hold it
     """
 
     attributes: tuple[Attribute, ...]
@@ -314,6 +317,7 @@ class Schema:
     unreviewed_rows: bool = field(default=False, kw_only=True)
     person: str | None = field(default=None, kw_only=True)
     rows_per_person: int | None = field(default=None, kw_only=True)
+    csv: CSVDialect | None = field(default=None, kw_only=True, compare=False)
 
     def __init__(
         self,
@@ -324,8 +328,10 @@ class Schema:
         unreviewed_rows: bool = False,
         person: str | None = None,
         rows_per_person: int | None = None,
+        csv: CSVDialect | None = None,
     ) -> None:
         object.__setattr__(self, "attributes", tuple(attributes))
+        object.__setattr__(self, "csv", csv)
         object.__setattr__(self, "target", target)
         object.__setattr__(self, "rows", rows)
         object.__setattr__(self, "unreviewed_rows", bool(unreviewed_rows) and rows is not None)

@@ -28,6 +28,9 @@
     "never smoked" = "anybody"
     "has smoked" = "anybody"
 
+    [csv]                              # optional: how CSV files are written, see csv_dialect.py; no release holds it
+    escape = '\\'                      # a quote in a cell is written \\" (if not given: "")
+
 `unreviewed = true` marks an entry that was read from the data; its owner deletes the line after review.
 """
 
@@ -39,6 +42,7 @@ import tomllib
 from dataclasses import replace
 from typing import Any
 
+from hedgerow.csv_dialect import CSVDialect
 from hedgerow.errors import SchemaError
 from hedgerow.schema import Attribute, Categorical, Numeric, Schema, Target
 
@@ -101,12 +105,14 @@ def write(schema: Schema) -> str:
         lines += ["", f"[attributes.{_key(name)}]", *(_line(key, value) for key, value in entry.items())]
         if tree is not None:
             lines += [f"[attributes.{_key(name)}.taxonomy]", *(f"{_key(child)} = {_value(parent)}" for child, parent in tree.items())]
+    if schema.csv is not None and schema.csv.to_plain():
+        lines += ["", "[csv]", *(_line(key, value) for key, value in schema.csv.to_plain().items())]
     return "\n".join(lines).replace("\n\n\n", "\n\n") + "\n"
 
 
 def same_columns(one: Schema, other: Schema) -> bool:
-    """Whether they declare the same but for the number of rows, which each says of a table of its own."""
-    return write(replace(one, rows=None)) == write(replace(other, rows=None))
+    """Whether they declare the same but for the number of rows and how files are written, which each says of a table of its own."""
+    return write(replace(one, rows=None, csv=None)) == write(replace(other, rows=None, csv=None))
 
 
 def _key(name: str) -> str:
@@ -149,7 +155,12 @@ def read(text: str, source: str = "schema") -> Schema:
         document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise SchemaError(f"{source} is not valid TOML: {error}.") from error
-    return from_plain(document, source)
+    dialect = document.pop("csv", None)
+    try:
+        csv = None if dialect is None else CSVDialect.of_plain(dialect)
+    except SchemaError as error:
+        raise SchemaError(f"{source}: {error}") from error
+    return replace(from_plain(document, source), csv=csv)
 
 
 def from_plain(document: Any, source: str = "schema") -> Schema:

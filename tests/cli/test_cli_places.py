@@ -140,3 +140,33 @@ def test_no_input_of_a_prediction_is_overwritten(places: SimpleNamespace, run: C
     assert Path("visits/part-0.parquet").read_bytes() == before
     result = run("predict", "forest.json", "postgresql://u:S3cret@host/name")
     assert (result.exit_code, "S3cret" in result.stderr) == (2, False)
+
+
+def test_a_csv_that_is_written_otherwise(places: SimpleNamespace, run: Callable[..., Any]) -> None:
+    r"""Semicolons, and quotes that are escaped by a backslash: declared in the schema, or with --csv."""
+    header, *lines = places.data.read_text().splitlines()
+    columns = header.replace(",", ";") + ";note"
+    rows = [line.replace(",", ";") + r';"he said \"yes; no\""' for line in lines]
+    Path("other.csv").write_text("\n".join([columns, *rows, ""]))
+    dialect = ("--csv", "delimiter=; escape=\\")
+    drafted = run("schema", "draft", "other.csv", "--target", "ill", *dialect, "-o", "drafted.toml")
+    assert drafted.exit_code == 0, drafted.output
+    assert '[csv]\ndelimiter = ";"\nescape = "\\\\"' in Path("drafted.toml").read_text()
+    Path("declared.toml").write_text(places.schema.read_text() + "\n[csv]\ndelimiter = ';'\nescape = '\\'\n")
+    assert "delimiter ';'" in run("schema", "check", "declared.toml").output
+
+    def undeclared(*words: object) -> int:
+        """How many rows a forest has counted, at an ε that makes the noise small."""
+        result = run("fit", "other.csv", *words, "--epsilon", "1000", "--algorithm", "rdt", "--trees", "1", "--force", "-o", "forest.json")
+        assert result.exit_code == 0, result.output
+        return round(sum(map(float, Release.load("forest.json").forest.class_totals)))
+
+    assert undeclared("--schema", places.schema, *dialect) == undeclared("--schema", "declared.toml") == len(lines)
+    assert undeclared("--schema", places.schema, "--csv", "delimiter=;") == 0  # read as usual, each line has an open quote
+    predicted = run("predict", "forest.json", "other.csv", *dialect)
+    assert len(predicted.stdout.splitlines()) == len(lines) + 1
+    refused = run("predict", "forest.json", "other.csv", "--csv", "delimiter=;")
+    assert refused.exit_code == 2
+    assert "line 2 of 'other.csv' is no row" in refused.stderr.replace("\n", " ")
+    assert run("explain", "forest.json", "other.csv", "--csv", "quote=ab").exit_code == 2
+    assert "DATA is none" in run("fit", ":memory:", "--query", "SELECT 1", *dialect, "--schema", places.schema, "-o", "f.json").stderr

@@ -193,7 +193,7 @@ def _audit_rows(
 
     check_rows_are_protected(schema)
     names = [*schema.names, schema.target.name]
-    columns = TableFile(data, names).text_columns(names)
+    columns = TableFile(data, names, dialect=schema.csv).text_columns(names)
     target = columns.pop(schema.target.name)
     rows = Table(columns, target, schema)
     if not len(rows):

@@ -12,7 +12,7 @@ from hedgerow.cli.console import progress_bar, say
 from hedgerow.cli.fit import save_paid, summarise
 from hedgerow.cli.options import BudgetPath, Jobs, threads
 from hedgerow.cli.outputs import check_output
-from hedgerow.cli.places import Data, EngineName, EngineOption, MasterOption, Place, PurposeOption, QueryOption, TableOption
+from hedgerow.cli.places import CSVOption, Data, EngineName, EngineOption, MasterOption, Place, PurposeOption, QueryOption, TableOption
 from hedgerow.cli.tables import Batch, Disjoint, Owner, SignKey, checked_owner, stem
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def count(
     query: QueryOption = None,
     engine: EngineOption = EngineName.duckdb,
     master: MasterOption = None,
+    csv: CSVOption = None,
     purpose: PurposeOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
 ) -> None:
@@ -56,7 +57,7 @@ def count(
 
         hedgerow count plan.json office-a.csv -o office-a.json --disjoint --budget budget-a.json
     """
-    place = Place(data, table, query, engine, master, purpose)
+    place = Place(data, table, query, engine, master, purpose, csv)
     check_output(output, [plan, *place.files, budget, sign], force)
     from hedgerow.cli.purse import open_purse, paid_look, say_what_is_left
     from hedgerow.estimators.mergeable import count as count_table

@@ -13,7 +13,7 @@ import typer
 
 from hedgerow.cli.console import say, table, warn
 from hedgerow.cli.ledger import Address, existing
-from hedgerow.cli.places import QueryOption, TableOption
+from hedgerow.cli.places import CSVOption, QueryOption, TableOption
 from hedgerow.errors import LedgerError, PlanError
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def register(
     delta: Delta = "0",
     query_table: TableOption = None,
     query: QueryOption = None,
+    csv: CSVOption = None,
 ) -> None:
     """Add a dataset with its reviewed schema and the ceiling of what everybody together may spend on it.
 
@@ -72,7 +73,7 @@ def register(
     from hedgerow.curator.checks import amount_from_zero
     from hedgerow.curator.registry import check_reviewed
 
-    place = Place(data, query_table, query, EngineName.duckdb, None)
+    place = Place(data, query_table, query, EngineName.duckdb, None, csv=csv)
     amount, chance = amount_from_zero(epsilon, "epsilon"), exact_delta(delta)
     reviewed = check_reviewed(Schema.load(schema))  # before books are made for nothing
     with _books(address, make=True) as (ledger, _, registry), place.rows() as rows:

@@ -10,7 +10,7 @@ import typer
 from hedgerow.cli import console
 from hedgerow.cli.console import guarantee, say, warn
 from hedgerow.cli.options import BudgetPath, Jobs, threads
-from hedgerow.cli.places import Data, EngineName, EngineOption, MasterOption, Place, PurposeOption, QueryOption, TableOption
+from hedgerow.cli.places import CSVOption, Data, EngineName, EngineOption, MasterOption, Place, PurposeOption, QueryOption, TableOption
 from hedgerow.errors import PlanError
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def evaluate(
     query: QueryOption = None,
     engine: EngineOption = EngineName.duckdb,
     master: MasterOption = None,
+    csv: CSVOption = None,
     purpose: PurposeOption = None,
 ) -> None:
     """Measure a forest on private test rows: a noisy confusion matrix and the accuracy, each with its error.
@@ -51,7 +52,7 @@ def evaluate(
 
         hedgerow evaluate forest.json test.csv --epsilon 0.5 --calibration --budget budget.json
     """
-    place = Place(data, table, query, engine, master, purpose)
+    place = Place(data, table, query, engine, master, purpose, csv)
     if public and (epsilon is not None or budget is not None):
         raise PlanError("--public: nothing is charged for public rows; leave out --epsilon and --budget, or --public.")
     if public:

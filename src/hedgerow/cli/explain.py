@@ -9,6 +9,7 @@ import typer
 
 from hedgerow.cli.console import say
 from hedgerow.cli.outputs import check_output
+from hedgerow.cli.places import CSVOption, csv_rows
 from hedgerow.errors import PlanError
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def explain(
         Path | None,
         typer.Option("--output", "-o", help="A picture: a name that ends in .svg (one row) or .html.", show_default=False),
     ] = None,
+    csv: CSVOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
 ) -> None:
     """Tell why a row is predicted as it is: what each attribute adds, the largest first. Costs no ε.
@@ -61,7 +63,7 @@ def explain(
 
     release = Release.load(forest)
     additive = release.additive
-    codes = TableFile(rows, list(release.schema.names)).codes(release.codebook)
+    codes = TableFile(csv_rows(rows, csv), list(release.schema.names)).codes(release.codebook)
     if max(numbers) > len(codes):
         raise PlanError(f"--row: got {max(numbers)}; the table {str(rows)!r} has fewer rows than that, counted from 1.")
     found = explanations_of(additive, codes, [number - 1 for number in numbers])

@@ -36,7 +36,7 @@ from hedgerow.cli.options import (
     threads,
 )
 from hedgerow.cli.outputs import check_output
-from hedgerow.cli.places import Data, EngineName, EngineOption, MasterOption, Place, PurposeOption, QueryOption, TableOption
+from hedgerow.cli.places import CSVOption, Data, EngineName, EngineOption, MasterOption, Place, PurposeOption, QueryOption, TableOption
 from hedgerow.cli.tables import Batch, Owner, checked_owner
 from hedgerow.errors import PlanError, ReleaseError
 
@@ -75,6 +75,7 @@ def fit(
     query: QueryOption = None,
     engine: EngineOption = EngineName.duckdb,
     master: MasterOption = None,
+    csv: CSVOption = None,
     purpose: PurposeOption = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask before --sensitivity local.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
@@ -101,7 +102,7 @@ def fit(
 
         hedgerow fit https://curator.example/datasets/patients --epsilon 1 -o forest.json
     """
-    place = Place(data, table, query, engine, master, purpose)
+    place = Place(data, table, query, engine, master, purpose, csv)
     check_output(output, [*place.files, schema, budget], force)
     options = ForestOptions(
         algorithm,

@@ -56,11 +56,41 @@ PurposeOption = Annotated[
 ]
 
 
+CSVOption = Annotated[
+    str | None,
+    typer.Option(
+        "--csv",
+        help=r"How the CSV is written, where not as usual: 'delimiter=; quote=none escape=\ multiline'. `multiline`: cells may hold line "
+        "breaks.  [default: as the schema's \\[csv] says; quotes written twice, a line is a row]",
+        show_default=False,
+    ),
+]
+
+
+def csv_rows(path: Any, csv: str | None) -> Any:
+    """The path, with the dialect if one is given."""
+    if csv is None:
+        return path
+    from dataclasses import asdict
+
+    from hedgerow.csv_dialect import CSVDialect
+    from hedgerow.rows.files import CSVTable
+
+    return CSVTable(path, **asdict(CSVDialect.of_text(csv)))
+
+
 class Place:
     """What the options say, checked before anything is opened."""
 
     def __init__(
-        self, data: str, table: str | None, query: str | None, engine: EngineName, master: str | None, purpose: str | None = None
+        self,
+        data: str,
+        table: str | None,
+        query: str | None,
+        engine: EngineName,
+        master: str | None,
+        purpose: str | None = None,
+        csv: str | None = None,
     ) -> None:
         from hedgerow.rows.sql import DUCKDB_ENDINGS, IN_MEMORY, POSTGRES
 
@@ -87,6 +117,9 @@ class Place:
             raise PlanError(
                 "--table, --query: DATA is no database; expected a DuckDB file (.duckdb, .ddb, .db), postgresql://…, or \":memory:\"."
             )
+        self._rows: Any = self._sql if self._sql is not None else csv_rows(data, csv)
+        if csv is not None and (self.remote or self._sql is not None):
+            raise PlanError("--csv: it says how CSV files are written, and DATA is none. Leave it out.")
 
     @property
     def files(self) -> list[Path]:
@@ -106,11 +139,11 @@ class Place:
             yield self.table
             return
         if not self._spark:
-            yield self.data if self._sql is None else self._sql
+            yield self._rows
             return
         from hedgerow.rows.spark import open_spark_table
 
-        with open_spark_table(self.data, self._master) as frame:
+        with open_spark_table(self._rows, self._master) as frame:
             yield frame
 
     @cached_property

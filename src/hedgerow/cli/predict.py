@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import csv
+import csv as csv_module
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +14,7 @@ import typer
 from hedgerow.cli.console import say, warn
 from hedgerow.cli.options import Jobs, threads
 from hedgerow.cli.outputs import check_output
+from hedgerow.cli.places import CSVOption, csv_rows
 
 
 def predict(
@@ -26,6 +27,7 @@ def predict(
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add a column with the probability of each class.")] = False,
     jobs: Jobs = None,
+    csv: CSVOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
 ) -> None:
     """Predict the class of each row of a table. Costs no ε.
@@ -46,7 +48,7 @@ def predict(
 
     release = Release.load(forest)
     n_jobs = threads(jobs)
-    table = TableFile(rows, list(release.schema.names), optional=bool(release.forest.united))
+    table = TableFile(csv_rows(rows, csv), list(release.schema.names), optional=bool(release.forest.united))
     if table.absent:
         warn(missing_columns_text(name for name in release.schema.names if name in table.absent))
     names = [class_text(value) for value in release.schema.target.classes]
@@ -54,7 +56,7 @@ def predict(
     if proba:
         head += [f"probability_{name}" for name in names]
     with _text_output(output) as file:
-        writer = csv.writer(file, lineterminator="\n")
+        writer = csv_module.writer(file, lineterminator="\n")
         writer.writerow(head)
         written = 0
         for codes, _ in table.blocks(release.codebook, labels=False):  # however many rows there are, some at a time

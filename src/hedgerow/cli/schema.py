@@ -11,6 +11,7 @@ import typer
 
 from hedgerow.cli.console import say, table
 from hedgerow.cli.outputs import check_output
+from hedgerow.cli.places import CSVOption, csv_rows
 from hedgerow.errors import PlanError, TableError
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def draft(
         int | None,
         typer.Option("--rows-per-person", min=1, help="How many rows of a person count at most.  [default: 1]", show_default=False),
     ] = None,
+    csv: CSVOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write a first schema from a table, for you to review.
@@ -61,7 +63,7 @@ def draft(
     check_output(output, [data], force)
     from hedgerow.rows.draft import draft_from_file
 
-    schema, left_out = draft_from_file(data, target)
+    schema, left_out = draft_from_file(csv_rows(data, csv), target)
     if person is not None:
         schema = _of_persons(schema, left_out, person, rows_per_person)
         left_out = [name for name in left_out if name != person]
@@ -128,6 +130,8 @@ def show(schema: Schema) -> None:
     say(f"rows:   {rows_text}")
     if schema.person is not None:
         say(f"person: one value of {schema.person}; at most {schema.k:,} {'row' if schema.k == 1 else 'rows'} of each count")
+    if schema.csv is not None:
+        say(f"csv:    {', '.join(f'{name} {value!r}' for name, value in schema.csv.to_plain().items()) or 'as usual'}")
 
 
 def _facts(attribute: Attribute) -> tuple[str, str, str, str]:

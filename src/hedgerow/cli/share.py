@@ -62,8 +62,9 @@ def share(
     declared = Schema.load(schema)
     requirement = requirement_of(k, c, l, alpha) if any(given is not None for given in (k, c, l, alpha)) else None
     _check_choices(model, method, siblings, suppression)
+    needed = [*declared.names, declared.target.name]
     for path in (*tables, *([] if test is None else [test])):
-        TableFile(path, [*declared.names, declared.target.name])
+        TableFile(path, needed, dialect=declared.csv)
     names = [stem(path.with_suffix("")) for path in tables]
     targets = [output / f"{name}.json" for name in names] + [output / "pseudo.csv", output / "pseudo.csv.certificate.json"]
     if len(set(names)) < len(names):
@@ -73,7 +74,7 @@ def share(
     output.mkdir(parents=True, exist_ok=True)
 
     def read(path: Path) -> tuple[dict[str, Any], Any]:
-        columns = TableFile(path, [*declared.names, declared.target.name]).text_columns([*declared.names, declared.target.name])
+        columns = TableFile(path, needed, dialect=declared.csv).text_columns(needed)
         return columns, columns.pop(declared.target.name)
 
     if requirement is None:

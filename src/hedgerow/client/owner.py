@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Literal
 
 from hedgerow.accounting.loss import exact_delta, exact_epsilon, text_of_fraction
@@ -12,6 +12,7 @@ from hedgerow.client.answers import understood
 from hedgerow.client.jobs import part
 from hedgerow.client.owner_answers import Balance, Entry, OwnedDataset, Person, Token, Unsettled, Verification
 from hedgerow.client.transport import Transport
+from hedgerow.rows.files import CSVTable
 from hedgerow.rows.sql import SQLTable
 from hedgerow.schema import Schema
 
@@ -34,8 +35,10 @@ class Owner:
         with understood(self._transport.url):
             return tuple(OwnedDataset.read(found) for found in self._asked("GET", "/datasets")["datasets"])
 
-    def register(self, name: str, place: str | os.PathLike[str] | SQLTable, schema: Schema) -> OwnedDataset:
+    def register(self, name: str, place: str | os.PathLike[str] | CSVTable | SQLTable, schema: Schema) -> OwnedDataset:
         """place: a file, a folder or a pattern as the service sees it, or a table in a database. Without a ceiling nothing can be spent."""
+        if isinstance(place, CSVTable):  # how files are written stands in the schema
+            schema, place = replace(schema, csv=place.dialect), place.path
         where = asdict(place) if isinstance(place, SQLTable) else {"path": os.fspath(place)}
         with understood(self._transport.url):
             return OwnedDataset.read(self._asked("POST", "/datasets", {"name": name, "schema": schema.to_toml(), **where}))

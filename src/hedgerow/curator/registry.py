@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
 import sqlalchemy as sql
@@ -23,13 +23,14 @@ from hedgerow.curator.transactions import Joined, alone, now, written
 from hedgerow.encoding import Codebook
 from hedgerow.errors import LedgerError, SchemaError, TableError
 from hedgerow.rows.engine import Engine, Progress
+from hedgerow.rows.files import CSVTable
 from hedgerow.rows.opening import open_place
 from hedgerow.rows.persons import KEY_BYTES
 from hedgerow.rows.postgres import masked
 from hedgerow.rows.sql import IN_MEMORY, SQLTable
 from hedgerow.schema import Schema
 
-Place = str | os.PathLike[str] | SQLTable
+Place = str | os.PathLike[str] | CSVTable | SQLTable
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,8 @@ class Registry:
     def register(self, name: str, place: Place, schema: Schema) -> Dataset:
         """Add a dataset: the place is opened to see that it has the declared columns, and no row is read."""
         checked_name(name, "dataset")
+        if isinstance(place, CSVTable):  # how files are written stands in the schema
+            schema, place = replace(schema, csv=place.dialect), place.path
         text = _reviewed(schema)
         where = _absolute(place)
         with self.database.reading() as connection:

@@ -48,7 +48,7 @@ from hedgerow.private.table import PrivateTable
 from hedgerow.release import Release, class_array
 from hedgerow.rows.draft import column_names, draft_from_table
 from hedgerow.rows.engine import Engine, Progress
-from hedgerow.rows.files import TableFile
+from hedgerow.rows.files import CSVTable, TableFile
 from hedgerow.rows.memory import MemoryRows
 from hedgerow.rows.opening import is_place, open_place
 from hedgerow.rows.person_ids import person_column
@@ -116,8 +116,8 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self, "release_")
-        if isinstance(X, (str, os.PathLike)):
-            codes = TableFile(X, list(self.release_.schema.names)).codes(self.release_.codebook)
+        if isinstance(X, (str, os.PathLike, CSVTable)):
+            codes = TableFile(X, list(self.release_.schema.names), dialect=self.release_.schema.csv).codes(self.release_.codebook)
             return self.release_.predict_codes_proba(codes, self._threads())
         X = self._checked_rows(X)
         return self.release_.predict_proba(X, self._threads())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,25 +13,26 @@ from numpy.typing import NDArray
 from hedgerow.coders import Coder
 from hedgerow.columns import columns_of, objects, one_column
 from hedgerow.errors import TableError
-from hedgerow.rows.files import TableFile
+from hedgerow.rows.files import CSVTable, TableFile
 from hedgerow.schema import Attribute, Categorical, Numeric, Schema, Target, Value, is_missing, text_of
 
 MAX_WHOLE_CATEGORIES = 12  # a column of whole numbers with more distinct values than this is numeric
 MAX_TEXT_CATEGORIES = 100  # a text column with more is left out of a draft: it looks like an identifier
 
 
-def draft_from_file(path: str | Path, target: str) -> tuple[Schema, list[str]]:
-    """A draft schema of a file, and the columns left out because they look like identifiers."""
+def draft_from_file(path: str | Path | CSVTable, target: str) -> tuple[Schema, list[str]]:
+    """A draft schema of a file, and the columns left out because they look like identifiers. It keeps the dialect of a CSV."""
     file = TableFile(path, [])
     if target not in file.columns:
         near = difflib.get_close_matches(target, file.columns, n=1, cutoff=0.5)
         raise TableError(
-            f"table {str(path)!r} has no column {target!r}; its columns are {', '.join(list(file.columns)[:40])}."
+            f"table {file.name!r} has no column {target!r}; its columns are {', '.join(list(file.columns)[:40])}."
             + (f" Did you mean {near[0]!r}?" if near else "")
         )
     columns: dict[str, Any] = {name: _whole_numbers(column) for name, column in file.text_columns(list(file.columns)).items()}
     labels = columns.pop(target)
-    return draft(columns, labels, target, keep_all=False)
+    schema, left_out = draft(columns, labels, target, keep_all=False)
+    return replace(schema, csv=path.dialect if isinstance(path, CSVTable) else None), left_out
 
 
 def _whole_numbers(column: NDArray[Any]) -> NDArray[Any]:

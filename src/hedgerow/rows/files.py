@@ -1,19 +1,17 @@
-"""CSV and Parquet files through DuckDB, read by the declared columns and types: no guess depends on what the rows hold.
+"""CSV and Parquet files, read by the declared columns and types: no guess depends on what the rows hold.
 
 A table may be one file, all files that a pattern matches, or all files in a folder. Only headers are looked at before a request is paid
-for. An error about a damaged file never repeats a value from it.
+for. An error about a damaged file never repeats a value from it. Records of a CSV are found by `csv_reader.py`, Parquet is read by DuckDB.
 """
 
 from __future__ import annotations
 
-import csv
 import glob
-import gzip
 import os
 import re
-import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,54 +20,77 @@ import numpy as np
 import pyarrow
 from numpy.typing import NDArray
 
+from hedgerow.csv_dialect import DELIMITERS, CSVDialect, header_cells
 from hedgerow.encoding import Codebook
 from hedgerow.errors import TableError
-from hedgerow.rows.connection import connected, told_by_kind
+from hedgerow.rows.connection import Result, connected, told_by_kind
+from hedgerow.rows.csv_reader import PACKED, CSVReader, first_line
 from hedgerow.rows.encoding_sql import Encoding, identifier, quoted, spelled
 
 CSV_ENDINGS = (".csv", ".tsv", ".txt")
 PARQUET_ENDINGS = (".parquet", ".pq")
-PACKED = (".gz", ".zst")
-DELIMITERS = (",", ";", "\t", "|")
-MAX_HEADER = 1 << 20
+RELATION = "hedgerow_csv"
+SEVERAL_LINES = "cells of the CSV may hold line breaks, and no quote is left open: one of one person would take the lines of others along"
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # a path of one letter and a colon is a drive; an address may hold a password
+
+
+@dataclass(frozen=True)
+class CSVTable:
+    """A CSV file, pattern or folder with its dialect (`CSVDialect`), given to `fit`, `predict`, `count` or `private_score` like a path."""
+
+    path: str | os.PathLike[str]
+    delimiter: str | None = None
+    quote: str | None = '"'
+    escape: str | None = None
+    multiline: bool = False
+
+    @property
+    def dialect(self) -> CSVDialect:
+        return CSVDialect(self.delimiter, self.quote, self.escape, self.multiline)
+
+    def __post_init__(self) -> None:
+        _ = self.dialect  # refuses what it cannot be
 
 
 class TableFile:
     """A CSV (plain, .gz or .zst) or Parquet file, or many with the same columns, that has at least the `needed` columns.
 
+    needed:   all columns, if none is named
+    dialect:  of a path to CSV files; a `CSVTable` has its own
     optional: needed columns may be missing, all but one; a row has no branch for them. `absent` lists them
-    leave_out_unreadable: a line of a CSV that is no row (bytes that are no text, too many cells) is left out, each by itself, instead
-    of an error that would tell of it. Where every row needs an answer, an error is better.
+    leave_out_unreadable: a line of a CSV that is no row is left out, each by itself, instead of an error that would tell of it. Where
+    every row needs an answer, an error is better.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], needed: list[str], leave_out_unreadable: bool = False, optional: bool = False
+        self,
+        path: str | os.PathLike[str] | CSVTable,
+        needed: list[str],
+        leave_out_unreadable: bool = False,
+        optional: bool = False,
+        dialect: CSVDialect | None = None,
     ) -> None:
+        if isinstance(path, CSVTable):
+            dialect, path = path.dialect, path.path
         self.name = str(path)
         self.paths = files_of(path)
         self.opened = self.stamp()  # before a header is read: what is counted must be what the header speaks of
-        ending = ending_of(self.paths[0])
+        self._leave_out, self._dialect = leave_out_unreadable, dialect or CSVDialect()
+        self._reader: CSVReader | None = None
         if len({ending_of(each) in PARQUET_ENDINGS for each in self.paths}) > 1:
             raise TableError(f"table {self.name!r}: it has CSV and Parquet files; expected one kind. Give a pattern, such as '*.parquet'.")
-        if ending in PARQUET_ENDINGS:
-            self.columns = self._parquet_columns(needed)
-            self._internal = {name: name for name in self.columns}
-            self._relation = f"read_parquet({_list(self.paths)}, hive_partitioning = false)"
-        else:
-            header, delimiter = self._csv_header(needed)
+        self._is_csv = ending_of(self.paths[0]) not in PARQUET_ENDINGS
+        if self._is_csv:
+            header, self._delimiter = self._csv_header(needed)
+            self.columns = dict.fromkeys(header, "VARCHAR")
             # By place, since DuckDB takes names that differ only in case for the same.
             self._internal = {name: f"column{i}" for i, name in enumerate(header)}
-            self.columns = dict.fromkeys(header, "VARCHAR")
-            types = ", ".join(f"'column{i}': 'VARCHAR'" for i in range(len(header)))
-            self._relation = (
-                f"read_csv({_list(self.paths)}, auto_detect = false, header = true, delim = {quoted(delimiter)}, "
-                f"quote = '\"', escape = '\"', strict_mode = false, null_padding = true, parallel = false, hive_partitioning = false, "
-                f"ignore_errors = {str(leave_out_unreadable).lower()}, "
-                f"columns = {{{types}}})"
-            )
+        else:
+            self.columns = self._parquet_columns(needed)
+            self._internal = {name: name for name in self.columns}
         absent = [column for column in needed if column not in self.columns]
         self.absent = frozenset(absent)
+        self._wanted = [name for name in self.columns if name in needed or not needed]
         if absent and not (optional and len(absent) < len(needed)):
             # The header is not repeated: in a file without one it is a private row. Only its own spelling of a needed name is.
             raise TableError(
@@ -77,13 +98,46 @@ class TableFile:
                 f"{', '.join(needed)}.{spelled(self.columns, absent)}"
             )
 
+    @property
+    def by_line(self) -> bool:
+        """Whether a line is a row."""
+        return self._is_csv and not self._dialect.multiline
+
+    @property
+    def assumed(self) -> str:
+        """What a certificate says about the file."""
+        return SEVERAL_LINES if self._is_csv and self._dialect.multiline else ""
+
+    @property
+    def share(self) -> float | None:
+        """How much of a CSV was read in this pass; DuckDB tells it of others."""
+        return None if self._reader is None else self._reader.share
+
     def sql_name(self, column: str) -> str:
         return identifier(self._internal[column])
 
     @contextmanager
-    def open(self, threads: int, in_order: bool = False) -> Iterator[tuple[Any, str]]:
+    def open(self, threads: int, in_order: bool = False, columns: list[str] | None = None) -> Iterator[tuple[Any, str]]:
+        """One pass. Of a CSV only those columns can be read, by default the needed ones."""
         with connected(threads, in_order) as connection:
-            yield connection, self._relation
+            if not self._is_csv:
+                yield connection, f"read_parquet({_list(self.paths)}, hive_partitioning = false)"
+                return
+            needed = columns or self._wanted
+            self._reader = CSVReader(self.paths, list(self.columns), needed, self._dialect, self._delimiter, self._leave_out)
+            connection.register(RELATION, self._reader.stream(threads))
+            yield connection, RELATION
+
+    def _told(self, read: Callable[[], Result]) -> Result:
+        """What `read` gives; a line that is no row is told by its number."""
+        problem = ""
+        try:
+            return told_by_kind(self.name, read)
+        except TableError:
+            problem = "" if self._reader is None else self._reader.problem
+            if not problem:
+                raise
+        raise TableError(f"table {self.name!r}: {problem}.")
 
     def stamp(self) -> Any:
         """Sizes and times of the files, None for one that is gone."""
@@ -102,13 +156,15 @@ class TableFile:
     def blocks(self, codebook: Codebook, labels: bool) -> Iterator[tuple[NDArray[Any], NDArray[np.uint16]]]:
         """Codes, and class codes if `labels`, of the rows in their order, some at a time."""
         encoding = Encoding(codebook, self.columns, self.sql_name, labels, self.absent)
+        names = [*codebook.schema.names, *([codebook.schema.target.name] if labels else [])]
+        wanted = [name for name in names if name not in self.absent]
 
         def batches() -> Iterator[Any]:
-            with self.open(2, in_order=True) as (connection, relation):
+            with self.open(2, in_order=True, columns=wanted) as (connection, relation):
                 yield from connection.sql(encoding.select(relation)).to_arrow_reader(encoding.batch_rows)
 
         incoming = batches()
-        while (batch := told_by_kind(self.name, lambda: next(incoming, None))) is not None:
+        while (batch := self._told(lambda: next(incoming, None))) is not None:
             yield encoding.decode(batch)
 
     def text_columns(self, names: list[str]) -> dict[str, NDArray[Any]]:
@@ -116,11 +172,11 @@ class TableFile:
         parts = [f"CAST({self.sql_name(name)} AS VARCHAR) AS c{i}" for i, name in enumerate(names)]
 
         def read() -> dict[str, Any]:
-            with self.open(2, in_order=True) as (connection, relation):
+            with self.open(2, in_order=True, columns=names) as (connection, relation):
                 found: dict[str, Any] = connection.execute(f"SELECT {', '.join(parts)} FROM {relation}").fetchnumpy()
                 return found
 
-        arrays = told_by_kind(self.name, read)
+        arrays = self._told(read)
         return {name: _objects(arrays[f"c{i}"]) for i, name in enumerate(names)}
 
     def _parquet_columns(self, needed: list[str]) -> dict[str, str]:
@@ -140,16 +196,16 @@ class TableFile:
         return first
 
     def _csv_header(self, needed: list[str]) -> tuple[list[str], str]:
-        """The names in the first line, cut by the delimiter that shows most of the needed columns. All files must have the same."""
+        """The names in the first line, cut by the delimiter that is declared, or else shows most of the needed columns. All files must
+        have the same."""
         first = _first_line(self.paths[0])
         for path in self.paths[1:]:
             if _first_line(path) != first:
                 raise TableError(f"table {self.name!r}: {path.name!r} has not the header of {self.paths[0].name!r}; expected the same.")
-        try:
-            cuts = [(next(csv.reader([first], delimiter=d), []), d) for d in DELIMITERS]
-        except csv.Error:
-            cuts = []
-        if not cuts or first.count('"') % 2:
+        delimiters = DELIMITERS if self._dialect.delimiter is None else (self._dialect.delimiter,)
+        cuts = [(cells, d) for d in delimiters if (cells := header_cells(first, self._dialect, d)) is not None]
+        quote = self._dialect.quote
+        if not cuts or (quote is not None and self._dialect.escape is None and first.count(quote) % 2):
             raise TableError(f"table {self.name!r}: its first line is not a header; expected names, and quotes that end in that line.")
         header, delimiter = max(cuts, key=lambda cut: (len(set(cut[0]) & set(needed)), len(cut[0])))
         unique = [name if header.index(name) == i and name else f"column {i + 1} without a name" for i, name in enumerate(header)]
@@ -216,15 +272,10 @@ def _described(connection: Any, path: Path) -> dict[str, str]:
 def _first_line(path: Path) -> str:
     """The header. Only that line is decoded, so that no byte of a row can make this fail."""
     try:
-        if path.suffix == ".zst":
-            with pyarrow.CompressedInputStream(pyarrow.OSFile(str(path)), "zstd") as packed:
-                line = b""
-                while b"\n" not in line and len(line) < MAX_HEADER and (more := packed.read(4096)):
-                    line += more
-                return line.split(b"\n")[0].decode("utf-8-sig").rstrip("\r\n")
-        with gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb") as file:
-            return file.readline(MAX_HEADER).decode("utf-8-sig").rstrip("\r\n")
-    except (OSError, EOFError, UnicodeDecodeError, zlib.error, pyarrow.ArrowException) as error:
+        with pyarrow.OSFile(str(path)) as file:
+            packed = PACKED.get(path.suffix)
+            return first_line(file if packed is None else pyarrow.CompressedInputStream(file, packed))[0].decode()
+    except (OSError, UnicodeDecodeError, pyarrow.ArrowException) as error:
         kind = type(error).__name__
     raise TableError(f"table {str(path)!r} cannot be read ({kind}); expected UTF-8 text with a header.")
 

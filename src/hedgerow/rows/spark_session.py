@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import hedgerow
+from hedgerow.csv_dialect import DELIMITERS, CSVDialect, header_cells
 from hedgerow.errors import TableError
-from hedgerow.rows.files import CSV_ENDINGS, DELIMITERS, PARQUET_ENDINGS
+from hedgerow.rows.files import CSV_ENDINGS, PARQUET_ENDINGS, CSVTable
+from hedgerow.rows.spark_work import split_lines
 
 QUIET = {  # Spark's own log would quote rows in its errors
     "spark.log.level": "OFF",
@@ -25,22 +28,25 @@ ARROW = {"spark.sql.execution.arrow.maxRecordsPerBatch": "65536"}
 
 
 @contextmanager
-def open_spark_table(table: str, master: str | None = None, connect: str | None = None) -> Iterator[Any]:
+def open_spark_table(table: str | CSVTable, master: str | None = None, connect: str | None = None) -> Iterator[Any]:
     """A DataFrame of a table by its name, or of Parquet or CSV files by a path or pattern that Spark can read.
 
     master: a cluster (spark://host:7077, local[2]), or sc://host:15002 for Spark Connect; by default what Spark is configured for
     connect: the address of a Spark Connect server
 
-    A CSV is read as the other engines read it: with a header, every column as text, "" inside quotes for a quote, quoted line breaks
-    (so that a file is one task: Parquet is better for many rows). A line that is too short lacks its last cells; a longer one is cut off.
+    A CSV is read as the other engines read it, each line by itself (`csv_split.py`). A line that is the header is left out wherever it is.
     """
+    dialect = table.dialect if isinstance(table, CSVTable) else CSVDialect()
+    table = str(table.path) if isinstance(table, CSVTable) else table
+    if dialect.multiline:
+        raise TableError("csv multiline: Spark reads a CSV line by line. Write it as Parquet first, or count without Spark.")
     if master is not None and master.startswith("sc://"):
         master, connect = None, master
     session, ours = _session(master, connect)
     try:
         frame, kind = None, ""
         try:
-            frame = _frame(session, table)
+            frame = _frame(session, table, dialect)
             frame.schema  # noqa: B018 (Connect looks for the table only now)
         except KeyboardInterrupt:
             raise
@@ -111,22 +117,27 @@ def _quiet_start() -> Iterator[None]:
                 os.environ["SPARK_SUBMIT_OPTS"] = given
 
 
-def _frame(session: Any, table: str) -> Any:
+def _frame(session: Any, table: str, dialect: CSVDialect) -> Any:
     endings = [ending.lower() for ending in PurePosixPath(table).suffixes if ending.lower() not in (".gz", ".zst")]
     ending = endings[-1] if endings else ""
     if ending in CSV_ENDINGS:
-        return _csv(session, table)
+        return _csv(session, table, dialect)
     if ending in PARQUET_ENDINGS or "/" in table:
         return session.read.parquet(table)
     return session.table(table)
 
 
-def _csv(session: Any, path: str) -> Any:
-    """Only the header is looked at: the delimiter is the one that cuts it into the most names."""
-    first = session.read.text(path).limit(1).collect()
-    line = first[0][0].lstrip("\ufeff") if first else ""
-    cuts = {delimiter: len(next(csv.reader([line], delimiter=delimiter), [])) for delimiter in DELIMITERS}
-    best = max(DELIMITERS, key=lambda delimiter: cuts[delimiter])
-    return session.read.csv(
-        path, sep=best, header=True, inferSchema=False, enforceSchema=False, quote='"', escape='"', multiLine=True, mode="PERMISSIVE"
-    )
+def _csv(session: Any, path: str, dialect: CSVDialect) -> Any:
+    """Only the header is looked at: the delimiter is the one that is declared, or else cuts it into the most names."""
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    text = session.read.text(path, lineSep="\n")
+    first = text.limit(1).collect()
+    line = first[0][0].removeprefix("\ufeff").removesuffix("\r") if first else ""
+    delimiters = DELIMITERS if dialect.delimiter is None else (dialect.delimiter,)
+    cuts = [(cells, d) for d in delimiters if (cells := header_cells(line, dialect, d)) is not None]
+    if not cuts:
+        raise ValueError("no header")
+    names, delimiter = max(cuts, key=lambda cut: len(cut[0]))
+    shape = StructType([StructField(name, StringType()) for name in names])
+    return text.mapInArrow(partial(split_lines, hedgerow.__version__, line.encode(), len(names), dialect, delimiter), shape)

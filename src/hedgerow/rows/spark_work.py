@@ -16,11 +16,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 import hedgerow
+from hedgerow.csv_dialect import CSVDialect
 from hedgerow.encoding import Codebook
 from hedgerow.rows.connection import connected
+from hedgerow.rows.csv_reader import BOM
+from hedgerow.rows.csv_split import Splitter
 from hedgerow.rows.encoding_sql import BATCH, Encoding
 from hedgerow.rows.person_ids import person_changes, person_sql
 from hedgerow.rows.person_store import bytes_of, rows_of
@@ -65,6 +69,13 @@ def ready(version: str, batches: Iterable[Any]) -> Iterator[Any]:
     yield from _safely(version, lambda: iter(()))
 
 
+def split_lines(
+    version: str, header: bytes, columns: int, dialect: CSVDialect, delimiter: str, batches: Iterable[Any]
+) -> Iterator[Any]:
+    """Lines of CSV files to their cells. Lines that are the header are no rows."""
+    return _safely(version, lambda: _cells(header, columns, dialect, delimiter, batches))
+
+
 def counted(version: str, task: bytes, batches: Iterable[Any]) -> Iterator[Any]:
     """The answer of a partition of rows."""
     return _safely(version, lambda: _answer(_told(task), _blocks_of(_told(task), batches)))
@@ -107,6 +118,18 @@ def add_to(views: list[NDArray[np.int64]], numbers: Any) -> None:
     for view in views:
         view += more[start : start + len(view)]
         start += len(view)
+
+
+def _cells(header: bytes, columns: int, dialect: CSVDialect, delimiter: str, batches: Iterable[Any]) -> Iterator[Any]:
+    names = [f"column {i}" for i in range(columns)]
+    splitter = Splitter(names, names, dialect, delimiter)
+    for batch in batches:
+        text = batch.column(0).cast(pa.binary())
+        plain = [line for line in (header, BOM + header) for line in (line, line + b"\r")]
+        text = text.filter(pc.invert(pc.is_in(text, pa.array(plain, type=pa.binary()))))
+        offsets = np.frombuffer(text.buffers()[1], dtype=np.int32)[text.offset : text.offset + len(text) + 1]
+        data = np.frombuffer(text.buffers()[2] or b"", dtype=np.uint8)
+        yield splitter.batch(data, offsets[:-1], offsets[1:])[0]
 
 
 def _unpacked(numbers: Any) -> NDArray[np.int64]:

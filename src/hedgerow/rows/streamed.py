@@ -148,7 +148,8 @@ class StreamedRows(CountingRows):
         seen = getattr(self._progress, "rows_seen", None)
         if seen is not None:
             seen(rows)
-        share = connection.query_progress() / 100
+        told = getattr(self.source, "share", None)  # of a source that DuckDB sees as a stream
+        share = connection.query_progress() / 100 if told is None else told
         if 0 <= share <= 1:
             self._progress(share)
 
