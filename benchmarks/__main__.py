@@ -21,7 +21,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import hedgerow
-from benchmarks import curator_load, fit_predict, flagship, greedy, kernels, memory, merging, pseudo, sampler, spark
+from benchmarks import csv_files, curator_load, fit_predict, flagship, greedy, kernels, memory, merging, pseudo, sampler, spark
 from benchmarks import scale as streamed
 from benchmarks.busy import QUIET
 from benchmarks.measure import Line, at_least, not_run, table
@@ -101,6 +101,10 @@ def main() -> None:
             f"A Parquet file that is read again for each pass, {streamed.THREADS} threads, each job in a process of its own; the shortest "
             "of several rounds. Ratio: our time over the peer's, or over ours as named."
         ),
+        "CSV files": (
+            "One pass over a CSV, read, encoded and counted; the shortest of several interleaved rounds. Ratio: our time over that with "
+            "DuckDB's reader in the place of our splitter."
+        ),
         "Spark": (
             "The same random forest from Parquet files on local[2] and on a cluster of two workers of one core each on this machine, "
             "beside the streamed engine in the same run; bytes of counts that one job sends back."
@@ -129,6 +133,7 @@ def main() -> None:
         "Pseudo-data": lambda: pseudo.run(given.quick),
         "Kernels": lambda: kernels.run(given.quick),
         "Streamed tables": lambda: streamed.run(given.quick),
+        "CSV files": lambda: csv_files.run(given.quick),
         "Spark": lambda: spark.run(given.quick),
         "Curator": lambda: curator_load.run(given.quick),
     }

@@ -6,6 +6,7 @@ import os
 import signal
 import traceback
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ import pytest
 from strategies import small_schema
 
 import hedgerow
-from hedgerow import Budget, PrivateRDTClassifier, count, private_score
+from hedgerow import Budget, CSVTable, PrivateRDTClassifier, count, private_score
+from hedgerow.csv_dialect import CSVDialect
 from hedgerow.encoding import Codebook
 from hedgerow.errors import BudgetError, PlanError, SchemaError, TableError
 from hedgerow.estimators import all_estimators
@@ -23,6 +25,7 @@ from hedgerow.estimators.base import PrivateForestClassifier
 from hedgerow.private.coins import SeededCoins
 from hedgerow.rows import spark as spark_rows
 from hedgerow.rows import spark_job
+from hedgerow.rows.files import TableFile
 from hedgerow.rows.memory import MemoryRows
 from hedgerow.rows.opening import is_spark_frame
 from hedgerow.rows.spark import SparkRows, open_spark_table
@@ -452,12 +455,23 @@ def test_tables_by_name_and_by_path(spark: Any, frame: Any, table: pd.DataFrame,
             pass
 
 
-def test_a_csv_is_one_row_for_each_record(spark: Any, tmp_path: Path) -> None:
-    path = tmp_path / "rows.csv"
-    path.write_text('colour,flag,age,shape,class\nred,1,"50","ro""und",yes\n"gr\neen",0,60,flat,no\nblue,1\n', encoding="utf-8")
-    schema = Schema([Categorical("colour", ["red", "gr\neen", "blue"])], Target("class", ["yes", "no"]))
-    with open_spark_table(str(path)) as rows:
-        assert SparkRows(rows, Codebook(schema)).count_rows() == 3
-        assert [row.colour for row in rows.select("colour").collect()] == ["red", "gr\neen", "blue"]
-        assert rows.first().shape == 'ro"und'
+@pytest.mark.parametrize("dialect", [CSVDialect(), CSVDialect(delimiter=";", escape="\\")])
+def test_a_csv_is_one_row_for_each_line(spark: Any, tmp_path: Path, dialect: CSVDialect) -> None:
+    """Two files with the same header, read as the streaming engine reads them: a line changes no other."""
+    header = b"colour,flag,age,shape,class\r\n"
+    lines = [b'red,1,"50","ro""und",yes', b'red,"open,0,60,flat,no', b"gr\ree,0,60,fl\rat,no", b"blue,1", b"\xff,1,1,flat,no", b""]
+    lines += [b'red,1,"5\\"0",flat,yes']
+    for name, part in (("one", [*lines, b"red,1,50,flat,yes"]), ("two", lines[::-1])):
+        content = (b"\xef\xbb\xbf" if name == "one" else b"") + header + b"\n".join(part)
+        (tmp_path / f"{name}.csv").write_bytes(content.replace(b",", (dialect.delimiter or ",").encode()))
+    names = ["colour", "flag", "age", "shape", "class"]
+    here = TableFile(tmp_path, names, leave_out_unreadable=True, dialect=dialect).text_columns(names)
+    expected = sorted(map(repr, zip(*(here[name] for name in names), strict=True)))
+    assert len(expected) >= 7
+    with open_spark_table(CSVTable(str(tmp_path / "*.csv"), **asdict(dialect))) as rows:
+        assert sorted(repr(tuple(row)) for row in rows.collect()) == expected
+        schema = Schema([Categorical("colour", ["red", "blue"])], Target("class", ["yes", "no"]))
+        assert SparkRows(rows, Codebook(schema)).count_rows() == len(expected)
         assert {kind for _, kind in rows.dtypes} == {"string"}
+    with pytest.raises(TableError, match="multiline"), open_spark_table(CSVTable(str(tmp_path / "*.csv"), multiline=True)):
+        pass
