@@ -32,6 +32,7 @@ def test_exactly_these_names_are_public() -> None:
         "Schema",
         "SchemaEncoder",
         "Target",
+        "Unit",
         "__version__",
         "calibration",
         "connect",

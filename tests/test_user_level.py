@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 from strategies import small_schema, small_table
 
-from hedgerow import Budget, HedgerowClassifier, PrivateRDTClassifier, Schema, count, merge, merge_columns, private_score, pseudo_data
+from hedgerow import Budget, HedgerowClassifier, PrivateRDTClassifier, Schema, Unit, count, merge, merge_columns, private_score, pseudo_data
 from hedgerow.accounting.events import DISCRETE_GAUSSIAN, EXPONENTIAL, Event
 from hedgerow.accounting.loss import plain_fraction
 from hedgerow.accounting.meter import Reservation
@@ -104,7 +104,7 @@ def table_of(codebook: Codebook, rows: int = 60, seed: int = 0, each: int = K) -
 def private_table(codebook: Codebook, epsilon: Any = 10, delta: Any = 0, rows: int = 60) -> tuple[PrivateTable, Reservation]:
     columns, labels, who = table_of(codebook, rows)
     engine = MemoryRows(columns, labels, codebook, persons=who if codebook.schema.person else None, key=KEY)
-    reservation = Budget(epsilon, delta).reserve(epsilon, "test", delta)
+    reservation = Budget(epsilon, delta).reserve(epsilon, "test", delta, Unit.of(codebook.schema))
     return PrivateTable(engine, reservation), reservation
 
 
@@ -262,7 +262,7 @@ def test_one_person_changes_no_more_than_is_charged_for(verb: str) -> None:
     assert max(gone.sum() for gone in persons.values()) > K + 3
 
     def exact(gone: np.ndarray) -> tuple[np.ndarray, Event]:
-        reservation = Budget(10**9).reserve(10**9, "test")
+        reservation = Budget(10**9).reserve(10**9, "test", unit=Unit.of(PERSONS.schema))
         answers = VERBS[verb](PrivateTable(without(table, gone), reservation), Fraction(10**8))
         return np.concatenate([np.asarray(answer).ravel() for answer in answers]), reservation.events[0]
 
@@ -361,7 +361,7 @@ def test_k_rows_of_epsilon_are_one_row_of_a_kth(algorithm: Any, rows: int | None
         codebook = model._codebook(model.schema)
         plan: Plan = model._plan(codebook, epsilon, rows or 600, rows is not None)
         engine = MemoryRows(columns, labels, codebook, persons=None if k is None else who, key=KEY)
-        reservation = Budget(epsilon).reserve(epsilon, "test")
+        reservation = Budget(epsilon).reserve(epsilon, "test", unit=Unit.of(codebook.schema))
         grown = model._grow(PrivateTable(engine, reservation, SeededCoins(5)), plan)
         made.append((grown, reservation.events))
         plans.append(plan)

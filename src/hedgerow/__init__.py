@@ -8,6 +8,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from hedgerow.accounting.budget_file import BudgetFile as BudgetFile
     from hedgerow.accounting.meter import Budget as Budget
+    from hedgerow.accounting.units import Unit as Unit
     from hedgerow.client.connection import connect as connect
     from hedgerow.estimators.diffpid3 import DiffPID3Classifier as DiffPID3Classifier
     from hedgerow.estimators.dpdf import DPDFClassifier as DPDFClassifier
@@ -62,6 +63,7 @@ _HOME = {
     "Schema": "hedgerow.schema",
     "SchemaEncoder": "hedgerow.global_models.encoder",
     "Target": "hedgerow.schema",
+    "Unit": "hedgerow.accounting.units",
     "calibration": "hedgerow.public_scoring",
     "connect": "hedgerow.client.connection",
     "count": "hedgerow.estimators.mergeable",

@@ -175,6 +175,8 @@ def budget_section(budget: Budget) -> str:
     gauge = f'<div class="gauge" role="img" aria-label="{escape(words)}"><i style="width:{share:.2f}%"></i></div>'
     if budget.delta:
         words += f"; {text_of_delta(sum((entry.delta for entry in entries), Fraction(0)))} of δ = {text_of_delta(budget.delta)} spent"
+    if budget.unit is not None:
+        words += f"; the unit is {budget.unit}"
     gauge += f"<p>{escape(words)}.</p>"
     rows = [
         (

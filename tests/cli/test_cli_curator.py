@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 
 pytest.importorskip("sqlalchemy")
 
-from hedgerow import Categorical, Schema, Target
+from hedgerow import Categorical, Schema, Target, Unit
 from hedgerow.curator.accounts import Accounts
 from hedgerow.curator.database import open_database
 from hedgerow.curator.ledger import Ledger
@@ -154,3 +156,32 @@ def test_closing_asks_first_and_is_for_ever(folder: Path, run: Callable[..., Any
 def test_books_that_are_not_there_are_not_made_by_looking(tmp_path: Path, run: Callable[..., Any]) -> None:
     assert run("curator", "show", tmp_path / "none").exit_code == 2
     assert not (tmp_path / "none").exists()
+
+
+def test_a_dataset_is_counted_in_the_unit_of_its_schema(folder: Path, run: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "visits.csv").write_text("patient_id,smoker,class\n1,no,a\n1,yes,b\n")
+    (tmp_path / "persons.toml").write_text(replace(SCHEMA, person="patient_id", rows_per_person=40).to_toml())
+    register = ("curator", "register", folder, "visits", tmp_path / "visits.csv", "--schema", tmp_path / "persons.toml", "--epsilon", "2")
+    assert "may spend ε = 2 for persons (patient_id, at most 40 rows each)" in run(*register).stdout
+    assert Ledger.open(folder).balance("visits").unit == Unit("patient_id", 40)
+    shown = run("ledger", "show", folder).stdout
+    assert "visits, for persons (patient_id, at most 40 rows each)" in shown
+    assert "patients, for rows" in shown
+    run("ledger", "export", folder, "-o", tmp_path / "ledger.csv")
+    assert '"person: patient_id, at most 40 rows"' in (tmp_path / "ledger.csv").read_text()
+
+
+def test_the_unit_of_older_books_is_stated_once(run: Callable[..., Any], tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "old.sqlite") as file:
+        file.executescript((Path(__file__).parents[1] / "data" / "ledger-v1.sql").read_text())
+    file.close()
+    books = tmp_path / "old.sqlite"
+    assert "unit not stated: see `hedgerow curator unit`" in run("ledger", "show", books).stdout
+    assert run("curator", "unit", books, "strange").exit_code != 0
+    assert run("curator", "unit", books, "visits", input="n\n").exit_code == 2
+    assert Ledger.open(books).balance("visits").unit is None
+    done = run("curator", "unit", books, "visits", input="y\n")
+    assert "visits is for persons (patient_id, at most 40 rows each)" in done.stdout
+    assert run("curator", "unit", books, "visits", "--yes").exit_code != 0
+    assert Ledger.open(books).verify().sound
+    assert [entry.kind for entry in Ledger.open(books).entries()][-1] == "unit"

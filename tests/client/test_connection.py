@@ -60,6 +60,8 @@ def test_the_whole_way(served: Served) -> None:
         for columns in (table, pandas.DataFrame(table), polars.DataFrame(table, strict=False)):
             assert ada.predict(job.id, columns).predictions == found.predictions[:2]
         assert ada.dataset("visits").purposes["research"].epsilon == Fraction(5, 4)
+        assert ada.dataset("visits").unit == ada.datasets()[0].unit == ada.table("visits").unit == hedgerow.Unit()
+        assert "ε for rows" in repr(ada.table("visits"))
     assert served.ada not in repr(ada) + repr(ada.transport) + repr(job)
 
 
@@ -158,6 +160,7 @@ def test_an_owner(servers: Servers, served: Served) -> None:
         connection.execute(f"CREATE TABLE visits AS SELECT * FROM read_csv('{file}')")
     database = hedgerow.SQLTable(str(servers.folder / "clinic.duckdb"), "visits")
     assert owner.register("in a database", database, SCHEMA).place["table"] == "visits"
+    assert {each.name: each.unit for each in owner.datasets()} == {"visits": hedgerow.Unit(), "more": None, "in a database": None}
     (whole,) = owner.ceiling("more", "1.5", 1e-6, what="first")
     assert (whole.scope, whole.epsilon, whole.delta) == ("dataset", Fraction(3, 2), Fraction(1, 10**6))
     assert (whole.spent, whole.remaining) == (0, Fraction(3, 2))

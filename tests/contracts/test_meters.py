@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import multiprocessing
@@ -21,10 +22,12 @@ from hypothesis import strategies as st
 from hedgerow.accounting.budget_file import BudgetFile
 from hedgerow.accounting.events import Event
 from hedgerow.accounting.meter import Budget
+from hedgerow.accounting.units import ROW, Unit
 from hedgerow.errors import BudgetError, PlanError
 from hedgerow.private.mechanisms import counting_event
 
 Make = Callable[[Any], Budget]
+PERSONS = Unit("patient_id", 40)
 
 
 @pytest.fixture(params=["memory", "file"])
@@ -137,7 +140,119 @@ def test_any_sequence_against_a_simple_model(steps: list[tuple[Fraction, bool, i
         assert budget.spent == spent <= budget.epsilon
 
 
+# ---------------------------------------------------------------- the unit
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "words"),
+    [
+        (PERSONS, ROW, r"for persons \(patient_id, at most 40 rows each\), and this request is for rows"),
+        (ROW, PERSONS, r"for rows, and this request is for persons \(patient_id, at most 40 rows each\)"),
+        (PERSONS, Unit("patient_id", 5), r"rows_per_person|at most 5 rows each"),
+        (PERSONS, Unit("doctor_id", 40), r"doctor_id"),
+    ],
+)
+def test_the_first_request_is_the_unit_and_others_are_refused(make_budget: Make, first: Unit, second: Unit, words: str) -> None:
+    budget = make_budget(1)
+    assert budget.unit is None
+    reservation = budget.reserve("0.25", "first", unit=first)
+    with pytest.raises(BudgetError, match=rf"{words}.*Nothing was spent"):
+        budget.reserve("0.25", "second", unit=second)
+    assert (budget.unit, budget.spent, reservation.unit) == (first, Fraction(1, 4), first)
+    assert [entry.unit for entry in budget.entries] == [first]
+    reservation.settle()
+    with pytest.raises(BudgetError, match="could not be added up"):
+        budget.reserve("0.25", "second", unit=second)  # a unit stays, whatever was given back
+    budget.reserve("0.25", "third", unit=first)
+    assert f"for {first.words}" in repr(budget)
+
+
+def test_whoever_says_nothing_asks_for_rows(make_budget: Make) -> None:
+    budget = make_budget(1)
+    budget.reserve("0.25", "persons", unit=PERSONS)
+    with pytest.raises(BudgetError, match="is for rows"):
+        budget.reserve("0.25", "a caller who forgot")
+    with pytest.raises(PlanError, match=r"unit: got 'row'; expected a hedgerow\.Unit"):
+        budget.reserve("0.25", "a text", unit="row")  # type: ignore[arg-type]
+
+
+def test_one_unit_wins_a_race(make_budget: Make) -> None:
+    budget, won = make_budget(100), []
+
+    def race(unit: Unit) -> None:
+        for _ in range(5):
+            with contextlib.suppress(BudgetError):
+                won.append(budget.reserve("0.1", "race", unit=unit).unit)
+
+    threads = [threading.Thread(target=race, args=(unit,)) for unit in (ROW, PERSONS, Unit("patient_id", 5)) * 2]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(won) == 10
+    assert set(won) == {budget.unit}
+
+
+def test_a_budget_may_be_given_its_unit(tmp_path: Path) -> None:
+    for budget in (Budget(1, unit=PERSONS), BudgetFile.create(tmp_path / "budget.json", 1, unit=PERSONS)):
+        assert budget.unit == PERSONS
+        with pytest.raises(BudgetError, match=r"budget init FILE --epsilon TOTAL --row"):
+            budget.reserve("0.25", "rows")
+        with pytest.raises(BudgetError, match=r"Set rows_per_person = 40 in the schema, or .*--person patient_id --rows-per-person 5"):
+            budget.reserve("0.25", "another k", unit=Unit("patient_id", 5))
+        assert budget.spent == 0
+
+
 # ---------------------------------------------------------------- the file
+
+
+def old_file(path: Path, delta: bool, cost: str | None = None) -> Path:
+    """As they were written before budgets had a unit."""
+    entry = {"key": "0060a1a4ae7e4370826921e60702d551", "when": "2026-11-16T02:24:19Z", "what": "fit rdt", "reserved": "0.5", "spent": cost}
+    document: dict[str, Any] = {"format": "hedgerow-budget", "version": 2 if delta else 1, "epsilon": "1"}
+    document |= {"delta": "0.00001"} if delta else {}
+    path.write_text(json.dumps({**document, "entries": [entry | ({"delta": "0.000001"} if delta else {})]}))
+    return path
+
+
+@pytest.mark.parametrize("delta", [False, True])
+@pytest.mark.parametrize("unit", [ROW, PERSONS])
+def test_an_old_file_pays_when_its_unit_is_stated(tmp_path: Path, delta: bool, unit: Unit) -> None:
+    budget = BudgetFile(old_file(tmp_path / "budget.json", delta))
+    assert (budget.unit, budget.spent, budget.spent_delta) == (None, Fraction(1, 2), Fraction(delta, 10**6))
+    for asked in (ROW, PERSONS):
+        with pytest.raises(BudgetError, match=r"does not say whether on rows or on persons\. Nothing was spent\. .*hedgerow budget unit"):
+            budget.reserve("0.25", "fit", unit=asked)
+    budget.state_unit(unit)
+    budget.state_unit(unit)
+    with pytest.raises(BudgetError, match="A unit that is known stays"):
+        budget.state_unit(Unit("doctor_id"))
+    budget.reserve("0.25", "fit", unit=unit)
+    with pytest.raises(BudgetError, match="could not be added up"):
+        budget.reserve("0.25", "fit", unit=Unit("doctor_id"))
+    again = BudgetFile(budget.path)
+    assert (again.unit, again.spent, [entry.unit for entry in again.entries]) == (unit, Fraction(3, 4), [None, unit])
+    assert json.loads(budget.path.read_text())["version"] == 3
+
+
+def test_an_old_file_that_has_spent_nothing_takes_the_first_unit(tmp_path: Path) -> None:
+    budget = BudgetFile(old_file(tmp_path / "budget.json", False, cost="0"))
+    budget.reserve("0.25", "fit", unit=PERSONS)
+    assert BudgetFile(budget.path).unit == PERSONS
+
+
+def test_the_unit_is_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "budget.json"
+    budget = BudgetFile.create(path, 1)
+    assert json.loads(path.read_text())["unit"] is None
+    budget.reserve("0.25", "fit", unit=Unit('the "id", at most 5 rows\n', 1))
+    document = json.loads(path.read_text())
+    assert document["unit"] == document["entries"][0]["unit"] == 'person: the "id", at most 5 rows\n, at most 1 row'
+    assert BudgetFile(path).unit == Unit('the "id", at most 5 rows\n', 1)
+    for damage in ({"unit": "row"}, {"unit": "rows"}, {"unit": None}, {"unit": 3}):
+        path.write_text(json.dumps(document | damage))
+        with pytest.raises(BudgetError, match="damaged"):
+            BudgetFile(path)
 
 
 def _race(path: Path, results: Any) -> None:

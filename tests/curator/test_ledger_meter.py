@@ -19,8 +19,11 @@ from contracts.test_meters import (  # noqa: F401  collected here, with the ledg
     test_exact_to_the_last_tenth,
     test_many_threads_never_overspend,
     test_numpy_numbers_do_not_wrap_around,
+    test_one_unit_wins_a_race,
     test_refusal_says_requested_remaining_and_difference,
+    test_the_first_request_is_the_unit_and_others_are_refused,
     test_what_was_not_used_comes_back_only_after_a_good_end,
+    test_whoever_says_nothing_asks_for_rows,
 )
 from strategies import small_schema, small_table
 

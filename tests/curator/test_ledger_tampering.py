@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 
 import pytest
 from curator.forging import TRIGGERS, forge
@@ -11,7 +11,7 @@ from hedgerow.curator.chain import LedgerEntry, hash_of
 from hedgerow.curator.ledger import Ledger
 from hedgerow.errors import LedgerError
 
-COLUMNS = 'seq, "when", kind, key, dataset, analyst, purpose, what, epsilon, delta, previous, hash'
+COLUMNS = 'seq, "when", kind, key, dataset, analyst, purpose, what, epsilon, delta, previous, hash, unit'
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_missing_triggers_are_told(history: Ledger) -> None:
     assert "unguarded: the triggers ledger_entries_at_the_end, " in str(found)
 
 
-@pytest.mark.parametrize("column", ["when", "kind", "key", "dataset", "analyst", "purpose", "what", "epsilon", "delta", "previous", "hash"])
+@pytest.mark.parametrize("column", [field.name for field in fields(LedgerEntry) if field.name != "seq"])
 def test_one_field(history: Ledger, column: str) -> None:
     forge(history, f"UPDATE ledger_entries SET \"{column}\" = 'other' WHERE seq = 3")
     (problem,) = history.verify().problems
@@ -82,6 +82,22 @@ def test_one_field_to_null_and_an_amount(history: Ledger) -> None:
     if history.database.embedded:
         forge(history, "UPDATE ledger_entries SET what = x'00ff' WHERE seq = 1", "UPDATE ledger_balances SET name = x'00ff'")
         assert history.verify().problems[0].seq == 1
+
+
+def test_the_unit_is_noticed(history: Ledger) -> None:
+    """Of a reservation, of the account, and taken away as if the entry were from before there were units."""
+    persons = "person: patient_id, at most 40 rows"
+    forge(history, f"UPDATE ledger_balances SET unit = '{persons}' WHERE scope = 'dataset'")
+    (problem,) = history.verify().problems
+    assert str(problem) == "the balance of dataset 'patients' is not what its entries add up to"
+    forge(history, "UPDATE ledger_balances SET unit = NULL WHERE scope = 'dataset'")
+    assert not history.verify().sound
+    forge(history, "UPDATE ledger_balances SET unit = 'row' WHERE scope = 'dataset'")
+    assert history.verify().sound
+    for altered in (f"'{persons}'", "NULL"):
+        forge(history, f"UPDATE ledger_entries SET unit = {altered} WHERE seq = 2")
+        (problem,) = history.verify().problems
+        assert (problem.seq, "altered" in problem.why) == (2, True)
 
 
 def test_one_row_removed(history: Ledger) -> None:
@@ -103,8 +119,9 @@ def test_two_rows_swapped(history: Ledger) -> None:
 
 def test_one_row_inserted_with_a_right_hash(history: Ledger) -> None:
     head = history.head()
-    made = LedgerEntry(5, "2026-01-01T00:00:00Z", "ceiling", None, "patients", None, None, "", "9", "0", list(history.entries())[3].hash)
-    values = f"5, '{made.when}', 'ceiling', NULL, 'patients', NULL, NULL, '', '9', '0', '{made.previous}', '{hash_of(made)}'"
+    fourth = list(history.entries())[3].hash
+    made = LedgerEntry(5, "2026-01-01T00:00:00Z", "ceiling", None, "patients", None, None, "", "9", "0", fourth, unit="row")
+    values = f"5, '{made.when}', 'ceiling', NULL, 'patients', NULL, NULL, '', '9', '0', '{made.previous}', '{hash_of(made)}', 'row'"
     moves = [f"UPDATE ledger_entries SET seq = {seq + 1} WHERE seq = {seq}" for seq in range(12, 4, -1)]
     forge(history, *moves, f"INSERT INTO ledger_entries VALUES ({values})")
     assert history.verify().problems[0].seq == 6
@@ -147,7 +164,10 @@ def test_a_head_that_was_written_down_long_ago(history: Ledger) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    ["spent_epsilon = '0'", "spent_delta = '0.1'", "ceiling_epsilon = '100'", "closed = (1 = 1)", "name = 'eve'", "spent_epsilon = 'x'"],
+    [
+        "spent_epsilon = '0'", "spent_delta = '0.1'", "ceiling_epsilon = '100'", "closed = (1 = 1)", "name = 'eve'", "spent_epsilon = 'x'",
+        "unit = 'row'", "unit = 'x'",
+    ],
 )
 def test_balances_that_are_not_the_sum(history: Ledger, change: str) -> None:
     forge(history, f"UPDATE ledger_balances SET {change} WHERE scope = 'analyst'")
@@ -166,18 +186,41 @@ FORGED = {
     "a reserve of less than nothing": ("reserve", "less", "-1", "0", "plain fraction"),
     "an amount that is not the shortest": ("reserve", "long", "2/20", "0", "shortest"),
     "an unknown kind": ("gift", "k2", "0.1", "0", "unknown kind"),
+    "a unit that was known": ("unit", "k2", "0.1", "0", "unit that was known"),
+}
+OF_UNITS = {
+    "a reserve of another unit": ("reserve", "person: patient_id, at most 40 rows", "another unit"),
+    "a reserve without a unit, as once": ("reserve", None, "another unit"),
+    "a ceiling of another unit": ("ceiling", "person: patient_id, at most 40 rows", "another unit"),
+    "a ceiling without a unit": ("ceiling", None, "another unit"),
+    "a unit that is none": ("reserve", "rows", "unit: got 'rows'"),
 }
 
 
 @pytest.mark.parametrize("forged", list(FORGED))
 def test_a_forger_who_computes_hashes_cannot_write_what_is_impossible(history: Ledger, forged: str) -> None:
     kind, key, epsilon, delta, why = FORGED[forged]
-    head = history.head()
-    entry = LedgerEntry(13, "2026-01-01T00:00:00Z", kind, key, "patients", "ada", "research", "", epsilon, delta, head.hash).sealed()
-    values = ", ".join(f"'{value}'" for value in asdict(entry).values())
-    forge(
-        history, "DROP INDEX ledger_entries_once", f"INSERT INTO ledger_entries VALUES ({values})",
-        f"UPDATE ledger_head SET seq = 13, hash = '{entry.hash}'",
-    )
+    last = LedgerEntry(13, "2026-01-01T00:00:00Z", kind, key, "patients", "ada", "research", "", epsilon, delta, history.head().hash)
+    append(history, replace(last, unit="row"))
     problem = history.verify().problems[0]
     assert (problem.seq, why in problem.why) == (13, True), problem
+
+
+@pytest.mark.parametrize("forged", list(OF_UNITS))
+def test_nor_what_would_add_up_two_units(history: Ledger, forged: str) -> None:
+    kind, unit, why = OF_UNITS[forged]
+    key, analyst, purpose = ("new", "ada", "research") if kind == "reserve" else (None, None, None)
+    last = LedgerEntry(13, "2026-01-01T00:00:00Z", kind, key, "patients", analyst, purpose, "", "0.1", "0", history.head().hash)
+    append(history, replace(last, unit=unit))
+    problem = history.verify().problems[0]
+    assert (problem.seq, why in problem.why) == (13, True), problem
+
+
+def append(ledger: Ledger, last: LedgerEntry) -> None:
+    """An entry with a right hash, put at the end by hand."""
+    entry = last.sealed()
+    values = ", ".join("NULL" if value is None else f"'{value}'" for value in asdict(entry).values())
+    forge(
+        ledger, "DROP INDEX ledger_entries_once", f"INSERT INTO ledger_entries VALUES ({values})",
+        f"UPDATE ledger_head SET seq = {entry.seq}, hash = '{entry.hash}'",
+    )

@@ -8,6 +8,8 @@ that crashed or was interrupted never settles, and its whole reservation stays s
 
 A reservation with δ > 0 is a filter of concentrated privacy: its (ε, δ) is worth a ρ that is set beforehand, the ρ of its events add
 up to that at most, and it keeps the whole (ε, δ) in the end: what is certified is the ρ that was set, not what was reached.  [Z1] [Z3]
+
+A budget has a unit, rows or persons, since losses of different units do not add up: a request of another is refused.  [U3]
 """
 
 from __future__ import annotations
@@ -23,13 +25,17 @@ from typing import Any
 
 from hedgerow.accounting.events import DISCRETE_GAUSSIAN, Event
 from hedgerow.accounting.loss import exact_delta, exact_epsilon, text_of_delta, text_of_fraction, text_of_loss
+from hedgerow.accounting.units import ROW, Unit, check_unit, checked_unit
 from hedgerow.accounting.zcdp import rho_after, rho_for, zcdp_cost
 from hedgerow.errors import BudgetError, PlanError
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One request in a budget: what was reserved, and what ε it spent in the end (None: it never settled). Its δ is spent whole."""
+    """One request in a budget: what was reserved, and what ε it spent in the end (None: it never settled). Its δ is spent whole.
+
+    unit: what it was counted in; None for a request from before budgets had a unit
+    """
 
     key: str
     when: str
@@ -37,6 +43,7 @@ class Entry:
     reserved: Fraction
     spent: Fraction | None = None
     delta: Fraction = Fraction(0)
+    unit: Unit | None = None
 
     @property
     def cost(self) -> Fraction:
@@ -46,6 +53,8 @@ class Entry:
 class Budget:
     """A total ε, and perhaps a total δ, for one table, shared by everything that reads it. Requests add up, each by itself.
 
+    unit: what it is counted in, such as Unit.of(schema); without one, that of its first request. Requests of another are refused.
+
     >>> budget = Budget("0.3")
     >>> for amount in (0.1, 0.2):
     ...     reservation = budget.reserve(amount, "a look")
@@ -53,9 +62,10 @@ class Budget:
     Fraction(0, 1)
     """
 
-    def __init__(self, epsilon: Any, delta: Any = 0) -> None:
+    def __init__(self, epsilon: Any, delta: Any = 0, unit: Unit | None = None) -> None:
         self._epsilon = exact_epsilon(epsilon)
         self._delta = exact_delta(delta)
+        self._unit = None if unit is None else checked_unit(unit)
         self._entries: tuple[Entry, ...] = ()
         self._lock = threading.RLock()
         self._process = os.getpid()
@@ -67,6 +77,11 @@ class Budget:
     @property
     def delta(self) -> Fraction:
         return self._delta
+
+    @property
+    def unit(self) -> Unit | None:
+        """None until the first request, where none was given."""
+        return self._unit if self._unit is not None else next((entry.unit for entry in self.entries if entry.unit is not None), None)
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -88,16 +103,24 @@ class Budget:
     def remaining_delta(self) -> Fraction:
         return self.delta - self.spent_delta
 
-    def reserve(self, epsilon: Any, what: str, delta: Any = 0) -> Reservation:
-        """Take (ε, δ) for one request, or refuse with an error that says by how much the budget falls short."""
-        amount, chance = exact_epsilon(epsilon), exact_delta(delta)
+    def reserve(self, epsilon: Any, what: str, delta: Any = 0, unit: Unit = ROW) -> Reservation:
+        """Take (ε, δ) for one request, or refuse with an error that says by how much the budget falls short.
+
+        unit: what the request is counted in. A table that is counted in another does not take the reservation.
+        """
+        amount, chance, counted = exact_epsilon(epsilon), exact_delta(delta), checked_unit(unit)
         rho = rho_for(amount, chance) if chance else Fraction(0)  # refuses what has no ρ, before anything is taken
         when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        entry = Entry(uuid.uuid4().hex, when, what, amount, delta=chance)
+        entry = Entry(uuid.uuid4().hex, when, what, amount, delta=chance, unit=counted)
         self._change(lambda entries: self._with_room_for(entries, entry))
         return Reservation(self, entry, rho)
 
     def _with_room_for(self, entries: tuple[Entry, ...], new: Entry) -> tuple[Entry, ...]:
+        own, asked = self.unit, new.unit or ROW
+        if own is not None and own != asked:
+            other = f"Set rows_per_person = {own.rows_per_person} in the schema, or give it" if own.person == asked.person else "Give it"
+            advice = f"{other} a budget of its own: `hedgerow budget init FILE --epsilon TOTAL {asked.options}`."
+            check_unit(own, asked, "budget", new.what, advice)
         remaining = self.epsilon - sum((entry.cost for entry in entries), Fraction(0))
         if not 0 < new.reserved <= remaining:
             raise BudgetError(
@@ -130,9 +153,10 @@ class Budget:
 
     def __repr__(self) -> str:
         chance = f"; δ = {text_of_delta(self.delta)}, remaining {text_of_delta(self.remaining_delta)}" if self.delta else ""
+        unit = self.unit
         return (
             f"{type(self).__name__}(ε = {text_of_fraction(self.epsilon)}, spent {text_of_fraction(self.spent)}, "
-            f"remaining {text_of_fraction(self.remaining)}{chance})"
+            f"remaining {text_of_fraction(self.remaining)}{chance}{'' if unit is None else f'; for {unit.words}'})"
         )
 
     # scikit-learn clones an estimator by copying its parameters. A copied budget would pay twice with the same money, so a
@@ -186,6 +210,11 @@ class Reservation:
     @property
     def entry(self) -> Entry:
         return self._entry
+
+    @property
+    def unit(self) -> Unit:
+        """What its ε is counted in."""
+        return self._entry.unit or ROW
 
     @property
     def what(self) -> str:

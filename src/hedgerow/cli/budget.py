@@ -1,13 +1,18 @@
-"""`hedgerow budget init` and `hedgerow budget show`."""
+"""`hedgerow budget init`, `hedgerow budget show` and `hedgerow budget unit`."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hedgerow.cli.console import gauge, say, table
+from hedgerow.errors import PlanError
+
+if TYPE_CHECKING:
+    from hedgerow.accounting.budget_file import Held
+    from hedgerow.accounting.units import Unit
 
 app = typer.Typer(
     help="The total ε of a table, in a file that every request is charged to.",
@@ -15,6 +20,15 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 BudgetArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The budget file.", show_default=False)]
+Row = Annotated[bool, typer.Option("--row", help="ε is counted for one row: the schemas name no column of persons.")]
+Person = Annotated[
+    str | None,
+    typer.Option("--person", help="ε is counted for one person: the schemas' column of persons.", show_default=False),
+]
+RowsPerPerson = Annotated[
+    int | None,
+    typer.Option("--rows-per-person", min=1, help="With --person: as the schemas say.  [default: 1]", show_default=False),
+]
 
 
 @app.command("init")
@@ -27,23 +41,62 @@ def init(
             "--delta", help="The total δ, such as 1e-6, for (ε, δ)-private requests.  [default: 0, pure ε alone]", show_default=False
         ),
     ] = "0",
+    row: Row = False,
+    person: Person = None,
+    rows_per_person: RowsPerPerson = None,
 ) -> None:
     """Make a budget file for one table.
 
     Use one file for everything that reads the same people's rows, for as long as they exist: the ε of all requests add
     up, and so do their δ. An existing file is never replaced, since that would forget what was spent.
 
+    A budget has a unit: ε for one row, or for one person with at most so many rows, as the schema says. Those do not add up, so that
+    requests of another unit are refused. Without --row or --person it takes the unit of its first request.
+
     Example:
 
         hedgerow budget init budget.json --epsilon 2
 
         hedgerow budget init budget.json --epsilon 2 --delta 1e-6
+
+        hedgerow budget init budget.json --epsilon 2 --person patient_id --rows-per-person 5
     """
     from hedgerow.accounting.budget_file import BudgetFile
     from hedgerow.accounting.loss import text_of_loss
 
-    made = BudgetFile.create(path, epsilon, delta)
-    say(f"made {path}: {text_of_loss(made.epsilon, made.delta)} in all, nothing spent")
+    unit = _unit_given(row, person, rows_per_person)
+    made = BudgetFile.create(path, epsilon, delta, unit)
+    say(f"made {path}: {text_of_loss(made.epsilon, made.delta)} in all{'' if unit is None else f' for {unit.words}'}, nothing spent")
+
+
+@app.command("unit")
+def unit(path: BudgetArgument, row: Row = False, person: Person = None, rows_per_person: RowsPerPerson = None) -> None:
+    """State what a budget is counted in: for a file that was spent from before budgets had a unit.
+
+    You state it of everything that the file has paid for. If it has paid for rows and for persons, no unit is right: leave it, and make a
+    budget for each, with what was spent on each taken off its total. A unit that is known stays as it is.
+
+    Example:
+
+        hedgerow budget unit budget.json --person patient_id --rows-per-person 5
+    """
+    from hedgerow.accounting.budget_file import BudgetFile
+
+    stated = _unit_given(row, person, rows_per_person)
+    if stated is None:
+        raise PlanError("--row, --person: got neither; expected --row, or --person COLUMN --rows-per-person K, as the schemas said.")
+    BudgetFile(path).state_unit(stated)
+    say(f"{path} is for {stated.words}")
+
+
+def _unit_given(row: bool, person: str | None, rows_per_person: int | None) -> Unit | None:
+    from hedgerow.accounting.units import ROW, Unit
+
+    if row and (person is not None or rows_per_person is not None):
+        raise PlanError("--row: it says that rows are counted, and --person that persons are; expected one of them.")
+    if rows_per_person is not None and person is None:
+        raise PlanError("--rows-per-person: it needs --person, the column that says whose row it is.")
+    return ROW if row else None if person is None else Unit(person, rows_per_person)
 
 
 @app.command("show")
@@ -61,8 +114,8 @@ def show(path: BudgetArgument) -> None:
     from hedgerow.accounting.loss import text_of_delta
     from hedgerow.accounting.loss import text_of_fraction as exact
 
-    budget = BudgetFile(path)
-    total, chance, entries = budget._read()  # once: another process may charge between two reads
+    held = BudgetFile(path).read()  # once: another process may charge between two reads
+    total, chance, entries = held.epsilon, held.delta, held.entries
     spent = sum((entry.cost for entry in entries), start=total * 0)
     rows = [
         (
@@ -79,8 +132,17 @@ def show(path: BudgetArgument) -> None:
         table("requests", heads, rows, numbers=(2, 3, 4)[: len(heads) - 2])
     else:
         say("no requests yet")
+    say(f"unit: {_unit_shown(held)}")
     say(f"total ε {exact(total)}, spent {exact(spent)}, remaining {exact(total - spent)}")
     say(gauge(spent, total))
     if chance:
         gone = sum((entry.delta for entry in entries), start=total * 0)
         say(f"total δ {text_of_delta(chance)}, spent {text_of_delta(gone)}, remaining {text_of_delta(chance - gone)}")
+
+
+def _unit_shown(held: Held) -> str:
+    older = len(held.before_units)
+    if held.unit is None:
+        return "not stated: see `hedgerow budget unit`" if older else "that of the first request"
+    stated = f"; of {older} older {'request' if older == 1 else 'requests'} its owner has stated it" if older else ""
+    return f"{held.unit.words}{stated}"

@@ -58,13 +58,14 @@ def register(
     """Add a dataset with its reviewed schema and the ceiling of what everybody together may spend on it.
 
     The place is opened to see that it has the declared columns; no row is read. A name is for ever. Books are made
-    where there are none yet.
+    where there are none yet. ε is counted in the unit of the schema: for one row, or for one person with so many rows.
 
     Example:
 
         hedgerow curator register curator/ patients visits.parquet --schema schema.toml --epsilon 2
     """
     from hedgerow.accounting.loss import exact_delta, text_of_fraction, text_of_loss
+    from hedgerow.accounting.units import Unit
     from hedgerow.cli.ledger import packages
     from hedgerow.cli.places import EngineName, Place
     from hedgerow.schema import Schema
@@ -85,7 +86,7 @@ def register(
             warn(f"these rows are registered as {other.name!r}, too: what is spent on both adds up for its persons")
     if amount > LARGE:
         warn(f"ε = {text_of_fraction(amount)} protects hardly at all; a ceiling of 1 is careful. Change it: hedgerow curator ceiling")
-    say(f"registered {dataset}: everybody together may spend {text_of_loss(amount, chance)}")
+    say(f"registered {dataset}: everybody together may spend {text_of_loss(amount, chance)} for {Unit.of(reviewed).words}")
     say(f"next: hedgerow curator analyst {shlex.quote(address)} NAME --dataset {shlex.quote(dataset)} --purpose research")
 
 
@@ -119,6 +120,35 @@ def ceiling(
         warn(f"nothing is granted to or for {analyst or purpose!r} on {dataset} yet, so this ceiling binds nobody; is it spelled right?")
     was = "none" if before.epsilon is None else text_of_loss(before.epsilon, before.delta or before.epsilon * 0)
     say(f"{dataset}, {who}: {text_of_loss(after.epsilon or after.spent * 0, after.delta or after.spent * 0)} (before: {was})")
+
+
+@app.command("unit")
+def unit(
+    address: Address,
+    dataset: Dataset,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """State that what was spent on a dataset was counted in the unit of its schema: once, where the books are older than units.
+
+    The service spends in no other. If something else has (a LedgerBudget in Python, with another schema), no unit is right: close the
+    dataset, and register the table under another name for what is left.
+
+    Example:
+
+        hedgerow curator unit curator/ patients
+    """
+    from hedgerow.accounting.units import Unit
+
+    with _books(address) as (ledger, _, registry):
+        found = registry.get(dataset)
+        if found is None:
+            raise LedgerError(f"dataset {dataset!r} is not known; expected one that was registered. Nothing was changed.")
+        stated = Unit.of(found.schema)
+        asked = ledger.balance(dataset).unit is None and not yes
+        if asked and not typer.confirm(f"All that was spent on {dataset!r} is for {stated.words}?"):
+            raise PlanError("nothing was stated.")
+        ledger.state_unit(dataset, stated)
+    say(f"{dataset} is for {stated.words}")
 
 
 @app.command("close")

@@ -12,6 +12,7 @@ from hedgerow.cli.outputs import check_output
 from hedgerow.errors import LedgerError
 
 if TYPE_CHECKING:
+    from hedgerow.curator.balances import Balance
     from hedgerow.curator.ledger import Ledger
 
 NOT_SOUND = 1
@@ -57,7 +58,7 @@ def show(address: Address) -> None:
             for balance in sorted(balances, key=lambda balance: balance.scope != DATASET)
             if balance.dataset == whole.dataset
         ]
-        title = f"{whole.dataset}{' (closed)' if whole.closed else ''}"
+        title = f"{whole.dataset}{' (closed)' if whole.closed else ''}{unit_of_account(whole)}"
         table(title, ["who or what for", "spent ε", "ceiling ε", "spent δ", "ceiling δ"], lines, numbers=(1, 2, 3, 4))
         if whole.epsilon:
             say(gauge(whole.spent, whole.epsilon))
@@ -164,6 +165,13 @@ def backup(
         for name in (part, part.with_name(f"{part.name}-wal"), part.with_name(f"{part.name}-shm")):
             name.unlink(missing_ok=True)
     say(f"wrote {output}: {found.entries:,} entries, head {found.head}")
+
+
+def unit_of_account(whole: Balance) -> str:
+    """What a dataset is counted in, to be put behind something."""
+    if whole.unit is not None:
+        return f", for {whole.unit.words}"
+    return ", unit not stated: see `hedgerow curator unit`" if whole.unknown_unit() else ""
 
 
 def existing(address: str, make: bool = False) -> Ledger:

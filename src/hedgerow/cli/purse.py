@@ -15,6 +15,7 @@ import typer
 from hedgerow.accounting.budget_file import BudgetFile
 from hedgerow.accounting.loss import exact_delta, exact_epsilon, text_of_delta, text_of_fraction, text_of_loss
 from hedgerow.accounting.meter import Budget, Entry
+from hedgerow.accounting.units import ROW, Unit
 from hedgerow.cli.console import complain, gauge, say, warn
 from hedgerow.cli.errors import INTERRUPTED
 from hedgerow.errors import BudgetError, NoBudgetWarning
@@ -32,11 +33,11 @@ class _Watched:
         self._tried = new.key
         return changed
 
-    def reserve(self, epsilon: Any, what: str, delta: Any = 0) -> Any:
+    def reserve(self, epsilon: Any, what: str, delta: Any = 0, unit: Unit = ROW) -> Any:
         budget: Any = super()
         self._tried = ""
         try:
-            return budget.reserve(epsilon, what, delta)
+            return budget.reserve(epsilon, what, delta, unit)
         finally:  # also after Ctrl-C while the file was replaced: it holds the charge or not
             self.charge = next((entry for entry in budget.entries if entry.key == self._tried), None)
             self.asked = self.charge is not None
@@ -137,5 +138,6 @@ def say_what_is_left(purse: Purse) -> None:
     if isinstance(purse, BudgetFile):
         left, total = purse.remaining, purse.epsilon
         chance = f", δ = {text_of_delta(purse.remaining_delta)} of {text_of_delta(purse.delta)}" if purse.delta else ""
-        say(f"budget {purse.name}: ε = {text_of_fraction(left)} of {text_of_fraction(total)}{chance} left")
+        unit = "" if purse.unit is None else f" for {purse.unit.words}"
+        say(f"budget {purse.name}: ε = {text_of_fraction(left)} of {text_of_fraction(total)}{chance} left{unit}")
         say(f"  {gauge(total - left, total)}")

@@ -98,11 +98,15 @@ def serve(
 
 def _look_back(curator: Curator) -> None:
     """Read the ledger again, and tell what never settled: to people as a table, to programs in the log."""
+    from hedgerow.curator.balances import DATASET
     from hedgerow.curator.service.logs import log
 
     found = curator.ledger.verify()
     if not found.sound:
         raise LedgerError(f"the ledger is {found}\nNothing is served from it. Look with `hedgerow ledger verify`.")
+    for balance in curator.ledger.balances():
+        if balance.scope == DATASET and balance.unknown_unit() and not balance.closed:
+            warn(f"{balance.dataset} was spent from before the ledger had units, so nothing more is paid: hedgerow curator unit states it")
     left = curator.ledger.unsettled()
     if left:
         warn("reservations that never settled, left by a crash or a stop; they stay spent")

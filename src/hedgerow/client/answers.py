@@ -9,7 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 from hedgerow.accounting.loss import text_of_loss
-from hedgerow.errors import CuratorError, HedgerowError
+from hedgerow.accounting.units import Unit
+from hedgerow.errors import CuratorError, HedgerowError, PlanError
 from hedgerow.schema import Schema
 from hedgerow.schema_toml import read
 
@@ -49,15 +50,19 @@ def amount(text: str) -> Fraction:
 
 @dataclass(frozen=True)
 class Listed:
-    """A dataset that you may know of. purposes: what you may use it for, and what is left for each."""
+    """A dataset that you may know of. purposes: what you may use it for, and what is left for each.
+
+    unit: what its ε is counted in; None before its first ceiling, or while its owner has not stated it
+    """
 
     name: str
     closed: bool
     purposes: dict[str, Loss]
+    unit: Unit | None
 
     @classmethod
     def read(cls, found: Any) -> Listed:
-        return cls(str(found["name"]), bool(found["closed"]), _purposes(found))
+        return cls(str(found["name"]), bool(found["closed"]), _purposes(found), unit_of(found.get("unit")))
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,16 @@ class Dataset(Listed):
 
     @classmethod
     def read(cls, found: Any) -> Dataset:
-        return cls(str(found["name"]), bool(found["closed"]), _purposes(found), read(found["schema"]), str(found["owner"]))
+        public = read(found["schema"]), str(found["owner"])
+        return cls(str(found["name"]), bool(found["closed"]), _purposes(found), unit_of(found.get("unit")), *public)
+
+
+def unit_of(text: str | None) -> Unit | None:
+    """From the text of a service."""
+    try:
+        return None if text is None else Unit.read(text)
+    except PlanError:
+        raise ValueError("not a unit") from None
 
 
 def _purposes(found: Any) -> dict[str, Loss]:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from hedgerow.client.answers import Loss, amount
+from hedgerow.accounting.units import Unit
+from hedgerow.client.answers import Loss, amount, unit_of
 
 
 @dataclass(frozen=True)
@@ -35,16 +36,18 @@ def _amount(text: str | None) -> Fraction | None:
 
 @dataclass(frozen=True)
 class OwnedDataset:
-    """place: where its rows are, for its owner alone."""
+    """place: where its rows are, for its owner alone; unit: what all its accounts are counted in, None until the first ceiling."""
 
     name: str
     place: dict[str, Any]
     closed: bool
     balances: tuple[Balance, ...]
+    unit: Unit | None
 
     @classmethod
     def read(cls, found: Any) -> OwnedDataset:
-        return cls(str(found["name"]), dict(found["place"]), bool(found["closed"]), tuple(map(Balance.read, found["balances"])))
+        balances = tuple(map(Balance.read, found["balances"]))
+        return cls(str(found["name"]), dict(found["place"]), bool(found["closed"]), balances, unit_of(found["unit"]))
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,7 @@ class Entry:
     delta: str | None
     previous: str
     hash: str
+    unit: str | None
 
     @classmethod
     def read(cls, found: Any) -> Entry:

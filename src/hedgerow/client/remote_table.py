@@ -15,6 +15,7 @@ from hedgerow.accounting.events import PERMUTE_AND_FLIP
 from hedgerow.accounting.loss import exact_delta, exact_epsilon
 from hedgerow.accounting.meter import Budget
 from hedgerow.accounting.prices import Price
+from hedgerow.accounting.units import Unit
 from hedgerow.accounting.zcdp import rho_for
 from hedgerow.additive_model import AdditiveModel
 from hedgerow.client.session import UNKNOWN, PaidTable, RemoteRows
@@ -40,8 +41,13 @@ class RemoteTable(TableElsewhere):
 
     def __init__(self, transport: Transport, dataset: str, purpose: str, codebook: Codebook) -> None:
         rows = RemoteRows(transport, dataset, purpose, codebook)
-        super().__init__(rows, Budget(1).reserve(1, "nothing"), UNKNOWN)
+        super().__init__(rows, Budget(1).reserve(1, "nothing", unit=Unit.of(codebook.schema)), UNKNOWN)
         self._transport, self._dataset, self._purpose = transport, dataset, purpose
+
+    @property
+    def unit(self) -> Unit:
+        """What its ε is counted in: rows, or the persons of the owner's schema."""
+        return Unit.of(self.codebook.schema)
 
     @classmethod
     def of(
@@ -62,7 +68,7 @@ class RemoteTable(TableElsewhere):
             rho_for(amount, chance)  # refuses what has no ρ
         with closing(self._rows_for(self.codebook)) as rows:
             rows.reserve(amount, chance, what)
-            yield rows.table(Budget(amount, chance).reserve(amount, what or "session", chance))
+            yield rows.table(Budget(amount, chance).reserve(amount, what or "session", chance, self.unit))
 
     def _rows_for(self, codebook: Codebook) -> RemoteRows:
         return RemoteRows(self._transport, self._dataset, self._purpose, codebook)
@@ -75,7 +81,7 @@ class RemoteTable(TableElsewhere):
         with closing(self._rows_for(self.codebook)) as rows:
             amount = exact_epsilon(wire.payable(price))
             rows.want(amount, Fraction(0), verb)
-            yield rows.table(Budget(amount).reserve(amount, verb))
+            yield rows.table(Budget(amount).reserve(amount, verb, unit=self.unit))
 
     def rows(self, price: Price) -> int:
         with self._once("rows", price) as paid:
@@ -134,7 +140,8 @@ class RemoteTable(TableElsewhere):
             return paid.best_scale(model, scales, epsilon)
 
     def __repr__(self) -> str:
-        return f"RemoteTable({self._dataset!r} at {self._transport.url}, for {self._purpose!r}: {', '.join(self.codebook.schema.names)})"
+        where = f"{self._dataset!r} at {self._transport.url}, for {self._purpose!r}, ε for {self.unit.words}"
+        return f"RemoteTable({where}: {', '.join(self.codebook.schema.names)})"
 
 
 def _listed(purposes: Sequence[str]) -> str:

@@ -1,6 +1,7 @@
 """Accounts and their ceilings: the dataset over everyone, each analyst on it, each purpose on it.
 
 A reservation is booked on all three accounts, with or without a ceiling, so that a ceiling which is set later counts what came before.
+All accounts of a dataset are counted in its unit, rows or persons, which is kept with the account of the dataset.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from hedgerow.accounting.loss import text_of_delta, text_of_fraction
+from hedgerow.accounting.units import Unit, check_unit
 from hedgerow.errors import BudgetError
 
 DATASET, ANALYST, PURPOSE = "dataset", "analyst", "purpose"
@@ -20,7 +22,10 @@ Account = tuple[str, str, str]  # dataset, scope, name
 
 @dataclass(frozen=True)
 class Balance:
-    """What one account has spent, and its ceiling (None: it has none of its own)."""
+    """What one account has spent, and its ceiling (None: it has none of its own).
+
+    unit: of the account of a dataset: what all its accounts are counted in; None until something says so
+    """
 
     dataset: str
     scope: str
@@ -30,6 +35,7 @@ class Balance:
     spent: Fraction = Fraction(0)
     spent_delta: Fraction = Fraction(0)
     closed: bool = False
+    unit: Unit | None = None
 
     @property
     def account(self) -> Account:
@@ -53,6 +59,10 @@ class Balance:
 
     def overspent(self) -> bool:
         return (self.epsilon is not None and self.spent > self.epsilon) or (self.delta is not None and self.spent_delta > self.delta)
+
+    def unknown_unit(self) -> bool:
+        """Whether it was spent from before the ledger had units, and nobody has stated what in."""
+        return self.unit is None and bool(self.spent or self.spent_delta)
 
     def too_long(self) -> bool:
         return max(self.spent.denominator.bit_length(), self.spent_delta.denominator.bit_length()) > MAX_BITS
@@ -97,3 +107,15 @@ def check_room(balances: Iterable[Balance], epsilon: Fraction, delta: Fraction, 
             f"remaining {text_of_delta(chance)} of {text_of_delta(by_delta.delta)}, short by {text_of_delta(delta - chance)}. "
             "Nothing was spent. " + ("Ask for at most what remains." if by_delta.delta else "It pays for pure ε alone: it has no δ.")
         )
+
+
+def check_unit_of(whole: Balance, registered: Unit | None, asked: Unit, what: str) -> None:
+    """Refuse what is not counted in the unit of the dataset; registered: that of its registered schema, if it has one."""
+    if whole.unknown_unit():
+        raise BudgetError(
+            f"ledger cannot pay for {what}: {whole.words} was spent from before the ledger had units, and nothing says what in. Nothing "
+            "was spent. Its owner states it, once: `hedgerow curator unit LEDGER DATASET`."
+        )
+    own = registered if whole.unit is None else whole.unit
+    if own is not None:
+        check_unit(own, asked, whole.words, what, "Use the person and rows_per_person of its schema.")

@@ -11,10 +11,13 @@ from typing import Any
 
 import sqlalchemy as sql
 
+from hedgerow import schema_toml
 from hedgerow.accounting.loss import text_of_fraction
+from hedgerow.accounting.units import Unit
 from hedgerow.curator import database
 from hedgerow.curator.balances import Account, Balance
-from hedgerow.curator.chain import Head, LedgerEntry, Reserved, amount_of, reservations_in
+from hedgerow.curator.chain import Head, LedgerEntry, Reserved, amount_of, reservations_in, unit_of
+from hedgerow.curator.service_tables import datasets
 from hedgerow.errors import LedgerError
 
 _FIND = sql.and_(
@@ -75,6 +78,12 @@ class Books:
         self._there = set(found)
         return {account: found.get(account, Balance(*account)) for account in wanted}
 
+    def registered_unit(self, dataset: str) -> Unit | None:
+        """What a dataset is counted in by its registered schema, which never changes; None if it is not registered."""
+        statement = sql.select(datasets.c.schema).where(datasets.c.name == dataset)
+        text = self.connection.execute(statement).scalar_one_or_none()
+        return None if text is None else Unit.of(schema_toml.read(text, f"schema of {dataset!r}"))
+
     def append(
         self,
         kind: str,
@@ -86,12 +95,14 @@ class Books:
         what: str = "",
         epsilon: Fraction | None = None,
         delta: Fraction | None = None,
+        unit: Unit | None = None,
     ) -> LedgerEntry:
         """Write the next entry and move the head."""
         when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         seq, previous = self.head.seq + 1, self.head.hash
         amount, chance = _written(epsilon), _written(delta)
-        entry = LedgerEntry(seq, when, kind, key, dataset, analyst, purpose, what, amount, chance, previous).sealed()
+        counted = None if unit is None else str(unit)
+        entry = LedgerEntry(seq, when, kind, key, dataset, analyst, purpose, what, amount, chance, previous, unit=counted).sealed()
         self.connection.execute(database.entries.insert(), asdict(entry))
         self.head = Head(seq, entry.hash)
         self.connection.execute(database.head.update().values(seq=seq, hash=entry.hash))
@@ -124,6 +135,7 @@ def _row(balance: Balance) -> dict[str, str | bool | None]:
         "spent_epsilon": text_of_fraction(balance.spent),
         "spent_delta": text_of_fraction(balance.spent_delta),
         "closed": balance.closed,
+        "unit": None if balance.unit is None else str(balance.unit),
     }
 
 
@@ -134,9 +146,10 @@ def _written(amount: Fraction | None) -> str | None:
 def _balance(row: sql.Row[Any]) -> Balance:
     try:
         epsilon, delta = (None if text is None else amount_of(text) for text in (row.ceiling_epsilon, row.ceiling_delta))
-        spent, spent_delta = amount_of(row.spent_epsilon), amount_of(row.spent_delta)
+        spent, spent_delta, unit = amount_of(row.spent_epsilon), amount_of(row.spent_delta), unit_of(row.unit)
     except ValueError:
         raise LedgerError(
-            f"ledger: the balance of {row.scope} {row.name!r} on dataset {row.dataset!r} is not a number. Restore it from a backup."
+            f"ledger: the balance of {row.scope} {row.name!r} on dataset {row.dataset!r} is not a number, or its unit is none. Restore it "
+            "from a backup."
         ) from None
-    return Balance(row.dataset, row.scope, row.name, epsilon, delta, spent, spent_delta, row.closed)
+    return Balance(row.dataset, row.scope, row.name, epsilon, delta, spent, spent_delta, row.closed, unit)

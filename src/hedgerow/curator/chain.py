@@ -2,6 +2,8 @@
 
 An amount is text, exactly as `text_of_fraction` writes it; a hash is SHA-256 over one canonical JSON text. So the same history has the
 same hashes in every database, and anybody can check an exported ledger with a few lines of any language.
+
+Reservations and ceilings say what their ε is counted in. Entries from before they did have no unit, and their hashes cover none.
 """
 
 from __future__ import annotations
@@ -13,15 +15,19 @@ from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
 
 from hedgerow.accounting.loss import text_of_fraction
+from hedgerow.accounting.units import Unit
 
-RESERVE, OPEN, SETTLE, RELEASE, CEILING, CLOSE = "reserve", "open", "settle", "release", "ceiling", "close"
-KINDS = (RESERVE, OPEN, SETTLE, RELEASE, CEILING, CLOSE)
+RESERVE, OPEN, SETTLE, RELEASE, CEILING, CLOSE, UNIT = "reserve", "open", "settle", "release", "ceiling", "close", "unit"
+KINDS = (RESERVE, OPEN, SETTLE, RELEASE, CEILING, CLOSE, UNIT)
 NOTHING_YET = "0" * 64  # what the first entry has before it
 
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    """One line of the ledger, as it is stored. Ceilings and closings have no key; a ceiling of the whole dataset has no analyst."""
+    """One line of the ledger, as it is stored. Ceilings and closings have no key; a ceiling of the whole dataset has no analyst.
+
+    unit: of a reservation, a ceiling or what an owner states, as text
+    """
 
     seq: int
     when: str
@@ -35,6 +41,7 @@ class LedgerEntry:
     delta: str | None
     previous: str
     hash: str = ""
+    unit: str | None = None
 
     def sealed(self) -> LedgerEntry:
         return replace(self, hash=hash_of(self))
@@ -44,8 +51,8 @@ FIELDS = tuple(field.name for field in fields(LedgerEntry))
 
 
 def hash_of(entry: LedgerEntry) -> str:
-    """SHA-256 over all fields but the hash itself: JSON in UTF-8, keys sorted, no blanks, no floats."""
-    content = {name: value for name, value in asdict(entry).items() if name != "hash"}
+    """SHA-256 over all fields but the hash itself: JSON in UTF-8, keys sorted, no blanks, no floats. A unit that is null is left out."""
+    content = {name: value for name, value in asdict(entry).items() if name != "hash" and (name, value) != ("unit", None)}
     text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -61,6 +68,11 @@ def amount_of(text: str | None) -> Fraction:
     if text_of_fraction(amount) != text:
         raise ValueError("an amount is not written in its shortest form")
     return amount
+
+
+def unit_of(text: str | None) -> Unit | None:
+    """A unit from its text; ValueError if it is not written as this package writes it."""
+    return None if text is None else Unit.read(text)
 
 
 @dataclass(frozen=True)
@@ -90,6 +102,7 @@ class Reserved:
     state: str = "reserved"
     opened: bool = False
     spent: Fraction | None = None
+    unit: Unit | None = None
 
     @property
     def ended(self) -> bool:
@@ -113,7 +126,8 @@ def reserved_by(entry: LedgerEntry) -> Reserved:
     if entry.key is None or entry.analyst is None or entry.purpose is None:
         raise ValueError("a reservation lacks its key, analyst or purpose")
     epsilon, delta = amount_of(entry.epsilon), amount_of(entry.delta)
-    return Reserved(entry.key, entry.seq, entry.when, entry.dataset, entry.analyst, entry.purpose, entry.what, epsilon, delta)
+    who, unit = (entry.dataset, entry.analyst, entry.purpose), unit_of(entry.unit)
+    return Reserved(entry.key, entry.seq, entry.when, *who, entry.what, epsilon, delta, unit=unit)
 
 
 def reservations_in(entries: Iterable[LedgerEntry]) -> dict[str, Reserved]:

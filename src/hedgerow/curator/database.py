@@ -22,7 +22,7 @@ from hedgerow.curator.guards import guards_of
 from hedgerow.curator.service_tables import answers_paid_by, tables
 from hedgerow.errors import LedgerError
 
-VERSION = 1
+VERSION = 2  # 2 has units; books of version 1 get their columns when they are opened
 FILE = "curator.sqlite"  # in a folder that is given
 ENDINGS = (".sqlite", ".sqlite3", ".db")
 PATIENCE = 60  # seconds that a writer waits for others
@@ -48,6 +48,7 @@ entries = sql.Table(
     sql.Column("delta", sql.Text),
     sql.Column("previous", sql.Text, nullable=False),
     sql.Column("hash", sql.Text, nullable=False),
+    sql.Column("unit", sql.Text),
     sql.Index("ledger_entries_once", "key", "kind", unique=True),  # a reservation is made, opened, settled and released once
     sql.Index("ledger_entries_of_whom", "dataset", "analyst", "purpose"),
 )
@@ -75,6 +76,7 @@ balances = sql.Table(
     sql.Column("spent_epsilon", sql.Text, nullable=False),
     sql.Column("spent_delta", sql.Text, nullable=False),
     sql.Column("closed", sql.Boolean(create_constraint=False), nullable=False),
+    sql.Column("unit", sql.Text),
 )
 
 
@@ -166,6 +168,8 @@ class Database:
                 for statement in guards_of(connection.dialect.name):
                     connection.exec_driver_sql(statement)
             version = connection.execute(sql.select(sql.func.max(schema_version.c.version))).scalar_one()
+            if version == 1:
+                version = _with_units(connection)
             for index in (entries_reserved, answers_paid_by) if version == VERSION else ():
                 index.create(connection, checkfirst=True)  # books may be older than it
         if version != VERSION:
@@ -255,6 +259,14 @@ def _engine_of(url: URL) -> sql.Engine:
     sql.event.listen(engine, "connect", _prepare_file)
     sql.event.listen(engine, "begin", _begin_file)
     return engine
+
+
+def _with_units(connection: sql.Connection) -> int:
+    """Books of version 1 as they are from now on. Their entries keep their hashes, and have no unit."""
+    for table in (entries, balances):
+        connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN unit TEXT")
+    connection.execute(schema_version.update().values(version=VERSION))
+    return VERSION
 
 
 def _prepare_file(connection: Any, _: Any) -> None:

@@ -3,6 +3,7 @@
     reserve  →  opened, before the rows are looked at  →  settle
         └────→  release, only if they never were
 
+A dataset is counted in one unit, rows or persons: that of its registered schema, or else of the first request. Others are refused.
 Each step is one transaction that waits for all others, so that no interleaving spends more than a ceiling. What was reserved and did not
 settle stays spent: after a crash nobody knows what was seen.
 """
@@ -20,10 +21,11 @@ from typing import Any, NoReturn
 import sqlalchemy as sql
 
 from hedgerow.accounting.loss import exact_delta, exact_epsilon, text_of_fraction
+from hedgerow.accounting.units import ROW, Unit, checked_unit
 from hedgerow.curator import database as tables
-from hedgerow.curator.balances import DATASET, Balance, account_of, accounts_of, check_room
+from hedgerow.curator.balances import DATASET, Balance, account_of, accounts_of, check_room, check_unit_of
 from hedgerow.curator.books import Books
-from hedgerow.curator.chain import CEILING, CLOSE, OPEN, RELEASE, RESERVE, SETTLE, Head, LedgerEntry, Reserved, reservations_in
+from hedgerow.curator.chain import CEILING, CLOSE, OPEN, RELEASE, RESERVE, SETTLE, UNIT, Head, LedgerEntry, Reserved, reservations_in
 from hedgerow.curator.checks import amount_from_zero, checked_name, checked_text
 from hedgerow.curator.database import Database, open_database
 from hedgerow.curator.export import exported
@@ -66,8 +68,34 @@ class Ledger:
             _refuse_closed(whole)
             if whole.epsilon is None and account != whole.account:
                 _no_ceiling(dataset)
-            entry = books.append(CEILING, dataset, analyst=analyst, purpose=purpose, what=text, epsilon=amount, delta=chance)
-            books.store([replace(found[account], epsilon=amount, delta=chance)])
+            unit = books.registered_unit(dataset) if whole.unit is None and not whole.unknown_unit() else whole.unit
+            entry = books.append(
+                CEILING, dataset, analyst=analyst, purpose=purpose, what=text, epsilon=amount, delta=chance, unit=unit
+            )
+            found[account] = replace(found[account], epsilon=amount, delta=chance)
+            found[whole.account] = replace(found[whole.account], unit=unit)
+            books.store(found.values())
+        return entry
+
+    def state_unit(self, dataset: str, unit: Unit, what: str = "") -> LedgerEntry:
+        """The owner says what was counted on a dataset so far, where the ledger is older than units. Said once, it stays."""
+        stated, text = checked_unit(unit), checked_text(what, "what")
+        checked_text(str(stated), "unit")
+        with self._step() as books:
+            (whole,) = books.accounts([(checked_name(dataset, "dataset"), DATASET, "")]).values()
+            if whole.epsilon is None:
+                _no_ceiling(dataset)
+            _refuse_closed(whole)
+            if whole.unit is not None:
+                raise LedgerError(f"dataset {dataset!r} is for {whole.unit.words}; a unit that is known stays. Nothing was changed.")
+            registered = books.registered_unit(dataset)
+            if registered is not None and registered != stated:
+                raise LedgerError(
+                    f"dataset {dataset!r}: got {stated.words}; its registered schema counts {registered.words}. Nothing was changed. If "
+                    "something else was spent on it, close it, and register the table under another name for what is left."
+                )
+            entry = books.append(UNIT, dataset, what=text, unit=stated)
+            books.store([replace(whole, unit=stated)])
         return entry
 
     def close(self, dataset: str, what: str = "") -> LedgerEntry:
@@ -85,10 +113,12 @@ class Ledger:
     # ------------------------------------------------------------ a request
 
     def reserve(
-        self, dataset: str, analyst: str, purpose: str, epsilon: Any, delta: Any = 0, what: str = "a request", key: str | None = None
-    ) -> Reserved:
-        """Take (ε, δ) from the dataset, the analyst and the purpose at once, or refuse and take nothing."""
-        amount, chance = exact_epsilon(epsilon), exact_delta(delta)
+        self, dataset: str, analyst: str, purpose: str, epsilon: Any, delta: Any = 0, what: str = "a request", key: str | None = None,
+        unit: Unit = ROW,
+    ) -> Reserved:  # fmt: skip
+        """Take (ε, δ) from the dataset, the analyst and the purpose at once, or refuse and take nothing. unit: what it is counted in."""
+        amount, chance, counted = exact_epsilon(epsilon), exact_delta(delta), checked_unit(unit)
+        checked_text(str(counted), "unit")
         for name, of in ((dataset, "dataset"), (analyst, "analyst"), (purpose, "purpose")):
             checked_name(name, of)
         own = uuid.uuid4().hex if key is None else checked_name(key, "key")
@@ -101,12 +131,14 @@ class Ledger:
             _refuse_closed(whole)
             if key is not None and books.reserved(own) is not None:
                 raise LedgerError(f"reservation {own!r} exists already; expected a key that was never used. Nothing was spent.")
+            check_unit_of(whole, books.registered_unit(dataset) if whole.unit is None else None, counted, text)
             check_room(found.values(), amount, chance, text)
             entry = books.append(
-                RESERVE, dataset, key=own, analyst=analyst, purpose=purpose, what=text, epsilon=amount, delta=chance
+                RESERVE, dataset, key=own, analyst=analyst, purpose=purpose, what=text, epsilon=amount, delta=chance, unit=counted
             )
+            found[whole.account] = replace(whole, unit=counted)
             books.store(balance.plus(amount, chance) for balance in found.values())
-        return Reserved(own, entry.seq, entry.when, dataset, analyst, purpose, text, amount, chance)
+        return Reserved(own, entry.seq, entry.when, dataset, analyst, purpose, text, amount, chance, unit=counted)
 
     def opened(self, key: str) -> Reserved:
         """Write down that the rows are about to be looked at; when this returns it is on disk. Refused if the dataset was closed."""
@@ -241,8 +273,8 @@ def _going(books: Books, key: str, step: str) -> Reserved:
 
 
 def _about(books: Books, kind: str, reserved: Reserved, epsilon: Fraction | None = None, delta: Fraction | None = None) -> LedgerEntry:
-    whose = {"analyst": reserved.analyst, "purpose": reserved.purpose, "what": reserved.what}
-    return books.append(kind, reserved.dataset, key=reserved.key, **whose, epsilon=epsilon, delta=delta)
+    analyst, purpose, what = reserved.analyst, reserved.purpose, reserved.what
+    return books.append(kind, reserved.dataset, key=reserved.key, analyst=analyst, purpose=purpose, what=what, epsilon=epsilon, delta=delta)
 
 
 def _book(books: Books, reserved: Reserved, epsilon: Fraction, delta: Fraction) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from hedgerow.accounting.events import Event
 from hedgerow.accounting.loss import exact_delta, exact_epsilon
 from hedgerow.accounting.meter import Budget, Entry, Reservation
+from hedgerow.accounting.units import ROW, Unit
 from hedgerow.accounting.zcdp import rho_for
 from hedgerow.curator.balances import Balance, tightest
 from hedgerow.curator.ledger import Ledger
@@ -57,19 +58,23 @@ class LedgerBudget(Budget):
         return self._tightest()[1].remaining_delta or Fraction(0)
 
     @property
+    def unit(self) -> Unit | None:
+        return self.ledger.balance(self.dataset).unit
+
+    @property
     def entries(self) -> tuple[Entry, ...]:
         found = self.ledger.reservations(self.dataset, self.analyst, self.purpose)
         given_back = Fraction(0)
         return tuple(
-            Entry(r.key, r.when, r.what, r.epsilon, r.spent, given_back if r.state == "released" else r.delta) for r in found
+            Entry(r.key, r.when, r.what, r.epsilon, r.spent, given_back if r.state == "released" else r.delta, r.unit) for r in found
         )
 
-    def reserve(self, epsilon: Any, what: str, delta: Any = 0) -> Reservation:
+    def reserve(self, epsilon: Any, what: str, delta: Any = 0, unit: Unit = ROW) -> Reservation:
         """Take (ε, δ) for one request, or refuse with an error that names the ceiling and says by how much it falls short."""
         amount, chance = exact_epsilon(epsilon), exact_delta(delta)
         rho = rho_for(amount, chance) if chance else Fraction(0)  # refuses what has no ρ, before anything is taken
-        reserved = self.ledger.reserve(self.dataset, self.analyst, self.purpose, amount, chance, what)
-        return LedgerReservation(self, Entry(reserved.key, reserved.when, what, amount, delta=chance), rho)
+        reserved = self.ledger.reserve(self.dataset, self.analyst, self.purpose, amount, chance, what, unit=unit)
+        return LedgerReservation(self, Entry(reserved.key, reserved.when, what, amount, delta=chance, unit=unit), rho)
 
     def _settle(self, key: str, spent: Fraction) -> None:
         self.ledger.settle(key, spent)

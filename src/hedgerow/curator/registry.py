@@ -13,7 +13,8 @@ from urllib.parse import unquote
 import sqlalchemy as sql
 
 from hedgerow import schema_toml
-from hedgerow.curator.balances import DATASET
+from hedgerow.accounting.units import Unit
+from hedgerow.curator.balances import DATASET, Balance
 from hedgerow.curator.books import Books
 from hedgerow.curator.checks import checked_name, checked_text
 from hedgerow.curator.database import Database
@@ -57,10 +58,10 @@ class Registry:
         text = _reviewed(schema)
         where = _absolute(place)
         with self.database.reading() as connection:
-            _refuse_used(connection, name)  # before a place is opened for nothing
+            _refuse_used(connection, name, schema)  # before a place is opened for nothing
         open_place(where, Codebook(schema), key=bytes(KEY_BYTES)).close()  # no row of a person is chosen: none is read
         with alone(self.database) as connection:
-            _refuse_used(connection, name)
+            _refuse_used(connection, name, schema)
             connection.execute(datasets.insert().values(name=name, place=_to_json(where), schema=text, made=written(now())))
         return Dataset(name, where, schema, False)
 
@@ -99,17 +100,23 @@ class Registry:
 
 
 def _dataset(connection: sql.Connection, name: str, place: str, schema: str) -> Dataset:
-    return Dataset(name, _from_json(place), schema_toml.read(schema, f"schema of {name!r}"), _closed(connection, name))
+    return Dataset(name, _from_json(place), schema_toml.read(schema, f"schema of {name!r}"), _account(connection, name).closed)
 
 
-def _closed(connection: sql.Connection, name: str) -> bool:
+def _account(connection: sql.Connection, name: str) -> Balance:
     account = (name, DATASET, "")
-    return Books(connection).accounts([account])[account].closed
+    return Books(connection).accounts([account])[account]
 
 
-def _refuse_used(connection: sql.Connection, name: str) -> None:
+def _refuse_used(connection: sql.Connection, name: str, schema: Schema) -> None:
     there = connection.execute(sql.select(datasets.c.name).where(datasets.c.name == name)).first() is not None
-    if there or _closed(connection, name):
+    account, unit = _account(connection, name), Unit.of(schema)
+    if account.unit is not None and account.unit != unit:
+        raise LedgerError(
+            f"dataset {name!r}: the ledger counts it in {account.unit.words}, and this schema in {unit.words}. Nothing was registered. "
+            "Take the same person and rows_per_person, or another name."
+        )
+    if there or account.closed:
         raise LedgerError(
             f"dataset {name!r} exists or existed already; expected a name that was never used, since the ledger speaks of datasets by "
             "their names. Nothing was registered."

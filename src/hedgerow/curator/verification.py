@@ -16,12 +16,14 @@ from hedgerow.curator.chain import (
     RELEASE,
     RESERVE,
     SETTLE,
+    UNIT,
     Head,
     LedgerEntry,
     Reserved,
     amount_of,
     hash_of,
     reserved_by,
+    unit_of,
 )
 from hedgerow.curator.guards import missing_guards
 from hedgerow.errors import LedgerError
@@ -137,7 +139,7 @@ class Replay:
         """Take one entry; why it could not have been written, if it could not."""
         try:
             steps = {RESERVE: self._reserve, OPEN: self._go_on, SETTLE: self._go_on, RELEASE: self._go_on}
-            steps |= {CEILING: self._ceiling, CLOSE: self._close}
+            steps |= {CEILING: self._ceiling, CLOSE: self._close, UNIT: self._unit}
             if entry.kind not in steps:
                 raise ValueError(f"has an unknown kind {entry.kind!r}")
             steps[entry.kind](entry)
@@ -160,6 +162,23 @@ class Replay:
             self._check_open(entry.dataset)
         balance = self.balances.get(account, Balance(*account))
         self.balances[account] = replace(balance, epsilon=amount_of(entry.epsilon), delta=amount_of(entry.delta))
+        self._count_in_one_unit(entry)
+
+    def _count_in_one_unit(self, entry: LedgerEntry) -> None:
+        """The first unit is that of the dataset, and all after it are the same. None is for entries from before there were units."""
+        unit, whole = unit_of(entry.unit), self._whole(entry.dataset)
+        if whole.unit is not None and unit != whole.unit:
+            raise ValueError(f"dataset {entry.dataset!r} is counted in another unit")
+        if unit is not None and whole.unknown_unit():
+            raise ValueError("nobody had stated what earlier ones were counted in")
+        self.balances[whole.account] = replace(whole, unit=unit)
+
+    def _unit(self, entry: LedgerEntry) -> None:
+        self._check_open(entry.dataset)
+        unit, whole = unit_of(entry.unit), self._whole(entry.dataset)
+        if unit is None or whole.unit is not None:
+            raise ValueError("a unit that was known is stated, or none is")
+        self.balances[whole.account] = replace(whole, unit=unit)
 
     def _close(self, entry: LedgerEntry) -> None:
         self._check_open(entry.dataset)
@@ -172,6 +191,7 @@ class Replay:
             raise ValueError(f"reservation {reserved.key!r} existed already")
         if reserved.epsilon <= 0:
             raise ValueError("nothing was reserved")
+        self._count_in_one_unit(entry)
         self._book(reserved, reserved.epsilon, reserved.delta)
         for account in accounts_of(reserved.dataset, reserved.analyst, reserved.purpose):
             if self.balances[account].overspent():

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any, NoReturn
 
 from hedgerow.accounting.meter import Budget, Reservation
+from hedgerow.accounting.units import Unit
 from hedgerow.encoding import Codebook
 from hedgerow.errors import PlanError, SchemaError
 from hedgerow.private.table import PrivateTable
@@ -101,7 +102,10 @@ def check_sampler(sampler: str) -> None:
 
 
 def reserved(engine: Engine, budget: Budget, epsilon: Fraction, what: str, delta: Fraction = Fraction(0)) -> Reservation:
-    """Charge, then look: elsewhere first, since what is refused there must cost nothing here; then from one's own budget."""
+    """Charge, then look: elsewhere first, since what is refused there must cost nothing here; then from one's own budget.
+
+    The unit is that of the schema by which the rows are read, whoever asks.  [U3]
+    """
     if isinstance(engine, RowsElsewhere):
         engine.reserve(epsilon, delta, what)
-    return budget.reserve(epsilon, what, delta)
+    return budget.reserve(epsilon, what, delta, Unit.of(engine.codebook.schema))

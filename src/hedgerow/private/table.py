@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from hedgerow.accounting.events import EXPONENTIAL, LOCAL_SENSITIVITY, PERMUTE_AND_FLIP, Event
 from hedgerow.accounting.meter import Reservation
 from hedgerow.accounting.prices import Price
+from hedgerow.accounting.units import Unit
 from hedgerow.additive_model import AdditiveModel, gradient_norms
 from hedgerow.encoding import Codebook
-from hedgerow.errors import PlanError
+from hedgerow.errors import BudgetError, PlanError
 from hedgerow.private.choices import exponential_mechanism
 from hedgerow.private.coins import SYSTEM, Coins
 from hedgerow.private.mechanisms import add_noise, check_noise_source, choice_event, choose_columns, counting_event, sampler_named
@@ -44,6 +45,15 @@ def _listed(score: Score) -> Score:
     return known
 
 
+def _check_unit(own: Unit, meter: Reservation) -> None:
+    """A budget adds up what it was told: no table may be looked at for money of another unit.  [U3]"""
+    if meter.unit != own:
+        raise BudgetError(
+            f"{meter.what}: the table is counted in {own.words}, and what was reserved is for {meter.unit.words}. No row was looked at. "
+            "Reserve with unit=Unit.of(schema)."
+        )
+
+
 def checked_bins(bins: int) -> int:
     bins = whole("bins", bins)
     if bins > MOST_BINS:
@@ -65,6 +75,7 @@ class PrivateTable:
         self._coins = coins
         self.codebook: Codebook = engine.codebook
         self._k = engine.codebook.schema.k  # rows of one person that the engine counts at most
+        _check_unit(Unit.of(engine.codebook.schema), meter)
         self.sampler = f"{sampler}, {coins.name}"
 
     def rows(self, price: Price) -> int:

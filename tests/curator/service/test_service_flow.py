@@ -28,7 +28,8 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
 def test_the_whole_way(running: Running) -> None:
     ada, ledger = running.ada, running.curator.ledger
     (listed,) = running.get(ada, "/v1/datasets").json()["datasets"]
-    assert listed == {"name": "patients", "closed": False, "purposes": {"research": {"remaining": {"epsilon": "2", "delta": "0"}}}}
+    left = {"research": {"remaining": {"epsilon": "2", "delta": "0"}}}
+    assert listed == {"name": "patients", "closed": False, "unit": "row", "purposes": left}
     assert running.get(ada, "/v1/datasets/patients").json()["schema"] == SCHEMA.to_toml()
 
     quoted = running.post(ada, "/v1/datasets/patients/quote", FOREST).json()

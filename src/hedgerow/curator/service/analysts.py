@@ -15,10 +15,11 @@ from starlette.concurrency import run_in_threadpool
 
 from hedgerow.accounting.loss import text_of_fraction
 from hedgerow.accounting.meter import Budget
+from hedgerow.accounting.units import Unit
 from hedgerow.curator.answers import Answer
 from hedgerow.curator.chain import Reserved
 from hedgerow.curator.service import scores, sent
-from hedgerow.curator.service.asking import TOKEN, Asking, AskingNow, ContentNow, hash_of_request, left_of
+from hedgerow.curator.service.asking import TOKEN, Asking, AskingNow, ContentNow, hash_of_request, left_of, unit_text
 from hedgerow.curator.service.bodies import Counts, Forest, Name, Quote, Rows, Score, counts_of
 from hedgerow.curator.service.counts import checked_count
 from hedgerow.curator.service.forests import ASSUMED_ROWS, as_dummy, checked_plan, dummy_rows, estimator_of, plan_as_json, trained
@@ -61,7 +62,8 @@ def _summary(asking: Asking, name: str) -> dict[str, Any]:
     purposes = asking.purposes(name)
     whole, *others = asking.curator.ledger.accounts(name, asking.person.name, *purposes)
     left = {purpose: left_of(whole, *others[:1], own) for purpose, own in zip(purposes, others[1:], strict=True)}
-    return {"name": name, "closed": whole.closed, "purposes": {purpose: {"remaining": amounts} for purpose, amounts in left.items()}}
+    purposes_left = {purpose: {"remaining": amounts} for purpose, amounts in left.items()}
+    return {"name": name, "closed": whole.closed, "unit": unit_text(whole), "purposes": purposes_left}
 
 
 @router.post("/datasets/{name}/quote", response_model=sent.Quoted)
@@ -105,7 +107,7 @@ def forests(asking: AskingNow, name: str, body: Forest, key: Key, response: Resp
     def prepare() -> Callable[[], Reserved]:
         schema = asking.open_dataset(name, body.purpose).schema
         plan = checked_plan(estimator_of(body, schema, limits), schema)
-        return partial(reserved_for, asking, name, body.purpose, body.epsilon, plan.delta, f"fit {body.algorithm}")
+        return partial(reserved_for, asking, name, body.purpose, body.epsilon, plan.delta, f"fit {body.algorithm}", Unit.of(schema))
 
     return _begun(asking, key, hash_of_request("forest", name, body.model_dump()), prepare, Task(name, body), response)
 
@@ -117,8 +119,8 @@ def score(asking: AskingNow, name: str, body: Score, key: Key, response: Respons
     release = _answer(asking, body.release, RELEASE)
 
     def prepare() -> Callable[[], Reserved]:
-        scores.scored(release, asking.open_dataset(name, body.purpose), body.epsilon)
-        return partial(reserved_for, asking, name, body.purpose, body.epsilon, 0, "evaluate")
+        unit = Unit.of(scores.scored(release, asking.open_dataset(name, body.purpose), body.epsilon).schema)
+        return partial(reserved_for, asking, name, body.purpose, body.epsilon, 0, "evaluate", unit)
 
     return _begun(asking, key, hash_of_request("score", name, body.model_dump()), prepare, Task(name, body, release), response)
 
@@ -134,7 +136,7 @@ def counts(asking: AskingNow, name: str, content: ContentNow, key: Key, response
         def prepare() -> Callable[[], Reserved]:
             dataset, _ = asking.open_dataset(name, body.purpose), task.table  # a name that no release could hold is refused
             plan = checked_count(document, dataset, body.epsilon, asking.service.limits)
-            return partial(reserved_for, asking, name, body.purpose, plan.epsilon, 0, f"count {plan.algorithm}")
+            return partial(reserved_for, asking, name, body.purpose, plan.epsilon, 0, f"count {plan.algorithm}", Unit.of(plan.schema))
 
         request = hash_of_request("count", name, [body.purpose, body.epsilon, hashlib.sha256(document).hexdigest()])
         return _begun(asking, key, request, prepare, task, response)
@@ -151,11 +153,11 @@ def _one_of(places: threading.Semaphore, taken: str) -> Iterator[None]:
         places.release()
 
 
-def reserved_for(asking: Asking, name: str, purpose: str, epsilon: Any, delta: Any, what: str) -> Reserved:
+def reserved_for(asking: Asking, name: str, purpose: str, epsilon: Any, delta: Any, what: str, unit: Unit) -> Reserved:
     """A refusal that comes from a closing in between is told as one."""
     try:
         with asking.service.pace.one_more(asking.person.name):
-            return asking.curator.ledger.reserve(name, asking.person.name, purpose, epsilon, delta, what)
+            return asking.curator.ledger.reserve(name, asking.person.name, purpose, epsilon, delta, what, unit=unit)
     except LedgerError:
         asking.open_dataset(name, purpose)
         if asking.curator.ledger.balance(name).epsilon is None:

@@ -157,6 +157,11 @@ def left_of(whole: Balance, *others: Balance) -> dict[str, str]:
     }
 
 
+def unit_text(whole: Balance) -> str | None:
+    """What a dataset is counted in; None until its first ceiling, or while its owner has not stated it."""
+    return None if whole.unit is None else str(whole.unit)
+
+
 async def _asking(request: Request) -> Asking:  # async: a plain function would cost a change of threads
     return Asking(request.app.state.service, request.state.person)
 

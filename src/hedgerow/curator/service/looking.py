@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from hedgerow import wire
 from hedgerow.accounting.meter import Reservation
+from hedgerow.accounting.units import Unit
 from hedgerow.curator.chain import Reserved
 from hedgerow.curator.service.asked import Reader
 from hedgerow.curator.service.bundle import Curator
@@ -60,7 +61,8 @@ class Desk:
         if found is None:
             raise LedgerError(f"dataset {reserved.dataset!r} is not registered. No row was looked at.")
         budget = PrepaidBudget(self.curator.ledger, reserved)
-        self._reservation: Reservation = budget.reserve(reserved.epsilon, reserved.what, reserved.delta)
+        unit = Unit.of(found.schema)
+        self._reservation: Reservation = budget.reserve(reserved.epsilon, reserved.what, reserved.delta, unit)
         self._reader, self._bins = Reader(Codebook(found.schema, bins), self.limits), bins
         self._engine: Engine | None = None
         self._reserved = reserved

@@ -11,11 +11,11 @@ from fastapi.responses import StreamingResponse
 
 from hedgerow.accounting.loss import text_of_fraction
 from hedgerow.curator.accounts import Person, TokenRecord
-from hedgerow.curator.balances import Balance
+from hedgerow.curator.balances import DATASET, Balance
 from hedgerow.curator.checks import checked_name
 from hedgerow.curator.registry import Dataset
 from hedgerow.curator.service import sent
-from hedgerow.curator.service.asking import TOKEN, AskingNow
+from hedgerow.curator.service.asking import TOKEN, AskingNow, unit_text
 from hedgerow.curator.service.bodies import Ceiling, Close, Grant, NewDataset, NewPerson, NewToken
 from hedgerow.curator.service.refusals import Refusal
 from hedgerow.errors import LedgerError
@@ -55,7 +55,7 @@ def ceiling(asking: AskingNow, name: str, body: Ceiling) -> dict[str, Any]:
         raise Refusal(422, "invalid", "expected an analyst or a purpose, or none for the whole dataset.")
     ledger = asking.curator.ledger
     ledger.ceiling(name, body.epsilon, body.delta, analyst=body.analyst, purpose=body.purpose, what=body.what)
-    return {"balances": [balance_as_json(balance) for balance in ledger.balances(name)]}
+    return _balances(asking, name)
 
 
 @router.post("/datasets/{name}/close", response_model=sent.OwnedDataset)
@@ -160,8 +160,13 @@ def _check_known(asking: AskingNow, name: str) -> None:
 
 def _as_json(asking: AskingNow, dataset: Dataset) -> dict[str, Any]:
     place = {"path": dataset.place} if isinstance(dataset.place, str) else asdict(dataset.place)
-    balances = [balance_as_json(balance) for balance in asking.curator.ledger.balances(dataset.name)]
-    return {"name": dataset.name, "place": place, "closed": dataset.closed, "balances": balances}
+    return {"name": dataset.name, "place": place, "closed": dataset.closed, **_balances(asking, dataset.name)}
+
+
+def _balances(asking: AskingNow, dataset: str) -> dict[str, Any]:
+    kept = asking.curator.ledger.balances(dataset)
+    unit = next((unit_text(balance) for balance in kept if balance.scope == DATASET), None)
+    return {"balances": [balance_as_json(balance) for balance in kept], "unit": unit}
 
 
 def balance_as_json(balance: Balance) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from hedgerow.accounting.loss import exact_delta, exact_epsilon
 from hedgerow.accounting.meter import Entry, Reservation
+from hedgerow.accounting.units import ROW, Unit
 from hedgerow.accounting.zcdp import rho_for
 from hedgerow.curator.chain import Reserved
 from hedgerow.curator.ledger import Ledger
@@ -17,7 +18,7 @@ from hedgerow.wire import rounded_up
 
 
 class PrepaidBudget(LedgerBudget):
-    """Pays once, and exactly what was reserved. before_settle: called when all looks are made, before the ledger tells so."""
+    """Pays once, and exactly what was reserved, in its unit. before_settle: called when all looks are made, before the ledger tells so."""
 
     def __init__(self, ledger: Ledger, reserved: Reserved, before_settle: Callable[[], None] = lambda: None) -> None:
         super().__init__(ledger, reserved.dataset, reserved.analyst, reserved.purpose)
@@ -25,15 +26,15 @@ class PrepaidBudget(LedgerBudget):
         self._most = reserved.epsilon
         self._before_settle = before_settle
 
-    def reserve(self, epsilon: Any, what: str, delta: Any = 0) -> Reservation:
+    def reserve(self, epsilon: Any, what: str, delta: Any = 0, unit: Unit = ROW) -> Reservation:
         amount, chance = exact_epsilon(epsilon), exact_delta(delta)
         rho = rho_for(amount, chance) if chance else Fraction(0)
         with self._lock:
             reserved = self._reserved
-            if reserved is None or (reserved.epsilon, reserved.delta) != (amount, chance):
+            if reserved is None or (reserved.epsilon, reserved.delta, reserved.unit) != (amount, chance, unit):
                 raise BudgetError(f"{what}: this is not what was reserved for the request, or it was used already. No row was looked at.")
             self._reserved = None
-        return LedgerReservation(self, Entry(reserved.key, reserved.when, what, amount, delta=chance), rho)
+        return LedgerReservation(self, Entry(reserved.key, reserved.when, what, amount, delta=chance, unit=unit), rho)
 
     def _settle(self, key: str, spent: Fraction) -> None:
         self._before_settle()

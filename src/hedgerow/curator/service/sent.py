@@ -12,6 +12,14 @@ from hedgerow.curator.service.refusals import CODES
 
 Exact = Annotated[str, Field(description="an exact number: a decimal or a fraction", examples=["0.5", "1/3"])]
 
+Counted = Annotated[
+    str | None,
+    Field(
+        description="what ε is counted in, for all accounts of the dataset; null until its first ceiling, or until its owner states it",
+        examples=["row", "person: patient_id, at most 40 rows"],
+    ),
+]
+
 
 class Sent(BaseModel):
     model_config = ConfigDict(extra="forbid")
@@ -44,6 +52,7 @@ class Purpose(Sent):
 class Summary(Sent):
     name: str
     closed: Annotated[bool, Field(description="its owner has ended the connection")]
+    unit: Counted
     purposes: Annotated[dict[str, Purpose], Field(description="what it is granted for")]
 
 
@@ -148,6 +157,7 @@ class Balance(Sent):
 
 class Balances(Sent):
     balances: list[Balance]
+    unit: Counted
 
 
 class OwnedDataset(Balances):

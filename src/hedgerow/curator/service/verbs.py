@@ -10,6 +10,7 @@ from fastapi import APIRouter, Response
 from starlette.concurrency import run_in_threadpool
 
 from hedgerow.accounting.loss import exact_delta, exact_epsilon, text_of_fraction
+from hedgerow.accounting.units import Unit
 from hedgerow.accounting.zcdp import rho_for
 from hedgerow.curator.chain import Reserved
 from hedgerow.curator.service import sent
@@ -48,7 +49,8 @@ def begin(asking: AskingNow, name: str, body: NewSession, key: Key) -> dict[str,
         _check_bins(asking, schema, body.bins)
         if body.delta != "0":
             rho_for(exact_epsilon(body.epsilon), exact_delta(body.delta))  # refuses what has no ρ
-        return partial(reserved_for, asking, name, body.purpose, body.epsilon, body.delta, session_called(body.what))
+        what, unit = session_called(body.what), Unit.of(schema)
+        return partial(reserved_for, asking, name, body.purpose, body.epsilon, body.delta, what, unit)
 
     request = hash_of_request("session", name, body.model_dump())
     session = asking.service.sessions.open(asking.person.name, key, request, body.bins, prepare)
