@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
@@ -17,12 +18,26 @@ from strategies import codes_for, small_schema, small_table
 from hedgerow import HedgerowClassifier, PrivateRDTClassifier, Release, count, merge_columns, private_score
 from hedgerow.accounting.meter import Budget
 from hedgerow.additive_model import AdditiveModel, MostProbable
-from hedgerow.after.vote import ADDITIVE, MAJORITY, MOST_CONFIDENT, PRUNED_SUM, SUMMED_COUNTS, VOTES, WEIGHTED, probabilities
+from hedgerow.after.additive import Tables
+from hedgerow.after.confidence import ConfidentVote
+from hedgerow.after.vote import (
+    ADDITIVE,
+    MAJORITY,
+    MOST_CONFIDENT,
+    PRUNED_SUM,
+    SUMMED_COUNTS,
+    VOTES,
+    WEIGHTED,
+    PrunedVote,
+    SummedCounts,
+    probabilities,
+)
 from hedgerow.certificate import no_certificate
 from hedgerow.encoding import Codebook
 from hedgerow.errors import PlanError
 from hedgerow.forest import LEAVES, CountedForest
 from hedgerow.schema import Categorical, Schema, Target
+from hedgerow.scoring import ready_probabilities
 from hedgerow.tree import Tree
 
 ROWS = 600  # more than go down a tree together
@@ -104,6 +119,42 @@ def test_united_columns_do_not_see_where_a_row_stands() -> None:
     united = merge_columns([count(plan, {name: columns[name] for name in plan.schema.names}, labels) for plan in plans])
     assert united.forest.united
     check_release(united, codes_for(united.codebook.sizes, ROWS, 2))
+
+
+def far(monkeypatch: pytest.MonkeyPatch, release: Release) -> Release:
+    """The release on a machine whose logarithms and quotients differ from ours in the last bits."""
+    sent = pickle.dumps(release.predict_codes_proba)
+    monkeypatch.setattr(SummedCounts, "__init__", lambda *given: pytest.fail("made again"))
+    monkeypatch.setattr(ConfidentVote, "__init__", lambda *given: pytest.fail("made again"))
+    monkeypatch.setattr(PrunedVote, "__init__", lambda *given: pytest.fail("made again"))
+    monkeypatch.setattr(Tables, "model", lambda *given: pytest.fail("made again"))
+    found: Release = pickle.loads(sent).__self__  # noqa: S301  our own
+    return found
+
+
+@pytest.mark.parametrize("vote", VOTES)
+def test_machines_that_share_the_rows_have_one_vote(vote: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which of them has a row may depend on other rows."""
+    if vote == ADDITIVE:
+        release = HedgerowClassifier(small_schema(), 8).fit(*small_table(3000)).release_
+    else:
+        release = count(PrivateRDTClassifier(small_schema(2000), 1, random_state=0).public_plan(), *small_table(300))
+        release.vote = vote
+    ready_probabilities(release)
+    codes = codes_for(release.codebook.sizes, ROWS, 3)
+    here = release.predict_codes_proba(codes)
+    there = far(monkeypatch, release)
+    assert there.predict_codes_proba(codes).tobytes() == here.tobytes()
+    assert there.to_json() == release.to_json()
+
+
+def test_a_vote_of_another_version_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    release = count(PrivateRDTClassifier(small_schema(2000), 1, random_state=0).public_plan(), *small_table(300))
+    ready_probabilities(release)
+    sent = pickle.dumps(release)
+    monkeypatch.setattr("hedgerow.release.__version__", "9.9")
+    assert "_vote" not in pickle.loads(sent).__dict__  # noqa: S301
+    assert pickle.loads(pickle.dumps(Release.from_json(release.to_json()))).to_json() == release.to_json()  # noqa: S301
 
 
 def test_every_vote_is_tested_here() -> None:
