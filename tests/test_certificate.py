@@ -360,14 +360,21 @@ def test_a_claim_is_short_enough_for_its_own_file(number: int) -> None:
 
 
 def test_what_a_table_gave_to_the_trees() -> None:
-    """All of its events but the counts that were kept."""
+    """All that it lost; with a statement, what it lost before its counts, where that is the same whichever way a run goes."""
     rows = EventRecord("rows", "discrete Laplace", "0.01", 1, "1", "100")
     tried = EventRecord("leaf_counts", "discrete Laplace", "0.25", 1, "1", "4")
     kept = EventRecord("leaf_counts", "discrete Laplace", "0.5", 1, "1", "2")
-    whole = part(Fraction(1), events=[rows, tried, kept], signed_by=["key"], released={"rows": 12}, disjoint=True, group="g")
-    shaped = shaping_part(whole)
-    assert shaped is not None
-    assert (shaped.events, shaped.epsilon, shaped.counted, shaped.signed_by) == ([rows, tried], "0.26", False, [])
-    assert (shaped.key, shaped.released, shaped.disjoint, shaped.group) == (whole.key, whole.released, True, "")
-    assert shaping_part(shaped) == shaped
-    assert shaping_part(part(Fraction(1))) is None
+    best = EventRecord("best", "permute-and-flip", "0.1", 1, "1", "10")
+    whole = part(Fraction(1), events=[rows, kept], signed_by=["key"], released={"rows": 12}, disjoint=True, group="g")
+    for looks, stated, events, epsilon in (
+        ([rows, kept], False, [rows, kept], "1"), ([rows, kept], True, [rows], "0.01"),
+        ([kept], False, [kept], "1"), ([kept], True, [], "0"),
+        ([rows, tried, kept], True, [rows, tried, kept], "1"),  # a search: which way it went decided what it lost
+        ([kept, best], True, [kept, best], "1"),  # something was chosen with the counts in hand
+    ):  # fmt: skip
+        shaped = shaping_part(msgspec.structs.replace(whole, events=looks), stated)
+        assert (shaped.events, shaped.epsilon, shaped.counted, shaped.signed_by) == (events, epsilon, False, [])
+        assert (shaped.key, shaped.released, shaped.disjoint, shaped.group) == (whole.key, whole.released, True, "")
+        assert shaped.stated_beforehand is (looks != events)
+        for again in (False, True):
+            assert shaping_part(shaped, again) == shaped  # what was said of it is not for others to change

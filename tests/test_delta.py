@@ -33,6 +33,7 @@ from hedgerow.cli import app
 from hedgerow.documents import content_hash
 from hedgerow.errors import BudgetError, PlanError, ReleaseError
 from hedgerow.forest import CountedForest, Grown
+from hedgerow.merging import _once
 from hedgerow.plan import Plan
 from hedgerow.private.coins import SeededCoins
 from hedgerow.private.mechanisms import counting_event
@@ -394,10 +395,18 @@ def test_no_person_loses_more_than_is_claimed(data: Any) -> None:
 
 def test_a_table_that_shaped_the_trees_keeps_its_whole_loss() -> None:
     release = trained()
-    shaped = shaping_part(release.certificate.parts[0])
-    assert shaped is not None
-    assert (shaped.epsilon, shaped.chance, shaped.counted) == ("1", MICRO, False)
-    assert [event.verb for event in shaped.events] == ["rows"]
+    for stated in (False, True):  # the events before the counts are a part of what the whole covers
+        shaped = shaping_part(release.certificate.parts[0], stated)
+        assert (shaped.epsilon, shaped.chance, shaped.counted, shaped.stated_beforehand) == ("1", MICRO, False, False)
+        assert [event.verb for event in shaped.events] == ["rows", "leaf_counts"]
+
+
+def test_a_table_that_shaped_the_trees_is_one_table_in_early_releases_too() -> None:
+    """They left its counts out of the list and kept the same (ε, δ): the entry with more looks is kept, whatever the order."""
+    whole = shaping_part(trained().certificate.parts[0])
+    early = msgspec.structs.replace(whole, events=whole.events[:-1])
+    assert (early.epsilon, early.delta) == (whole.epsilon, whole.delta)
+    assert _once([whole, early]) == _once([early, whole]) == [whole]
 
 
 def test_merging_states_both() -> None:

@@ -532,7 +532,7 @@ def test_a_plan_that_could_not_be_read_is_refused_before_anybody_counts() -> Non
         replace(plan, chosen={"reading": FLAT, "top questions": 2}),
         replace(plan, chosen={"reading": FLAT, "top questions": 1}),
         replace(plan, chosen={"reading": FLAT, "strength": 0.5}),
-        PublicPlan.of(questioned(), Fraction(1)),
+        replace(PublicPlan.of(questioned(), Fraction(1)), shaped_by=()),
     ):
         with pytest.raises(ReleaseError, match=r"do not stand|usual words|chosen by looking at rows"):
             PublicPlan.from_json(msgspec.json.encode(hostile.document()))
@@ -585,18 +585,26 @@ def test_counts_that_decided_how_they_are_read_have_shaped_what_others_count() -
     before, _ = sorted(count(first, *wide_table(500), epsilon=1).certificate.parts, key=lambda part: part.counted)
     assert (before.counted, before.epsilon) == (False, "8")
     assert [event.verb for event in before.events] == verbs
-    plain = HedgerowClassifier(wide_schema(rows=30), "0.1").fit(*wide_table(30)).release_
-    assert [event.verb for event in plain.certificate.events][-1] == "leaf_counts"
-    chose = next(part for part in count(plain, *wide_table(100)).certificate.parts if not part.counted)
-    assert Fraction(chose.epsilon) == sum(Fraction(event.epsilon) for event in chose.events) < Fraction(1, 10)
-    assert {event.verb for event in chose.events} == {"choose"}
+
+
+def test_a_forest_that_may_go_several_ways_shapes_with_its_whole_loss() -> None:
+    """Also where its counts came last and taking its trees is stated not to depend on them: another n̂ would have paid for other looks."""
+    chose = HedgerowClassifier(wide_schema(rows=30), "0.1").fit(*wide_table(30)).release_
+    asked = HedgerowClassifier(wide_schema(), "0.01").fit(*wide_table(30)).release_
+    for first, verbs in ((chose, {"choose"}), (asked, {"rows"})):
+        assert {event.verb for event in first.certificate.events[:-1]} >= verbs
+        assert first.certificate.events[-1].verb == "leaf_counts"
+        shaped = next(p for p in count(first, *wide_table(100), trees_chosen_beforehand=True).certificate.parts if not p.counted)
+        assert (shaped.epsilon, shaped.events, shaped.stated_beforehand) == (first.certificate.epsilon, first.certificate.events, False)
+    counted = count(shared(), *wide_table(100), owner="a")
+    shaped = count(counted, *wide_table(100), owner="b", trees_chosen_beforehand=True).certificate.parts[0]
+    assert (shaped.owner, shaped.epsilon, shaped.stated_beforehand) == ("a", "0", True)
 
 
 def test_a_run_that_chose_after_its_counts_shapes_with_all_that_it_reserved() -> None:
     """Also where its events add up to less: what it reserved is the bound for every way that it could have gone."""
     part = questioned().certificate.parts[0]
     shaped = shaping_part(msgspec.structs.replace(part, epsilon="9"))
-    assert shaped is not None
     assert (shaped.epsilon, shaped.events, shaped.counted) == ("9", part.events, False)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,8 @@ from hedgerow import (
     merge,
     merge_columns,
 )
+from hedgerow.certificate import certificate_of
+from hedgerow.documents import with_hash
 from hedgerow.errors import BudgetError, PlanError, SchemaError, SchemaMismatchWarning, UnreviewedSchemaWarning
 from hedgerow.estimators import all_estimators
 from hedgerow.estimators.base import PrivateForestClassifier
@@ -547,7 +550,8 @@ def test_a_large_loss_must_be_said_by_whoever_counts(looks: list[str]) -> None:
         assert budget.spent == Fraction(epsilon)
         with pytest.raises(PlanError, match=f"the file asks for ε = {epsilon},"):
             count(release, *small_table(50), budget=budget)
-        assert count(release, *small_table(50), budget=budget, epsilon=epsilon).certificate.epsilon == epsilon
+        again = count(release, *small_table(50), budget=budget, epsilon=epsilon)
+        assert [part.epsilon for part in again.certificate.parts] == [epsilon, epsilon]
         looks.clear()
 
 
@@ -571,7 +575,8 @@ def test_the_loss_of_one_more_count_in_a_forest() -> None:
     mixed = merge([release, count(release, *small_table(50), epsilon="1/3")])
     with pytest.raises(PlanError, match=r"counted with different ε \(1, 1/3\)\. Give the one for the new rows"):
         count(mixed, *small_table(50))
-    assert count(mixed, *small_table(50), epsilon=2).certificate.epsilon == "2"
+    assert count(mixed, *small_table(50), epsilon=2).certificate.epsilon == "10/3"
+    assert count(mixed, *small_table(50), epsilon=2, trees_chosen_beforehand=True).certificate.epsilon == "2"
 
 
 def test_a_forest_of_other_trees_or_columns_cannot_be_counted_in(looks: list[str]) -> None:
@@ -616,37 +621,136 @@ def shaped(**settings: Any) -> Release:
 
 
 def test_a_table_that_shaped_the_trees_stays_in_the_claim() -> None:
-    """Its counts are not in the release, and its n̂ of 3 % of ε is."""
+    """With its whole ε: whoever took its trees may have looked at its counts first, although they are not in the release."""
     first = shaped()
     release = count(first, *small_table(100), owner="north")
     before, new = release.certificate.parts
-    assert (before.counted, before.epsilon, [event.verb for event in before.events]) == (False, "0.03", ["rows"])
+    assert (before.counted, before.epsilon, [event.verb for event in before.events]) == (False, "1", ["rows", "leaf_counts"])
     assert before.key == first.certificate.parts[0].key
     assert (new.owner, new.counted, new.epsilon) == ("north", True, "1")
-    assert release.certificate.epsilon == "1.03"
+    assert release.certificate.epsilon == "2"
     assert release.forest.noise == (10,)
-    assert "shaped the trees only" in before.statement
+    assert before.statement == "shaped the trees only"
+    assert "chosen_beforehand" not in release.to_json().decode()
+    assert not [text for text in release.certificate.assumptions if "depend on the counts" in text]
     assert Release.from_json(release.to_json()).certificate == release.certificate
 
 
+def test_trees_that_are_stated_to_be_chosen_beforehand() -> None:
+    """Then the table counts with what came before its counts: its n̂, of 3 % of ε. The certificate holds the statement."""
+    first = shaped()
+    release = count(first, *small_table(100), owner="north", trees_chosen_beforehand=True)
+    before, new = release.certificate.parts
+    assert (before.counted, before.epsilon, [event.verb for event in before.events]) == (False, "0.03", ["rows"])
+    assert (before.stated_beforehand, new.stated_beforehand) == (True, False)
+    assert release.certificate.epsilon == "1.03"
+    assert before.statement == "shaped the trees only; stated: they were taken without regard to its counts"
+    said = f"whoever counted in these trees states that taking them did not depend on the counts of: {before.name}"
+    assert said in release.certificate.assumptions
+    again = Release.from_json(release.to_json())
+    assert (again.certificate, again.content_hash) == (release.certificate, release.content_hash)
+
+
 def test_a_search_that_shaped_the_trees_stays_in_the_claim() -> None:
+    """Also with the statement: which way it went decided what the looks before the counts cost."""
     model = PrivateRDTClassifier(small_schema(2000), 1, random_state=0, n_estimators=2)
     first = model.tune(*small_table(2000), grid={"max_depth": [1, 2]}).release_
-    before = next(part for part in count(first, *small_table(100)).certificate.parts if not part.counted)
-    assert before.epsilon == "0.3"
-    assert [event.verb for event in before.events] == ["leaf_counts", "leaf_counts", "best"]
-    assert count(first, *small_table(100)).certificate.epsilon == "1.3"
+    for stated in (False, True):
+        release = count(first, *small_table(100), trees_chosen_beforehand=stated)
+        before = next(part for part in release.certificate.parts if not part.counted)
+        assert (before.epsilon, before.stated_beforehand, release.certificate.epsilon) == ("1", False, "2")
+        assert [event.verb for event in before.events] == ["leaf_counts", "leaf_counts", "best", "leaf_counts"]
 
 
-def test_trees_that_nothing_shaped_name_no_other_table() -> None:
-    release = count(count(depth_plan(), *small_table(100)), *small_table(100))
-    assert [part.counted for part in release.certificate.parts] == [True]
+def test_trees_of_a_plan_were_chosen_by_somebody_too() -> None:
+    """The trees hold nothing of the first table, but that they were taken may follow from its counts. A statement brings it to ε = 0."""
+    first = count(depth_plan(), *small_table(100), owner="first")
+    assert len(first.certificate.parts) == 1  # no rows are behind a plan in a file
+    release = count(first, *small_table(100), owner="second")
+    assert [(part.counted, part.epsilon) for part in release.certificate.parts] == [(False, "1"), (True, "1")]
+    assert release.certificate.epsilon == "2"
+    stated = count(first, *small_table(100), owner="second", trees_chosen_beforehand=True)
+    before = stated.certificate.parts[0]
+    assert (before.owner, before.epsilon, before.events, before.stated_beforehand) == ("first", "0", [], True)
+    assert stated.certificate.epsilon == "1"
+    assert Release.from_json(stated.to_json()).to_json() == stated.to_json()
+    assert merge([first, stated]).certificate.epsilon == "2"
+
+
+def test_all_tables_of_a_forest_stand_behind_its_trees() -> None:
+    """Not the first alone."""
+    plan = depth_plan()
+    forest = merge([count(plan, *small_table(100, seed=seed), owner=name) for seed, name in enumerate("abc")])
+    release = count(forest, *small_table(100, seed=9), owner="new")
+    assert [(part.owner, part.counted, part.epsilon) for part in release.certificate.parts] == [
+        ("a", False, "1"), ("b", False, "1"), ("c", False, "1"), ("new", True, "1"),
+    ]  # fmt: skip
+    assert release.certificate.epsilon == "4"
+    stated = count(forest, *small_table(100, seed=9), owner="new", trees_chosen_beforehand=True)
+    assert {part.owner for part in stated.certificate.parts if part.stated_beforehand} == {"a", "b", "c"}
+    assert stated.certificate.epsilon == "1"
+    names = ", ".join(part.name for part in stated.certificate.parts[:3])
+    assert any(text.endswith(f"counts of: {names}") for text in stated.certificate.assumptions)
+
+
+def test_nobody_states_how_others_chose_the_trees() -> None:
+    """`b` was counted in the trees of `a` without a word, so what follows from the counts of `a` stays behind them."""
+    first = shaped()
+    second = count(first, *small_table(100, seed=1), owner="b")
+    third = count(second, *small_table(100, seed=2), owner="c", trees_chosen_beforehand=True)
+    found = {part.owner: (part.counted, part.epsilon, part.stated_beforehand) for part in third.certificate.parts}
+    assert found == {"": (False, "1", False), "b": (False, "0", True), "c": (True, "1", False)}
+    assert third.certificate.epsilon == "2"
+
+
+def test_an_update_needs_no_statement() -> None:
+    """The forest's own tables are in it with their counts and their whole ε, whatever was chosen by looking at them."""
+    model = PrivateRDTClassifier(small_schema(), 1, random_state=0).partial_fit(*small_table(300), batch="a")
+    model.partial_fit(*small_table(100), batch="b")
+    assert [(part.counted, part.epsilon) for part in model.release_.certificate.parts] == [(True, "1"), (True, "1")]
+
+
+def test_a_statement_about_the_trees_of_a_plan_is_refused(looks: list[str]) -> None:
+    budget = Budget(5)
+    for source, said in ((depth_plan(), True), (shaped(), "yes"), (depth_plan(), None)):
+        looks.clear()
+        with pytest.raises(PlanError, match=r"trees_chosen_beforehand: got .*expected True \(you state it\).*Nothing was spent"):
+            count(source, *small_table(50), budget=budget, trees_chosen_beforehand=said)
+        assert (budget.spent, looks) == (0, [])
+
+
+def test_trees_of_a_forest_are_not_saved_as_a_plan(tmp_path: Path) -> None:
+    """A plan in a file says that no rows are behind its trees."""
+    for stated in (False, True):
+        with pytest.raises(PlanError, match="does not name the tables behind them"):
+            PublicPlan.of(shaped(), Fraction(1), stated).save(tmp_path / "plan.json")
+    assert not list(tmp_path.iterdir())
+
+
+def early(release: Release) -> Release:
+    """As the first releases were written: what was counted last is left out, and nobody has stated anything."""
+    parts = [
+        part if part.counted else msgspec.structs.replace(part, events=part.events[:-1], epsilon="0.03")
+        for part in release.certificate.parts
+    ]
+    document = msgspec.structs.replace(release.document(), certificate=certificate_of(parts), signatures=[])
+    return Release.from_json(msgspec.json.encode(with_hash(document)))
+
+
+def test_an_early_release_keeps_what_it_says() -> None:
+    first = shaped()
+    old = early(count(first, *small_table(100), owner="north"))
+    assert old.certificate.epsilon == "1.03"
+    assert Release.from_json(old.to_json()).to_json() == old.to_json()
+    assert old.certificate.parts[0].statement == "shaped the trees only; without its counts, which nobody stated"
+    later = count(old, *small_table(100, seed=1), owner="south", trees_chosen_beforehand=True)
+    assert [(part.epsilon, part.stated_beforehand) for part in later.certificate.parts] == [("0.03", False), ("0", True), ("1", False)]
 
 
 def test_a_table_that_shaped_the_trees_is_named_once() -> None:
     first = shaped()
     a, b = (count(first, *small_table(100, seed=seed), owner=name) for seed, name in enumerate("ab"))
-    assert merge([a, b]).certificate.epsilon == "2.03"
+    assert merge([a, b]).certificate.epsilon == "3"
     assert [part.counted for part in merge([a, b]).certificate.parts] == [False, True, True]
     whole = merge([first, a, b])
     assert [part.counted for part in whole.certificate.parts] == [True, True, True]
@@ -657,12 +761,32 @@ def test_a_table_that_shaped_the_trees_is_named_once() -> None:
     assert len(whole.forest.noise) == 3
 
 
+def test_one_table_in_every_form_is_one_table() -> None:
+    """Counted, whole, with a statement, as an early release wrote it: whatever the order, the form that claims the most is kept."""
+    first = shaped()
+    plain, old = count(first, *small_table(100, seed=1), owner="a"), early(count(first, *small_table(100, seed=2), owner="b"))
+    stated = count(first, *small_table(100, seed=3), owner="c", trees_chosen_beforehand=True)
+    for files, epsilon, counted in (
+        ([plain, old, stated], "4", False), ([old, stated], "2.03", False), ([plain, stated], "3", False),
+        ([first, stated], "2", True), ([first, plain, old, stated], "4", True),
+    ):  # fmt: skip
+        whole = merge(files)
+        assert (whole.certificate.epsilon, whole.certificate.parts[0].counted) == (epsilon, counted)
+        assert len(whole.certificate.parts) == len(files) + (first not in files)
+        for order in permutations(files):
+            assert merge(order).to_json() == whole.to_json()
+            assert merge([merge(order[:2]), *order[2:]]).to_json() == whole.to_json()
+            assert merge([order[0], merge(order[1:])]).to_json() == whole.to_json()
+        assert Release.from_json(whole.to_json()).to_json() == whole.to_json()
+    assert merge([old, stated]).certificate.parts[0].stated_beforehand  # who relies on a statement still says so
+
+
 def test_a_merger_does_not_speak_of_a_table_that_is_not_merged() -> None:
     """That the owners of both files have no person in common says nothing of the table that shaped their trees."""
     first = shaped()
     stated = merge([count(first, *small_table(100), owner=name) for name in "ab"], disjoint=True)
     assert [(part.counted, bool(part.group)) for part in stated.certificate.parts] == [(False, False), (True, True), (True, True)]
-    assert stated.certificate.epsilon == "1.03"
+    assert stated.certificate.epsilon == "2"
 
 
 def test_how_a_table_that_shaped_the_trees_is_named_does_not_depend_on_the_order() -> None:

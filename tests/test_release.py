@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -360,6 +361,11 @@ def shaped(document: Any) -> None:
     derived(document)
 
 
+BEFOREHAND = "chosen beforehand is stated of a table that was counted or chose, or is not stated"
+CHOICE = {"verb": "best", "mechanism": "permute-and-flip", "epsilon": "0.1", "queries": 1, "sensitivity": "1", "scale": "10"}
+NOTHING_BEFORE = {"chosen_beforehand": True, "events": [], "epsilon": "0", "released": {}}
+
+
 def exchanged_columns(document: Any) -> None:
     first, second = document["ensembles"]
     first["columns"], second["columns"] = second["columns"], first["columns"]
@@ -480,6 +486,21 @@ BAD = {
     "counts that one row hardly changes": (changed(counts_that_one_row_hardly_changes, merged), NOT_COUNTED),
     "counts that were asked for less than once": (changed(event(verb="rows", queries=0), merged), "follow from its ε|" + NOT_COUNTED),
     "no table was counted": (changed(both(part(0, counted=False), part(1, counted=False), derived), merged), OTHER_NOISE),
+    "a statement about trees of a table that was counted": (changed(both(part(1, chosen_beforehand=True), derived), merged), BEFOREHAND),
+    "a statement that is not one": (changed(both(shaped, part(2, chosen_beforehand=False), derived), merged), BEFOREHAND),
+    "no looks and no statement": (changed(both(shaped, part(2, events=[], epsilon="0", released={}), derived), merged), "add up to"),
+    "no looks, a statement and an epsilon": (
+        changed(both(shaped, part(2, **NOTHING_BEFORE), part(2, epsilon="1"), derived), merged), "add up to",
+    ),
+    "a statement about trees that were tuned": (
+        changed(both(shaped, lambda d: d["certificate"]["parts"][2]["events"].append(CHOICE), part(2, epsilon="1", chosen_beforehand=True),
+                     derived), merged),
+        BEFOREHAND,
+    ),
+    "a counted table without looks": (changed(both(part(1, **NOTHING_BEFORE), derived), merged), BEFOREHAND),
+    "looks, a statement and no epsilon": (
+        changed(both(shaped, part(2, chosen_beforehand=True, epsilon="0.009"), derived), merged), "less than its events",
+    ),
     "noise of a table that was not counted": (changed(both(part(0, counted=False), derived), merged), OTHER_NOISE),
     "too many tables": (changed(lambda d: d["certificate"].update(parts=d["certificate"]["parts"] * 5_001), merged), "more than 10000"),
     "disjoint by the word of somebody else": (changed(part(disjoint="somebody"), merged), "sound release"),
@@ -585,6 +606,8 @@ GOOD = {
     "the sum where one owner states it": both(part(0, disjoint=True), derived, claim(epsilon="2/3")),
     "a private choice more": chosen("permute-and-flip"),
     "a table that shaped the trees": shaped,
+    "a table that shaped the trees, and a statement": both(shaped, part(2, chosen_beforehand=True), derived),
+    "a table that only counted, and a statement": both(shaped, part(2, **NOTHING_BEFORE), derived, claim(epsilon="2/3")),
     "a problem and no claim": both(part(problem="a test"), derived, claim(guarantee="none", epsilon=None)),
     "tables of one name of different owners": both(part(0, id="2024"), part(1, id="2024"), derived),
 }
@@ -982,7 +1005,7 @@ def test_any_plan_comes_back(forest: CountedForest, vote: str, epsilon: Fraction
 
 
 def test_a_plan_of_a_release_holds_no_counts() -> None:
-    again = PublicPlan.from_json(json_of(PublicPlan.of(merged(), Fraction(1, 7))))
+    again = PublicPlan.from_json(json_of(replace(PublicPlan.of(merged(), Fraction(1, 7)), shaped_by=())))
     assert (again.trees, again.epsilon, again.codebook) == (merged().forest.trees, Fraction(1, 7), merged().codebook)
     assert all(record.counts == [] for record in again.document().trees)
 

@@ -84,12 +84,15 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     disjoint:    its owner states that a person with rows in this table has none in another table of the plan or forest, and that which
                  table a row is in depends on that row alone
     group:       the same is stated by whoever merged, of all tables with the same group; "" where nobody did
-    counted:     False for a table that only shaped the trees (by a noisy n̂, by tuning): its own counts are not in the release
+    counted:     False for a table whose own counts are not in the release: it stands behind the trees, by what shaped them (a noisy n̂, a
+                 tuning) and by its counts, which whoever took these trees may have looked at
     released:    other numbers that were paid for (the noisy n̂)
     ensemble:    which ensemble of the forest it was counted in; more than one only after a merge of columns
     signed_by:   the public keys that whoever merged saw hold on its file: a record, not a proof
     rows_per_person: of a table with a column of persons, how many rows of each were counted at most. Sensitivities are so many times
                  those of one row, and `epsilon` is what a person pays
+    chosen_beforehand: of a table that is not counted here, whoever counted in these trees states that taking them did not depend on its
+                 counts. Then `events` and `epsilon` are those of the looks before its counts: none, or its number of rows
     """
 
     id: str
@@ -109,6 +112,7 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     counting: int = COUNTING
     delta: str | msgspec.UnsetType = msgspec.UNSET  # where it is 0 the file has no such field
     rows_per_person: int | msgspec.UnsetType = msgspec.UNSET  # where the schema names no column of persons the file has no such field
+    chosen_beforehand: bool | msgspec.UnsetType = msgspec.UNSET  # True where it is stated; elsewhere the file has no such field
 
     @property
     def of_persons(self) -> bool:
@@ -150,9 +154,20 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def statement(self) -> str:
         """What is said about persons who might be in another table, too."""
         if not self.counted:
-            return "shaped the trees only"
+            before = "; stated: they were taken without regard to its counts" if self.stated_beforehand else ""
+            return f"shaped the trees only{'; without its counts, which nobody stated' if self.before_counts else before}"
         said = [who for who, says in (("by its owner", self.disjoint), ("at a merge", bool(self.group))) if says]
         return f"stated {' and '.join(said)}" if said else "not stated"
+
+    @property
+    def stated_beforehand(self) -> bool:
+        """Whether it is stated that these trees were taken without regard to its counts."""
+        return self.chosen_beforehand is True
+
+    @property
+    def before_counts(self) -> bool:
+        """Whether its counts are left out without anybody's word, as in the first releases. (Of one that was tuned it cannot be told.)"""
+        return not self.counted and not self.stated_beforehand and all(event.verb != "leaf_counts" for event in self.events)
 
     @property
     def key(self) -> tuple[str, str]:
@@ -338,20 +353,23 @@ def planned_rows(rows: int | None) -> str | None:
 # ---------------------------------------------------------------- putting losses together
 
 
-def shaping_part(part: Part) -> Part | None:
-    """What a table has given to the trees that others are counted in: all its events but the counts themselves (P3).
+def shaping_part(part: Part, chosen_beforehand: bool = False) -> Part:
+    """What a table has given to trees that others are counted in: its whole loss, as whoever takes the trees may have seen its counts (P3).
 
-    The counts are left out only if they came last: what is chosen after them (the reading of a Hedgerow forest) follows from them, too.
-    With δ it keeps the whole (ε, δ): the events before the counts are a part of what that covers.
+    chosen_beforehand: whoever takes them states that this did not depend on the counts. Then the table is kept with what it lost before
+    them: nothing, or what its number of rows cost. Only if the counts came last (what is chosen after them, as the reading of a Hedgerow
+    forest, follows from them), and only if the looks before them are the same whichever way the run went, so that their sum was set
+    beforehand. A table that was not counted in these trees stays as it is: how they were taken before is not for a later one to state.
     """
-    counts_last = part.counted and part.events[-1:] and part.events[-1].verb == "leaf_counts"
-    events = part.events[:-1] if counts_last else part.events
-    if not events:
-        return None
-    spent = exact_sum(Fraction(event.epsilon) for event in events)
-    if part.chance or (part.counted and not counts_last):
-        spent = Fraction(part.epsilon)
-    return msgspec.structs.replace(part, events=events, epsilon=text_of_fraction(spent), counted=False, group="", signed_by=[])
+    if not part.counted:
+        return part
+    shaped = msgspec.structs.replace(part, counted=False, group="", signed_by=[])
+    verbs = [event.verb for event in part.events]
+    if not chosen_beforehand or verbs not in (["leaf_counts"], ["rows", "leaf_counts"]) or (part.chance and len(verbs) > 1):
+        return shaped
+    before = part.events[:-1]
+    spent = text_of_fraction(exact_sum(Fraction(event.epsilon) for event in before))
+    return msgspec.structs.replace(shaped, events=before, epsilon=spent, delta=msgspec.UNSET, chosen_beforehand=True)
 
 
 Loss = tuple[Fraction, Fraction]  # ε and δ
@@ -463,6 +481,9 @@ def _assumptions(parts: Sequence[Part]) -> list[str]:
         for who, names in sorted(stated.items()):
             if len(names) > 1:
                 found[f"{who} states that no person has rows in two of these tables: {', '.join(names)}"] = None
+        beforehand = [part.name for part in parts if part.stated_beforehand]
+        if beforehand:
+            found[f"whoever counted in these trees states that taking them did not depend on the counts of: {', '.join(beforehand)}"] = None
         found["which table a row is in depends on that row alone: one person more or less moves nobody else's row"] = None
     return list(found)
 

@@ -179,9 +179,10 @@ def _once(parts: Sequence[Part]) -> list[Part]:
     return list(kept.values())
 
 
-def _weight(part: Part) -> tuple[bool, Fraction, Fraction, bytes]:
-    """Which of two entries for one table is kept, whatever their order."""
-    return (part.counted, Fraction(part.epsilon), part.chance, msgspec.json.encode(part))
+def _weight(part: Part) -> tuple[bool, Fraction, Fraction, int, bool, bytes]:
+    """Which of two entries for one table is kept, whatever their order: with its counts, else the larger loss, else more looks."""
+    loss = Fraction(part.epsilon), part.chance, len(part.events)
+    return (part.counted, *loss, part.stated_beforehand, msgspec.json.encode(part))
 
 
 def _stated(parts: Sequence[Part]) -> list[Part]:

@@ -85,15 +85,18 @@ class PublicPlan:
         return self.codebook.schema
 
     @classmethod
-    def of(cls, release: Release, epsilon: Fraction) -> PublicPlan:
-        """The trees of a release, to count another table in them. Tables that shaped the trees stay named."""
+    def of(cls, release: Release, epsilon: Fraction, chosen_beforehand: bool = False) -> PublicPlan:
+        """The trees of a release, to count another table in them. Its tables stay named, each with its ε.
+
+        chosen_beforehand: you state that taking these trees did not depend on their counts; then each counts with what it lost before
+        them. (A Hedgerow forest goes one way or another by its number of rows: what it lost before its counts was not set beforehand.)
+        """
         forest = release.forest
         if forest.united:
             raise PlanError(
                 "the forest unites ensembles of owners with different columns: no one table has all of its columns. Add new rows to "
                 "each owner's own forest, then `hedgerow merge --columns` again."
             )
-        shaped = [shaping_part(part) for part in release.certificate.parts]
         return cls(
             forest.codebook,
             forest.trees,
@@ -102,7 +105,10 @@ class PublicPlan:
             release.vote,
             release.parameters,
             release.chosen,
-            shaped_by=tuple(part for part in shaped if part is not None),
+            shaped_by=tuple(
+                shaping_part(part, chosen_beforehand and (release.vote != ADDITIVE or len(part.events) == 1))
+                for part in release.certificate.parts
+            ),
         )
 
     @property
@@ -124,6 +130,11 @@ class PublicPlan:
     # ------------------------------------------------------------ write
 
     def document(self) -> PlanDocument:
+        if self.shaped_by:
+            raise PlanError(
+                "plan: its trees are those of a forest, and a plan in a file does not name the tables behind them. Count in the forest "
+                "itself (`hedgerow count forest.json`), or make a plan with `hedgerow plan --save`."
+            )
         draft = with_hash(
             PlanDocument(
                 format=FORMAT,

@@ -298,7 +298,15 @@ class Release:
             raise ReleaseError(f"{source}: {error}") from error
 
     def __reduce__(self) -> Any:
-        return (Release.from_json, (self.to_json(),))
+        """As its document. A vote that was made goes with it, so that machines which share a table's rows answer with the same numbers."""
+        made = {name: self.__dict__[name] for name in ("_vote",) if name in self.__dict__}
+        return (Release.from_json, (self.to_json(),), (__version__, made) if made else None)
+
+    def __setstate__(self, state: tuple[str, dict[str, Any]]) -> None:
+        """Another version makes its own."""
+        version, made = state
+        if version == __version__:
+            self.__dict__.update(made)
 
 
 def missing_columns_text(absent: Iterable[str]) -> str:

@@ -350,6 +350,9 @@ def _check_part(part: Part, ensembles: int, n_classes: int) -> None:
         raise ValueError("a table was counted with a number of rows for each person that is out of range")
     for event in part.events:
         _check_event(event, n_classes, part.k)
+    before = ([event.verb for event in part.events] or ["rows"]) == ["rows"]
+    if part.chosen_beforehand is not msgspec.UNSET and not (part.chosen_beforehand and not part.counted and before):
+        raise ValueError("that its trees were chosen beforehand is stated of a table that was counted or chose, or is not stated")
     _check_loss(part)
     if part.problem:
         return
@@ -401,6 +404,8 @@ def _check_loss(part: Part) -> None:
     if isinstance(part.delta, msgspec.UnsetType):
         if any(event.mechanism == DISCRETE_GAUSSIAN for event in part.events):
             raise ValueError("it has Gaussian noise and no δ")
+        if part.stated_beforehand and not part.events and part.epsilon == "0":
+            return  # it only counted, and its counts are not here
         if not part.events or plain_fraction(part.epsilon) < part.spent:
             raise ValueError("the claimed ε is less than its events add up to")
         return

@@ -96,12 +96,14 @@ def private_score(
 ) -> PrivateScore:
     """Charge ε, then count (true class, predicted class) over the rows of a file, a data frame or an array.
 
-    `release` is a Release, or an estimator that has one.
+    `release` is a Release, or an estimator that has one. Nothing else is taken: what is counted for a row must follow from that row alone,
+    to the last bit, and of a function of your own nobody could know it (PROOF.md, V3).
     """
     release = scored_release(release, "private_score")
     amount = exact_epsilon(epsilon)
     scale = counting_event("confusion", amount, rows_per_person=release.schema.k).scale
     engine = scored_rows(release, X, y, n_jobs, "private_score")
+    ready_probabilities(release)
     counts, certificate = _paid(
         release, engine, amount, budget, "evaluate", lambda table: table.confusion(release.predict_codes, amount)
     )
@@ -179,7 +181,7 @@ def scored_rows(release: Release, X: Any, y: Any, n_jobs: int, who: str) -> Engi
 
 
 def ready_probabilities(release: Release) -> Probabilities:
-    """The class probabilities for rows of codes. Its vote is made now, once, and not by several threads."""
+    """The class probabilities for rows of codes. Its vote is made now, once, before any row is looked at, and not by several threads."""
     release.predict_codes_proba(np.zeros((1, len(release.codebook.sizes)), dtype=release.codebook.dtype))
     return release.predict_codes_proba
 

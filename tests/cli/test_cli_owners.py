@@ -195,6 +195,26 @@ def test_a_count_without_a_statement_says_what_that_means(planned: SimpleNamespa
     done(run("show", "b.json.gz"))
 
 
+def test_tables_of_a_forest_stand_behind_its_trees(planned: SimpleNamespace, run: Callable[..., Any]) -> None:
+    """With their whole ε, unless it is stated that taking these trees did not depend on their counts: then everybody is told so."""
+    words = ["forest.json", "office-b.csv", "--owner", "b"]
+    result = done(run("count", *words, "-o", "b.json"))
+    assert "guarantee: ε = 1 " in result.stdout.replace("\n", " ")
+    assert "--trees-chosen-beforehand" in result.stdout
+    assert [(part.owner, part.counted, part.epsilon) for part in Release.load("b.json").certificate.parts] == [
+        ("b", True, "0.5"), ("office a", False, "0.5"),
+    ]  # fmt: skip
+    result = done(run("count", *words, "-o", "stated.json", "--trees-chosen-beforehand"))
+    assert "--trees-chosen-beforehand" not in result.stdout
+    assert Release.load("stated.json").certificate.epsilon == "0.5"
+    said = "whoever counted in these trees states that taking them did not depend on the counts of: office a (january)"
+    for command in (["show", "stated.json", "--certificate"], ["show", "stated.json", "--report", "stated.html"]):
+        result = done(run(*command))
+        shown = result.stdout if "--certificate" in command else Path("stated.html").read_text()
+        assert said in " ".join(shown.split())
+        assert "stated: they were taken without regard to its counts" in " ".join(shown.replace("│", " ").split())
+
+
 BAD_COUNTS = {
     "missing column": (["plan.json", "narrow.csv"], 2, "sex"),
     "no such table": (["plan.json", "absent.csv"], 2, "no such file"),
@@ -215,6 +235,7 @@ BAD_COUNTS = {
     "batch in the forest": (["forest.json", "office-b.csv", "--owner", "office a", "--batch", "january"], 2, "january"),
     "another ε": (["plan.json", "office-b.csv", "--epsilon", "0.6"], 2, "the plan fixes ε = 0.5"),
     "ε is no number": (["forest.json", "office-b.csv", "--epsilon", "lots"], 2, "finite number"),
+    "a statement about trees of no rows": (["plan.json", "office-b.csv", "--trees-chosen-beforehand"], 2, "no rows are behind its trees"),
     "unknown sampler": (["plan.json", "office-b.csv", "--sampler", "dice"], 2, "dice"),
     "no threads": (["plan.json", "office-b.csv", "--jobs", "0"], 2, "--jobs"),
 }
@@ -404,7 +425,7 @@ def test_counts_that_cannot_be_added_are_kept_elsewhere(
     assert planned.forest.read_bytes() == before
     (kept,) = elsewhere.glob("hedgerow-*.json")
     assert str(kept) in result.stderr
-    assert len(Release.load(kept).certificate.parts) == 1
+    assert [part.counted for part in Release.load(kept).certificate.parts] == [True, False]  # the new rows; those behind the trees
 
 
 def test_a_forest_of_format_version_1_can_be_updated(here: SimpleNamespace, run: Callable[..., Any]) -> None:

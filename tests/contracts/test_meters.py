@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from hedgerow.accounting.budget_file import BudgetFile
 from hedgerow.accounting.events import Event
 from hedgerow.accounting.meter import Budget
+from hedgerow.accounting.prices import Rho
 from hedgerow.accounting.units import ROW, Unit
 from hedgerow.errors import BudgetError, PlanError
 from hedgerow.private.mechanisms import counting_event
@@ -89,6 +90,43 @@ def test_bad_amounts_spend_nothing(make_budget: Make, epsilon: Any) -> None:
     with pytest.raises(PlanError):
         budget.reserve(epsilon, "nonsense")
     assert budget.spent == 0
+
+
+def check_interleaved(budget: Budget, seed: int, steps: int = 120) -> Fraction:
+    """What R1 in PROOF.md rests on, step by step: looks that were charged for pure requests, and the whole of requests
+    with δ, never add up to more than what is booked, nor that to more than the total. Returns the ε that was reserved in all.
+    """
+    rng = np.random.default_rng(seed)
+    ours: list[Any] = []
+    settled: set[int] = set()
+    for _ in range(steps):
+        step = rng.choice(["reserve", "charge", "charge", "settle"])
+        which = int(rng.integers(0, len(ours))) if ours else 0
+        amount = Fraction(int(rng.integers(1, 8)), 20)
+        try:
+            if step == "reserve" or not ours:
+                ours.append(budget.reserve(amount, "a request", rng.choice(["0", "1e-6"])))
+            elif step == "charge":
+                gaussian = bool(rng.integers(0, 2))
+                ours[which].charge(counting_event("rows", Rho(amount / 100) if gaussian else amount / 4))
+                assert which not in settled
+                assert ours[which].delta or not gaussian
+            else:
+                ours[which].settle()
+                settled.add(which)
+        except BudgetError:
+            pass
+        looked = sum((event.epsilon for each in ours if not each.delta for event in each.events), Fraction(0))
+        held = sum((each.epsilon for each in ours if each.delta), Fraction(0))
+        assert looked + held <= budget.spent <= budget.epsilon
+        assert sum((each.delta for each in ours), Fraction(0)) == budget.spent_delta <= budget.delta
+    return sum((each.epsilon for each in ours), Fraction(0))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_requests_that_interleave_never_overspend(seed: int) -> None:
+    """Pure ones that give back while others with δ are open, and whose refund is spent again."""
+    assert check_interleaved(Budget(2, "1e-5"), seed) > 2  # something was given back and reserved again
 
 
 def test_many_threads_never_overspend(make_budget: Make) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from contracts.test_meters import (  # noqa: F401  collected here, with the ledger's own `make_budget`
+    check_interleaved,
     look,
     test_a_charge_must_be_an_exact_fraction,
     test_a_copy_is_the_same_budget,
@@ -61,6 +62,13 @@ def test_the_tightest_ceiling_is_the_budget(budget: LedgerBudget) -> None:
     budget.reserve("0.1", "fit")
     assert (budget.spent, budget.remaining, [entry.cost for entry in budget.entries]) == (*[Fraction(1, 10)] * 2, [Fraction(1, 10)])
     assert "remaining 0.1" in repr(budget)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_requests_that_interleave_never_overspend(ledger: Ledger, seed: int) -> None:
+    ledger.ceiling("patients", 2, "1e-5")
+    assert check_interleaved(LedgerBudget(ledger, "patients", "ada", "research"), seed, 80) > 2
+    assert ledger.verify().sound
 
 
 def test_a_dataset_without_a_ceiling(ledger: Ledger) -> None:

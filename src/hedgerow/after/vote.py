@@ -1,4 +1,9 @@
-"""From a forest with counts to class probabilities. Post-processing: it costs nothing."""
+"""From a forest with counts to class probabilities. Post-processing: it costs nothing.
+
+What a row gets is a function of its codes and of the released counts alone, to the last bit: each row is summed by itself, in the order of
+the trees and then of the classes, by compiled loops of IEEE 754 operations that are not reordered. (A NumPy sum over an axis may take
+another order for another memory layout.) Private scores rest on this: PROOF.md, V3, V9 and V11.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +18,7 @@ from hedgerow.after.prune import resting_place
 from hedgerow.errors import ReleaseError
 from hedgerow.forest import LEAVES, CountedForest
 from hedgerow.parallel import in_threads, row_blocks
-from hedgerow.routing import TOGETHER, descend, route
+from hedgerow.routing import TOGETHER, descend
 
 SUMMED_COUNTS = "summed counts"
 MOST_CONFIDENT = "most confident"
@@ -39,6 +44,19 @@ def _add_counts(codes: Any, ask: Any, onward: Any, height: int, counts: Any, sum
                 sums[start + i, label] += counts[node[i], label]
 
 
+@numba.njit(nogil=True, cache=True)
+def _shares_of_sums(sums: Any, prior: Any) -> None:
+    """In place: negative sums are 0, and a row is divided by its total; where that is 0 it gets the prior."""
+    for i in range(sums.shape[0]):
+        total = 0.0
+        for c in range(sums.shape[1]):
+            if not sums[i, c] > 0:
+                sums[i, c] = 0.0
+            total += sums[i, c]
+        for c in range(sums.shape[1]):
+            sums[i, c] = sums[i, c] / total if total > 0 else prior[c]
+
+
 class SummedCounts:
     """Jagannathan et al. 2012, Algorithm 3: P(t | x) = Σ_i α_i[t] / Σ_τ Σ_i α_i[τ], α_i the counts where x ends in tree i.
 
@@ -59,9 +77,42 @@ class SummedCounts:
         sums = np.zeros((len(codes), self.forest.codebook.n_classes))
         for tree, counts in zip(self.forest.trees, self.counts, strict=True):
             _add_counts(codes, tree.ask, tree.onward, tree.height, counts, sums)
-        shares = np.maximum(sums, 0)
-        totals = shares.sum(axis=1, keepdims=True)
-        return np.where(totals > 0, shares / np.where(totals > 0, totals, 1), self.prior)
+        _shares_of_sums(sums, self.prior)
+        return sums
+
+
+@numba.njit(nogil=True, cache=True)
+def _add_votes(
+    codes: Any, ask: Any, onward: Any, height: int, place: Any, here: Any, label: Any, weight: Any, counts: Any, shares: Any, votes: Any
+) -> None:
+    """One tree: its shares where a row rests, and its vote: the counts there, or where there are none a weight for one class."""
+    node = np.empty(TOGETHER, dtype=np.int32)
+    for start in range(0, codes.shape[0], TOGETHER):
+        rows = min(TOGETHER, codes.shape[0] - start)
+        descend(codes, start, rows, ask, onward, height, node)
+        for i in range(rows):
+            rests = place[node[i]]
+            for c in range(shares.shape[1]):
+                shares[start + i, c] += here[rests, c]
+            for c in range(counts.shape[1]):
+                votes[start + i, c] += counts[rests, c]
+            if not counts.shape[1]:
+                votes[start + i, label[rests]] += weight[rests]
+
+
+@numba.njit(nogil=True, cache=True)
+def _decide(votes: Any, shares: Any) -> None:
+    """In place: votes as parts of their sum, and only a tie is decided by the shares."""
+    for i in range(votes.shape[0]):
+        total = 0.0
+        for c in range(votes.shape[1]):
+            total += votes[i, c]
+        mixed = 0.0
+        for c in range(votes.shape[1]):
+            votes[i, c] = (votes[i, c] / max(total, 1e-300) if total > 0 else 0.0) + 1e-9 * shares[i, c]
+            mixed += votes[i, c]
+        for c in range(votes.shape[1]):
+            votes[i, c] /= mixed
 
 
 class PrunedVote:
@@ -74,28 +125,25 @@ class PrunedVote:
 
     def __init__(self, forest: CountedForest, weigh: str) -> None:
         self.forest, self.weigh = forest, weigh
-        self.place = [resting_place(forest, t) for t in range(len(forest.trees))]
-        self.shares = [node_confidences(forest, t) for t in range(len(forest.trees))]
+        trees = range(len(forest.trees))
+        self.place = [resting_place(forest, t) for t in trees]
+        self.shares = [node_confidences(forest, t) for t in trees]
+        self.label = [shares.argmax(axis=1) for shares in self.shares]
+        counted = [counts.max(axis=1) > 0 for counts in forest.node_counts]  # a node with no positive count says nothing
+        strength = [shares.max(axis=1) if weigh == WEIGHTED else np.ones(len(shares)) for shares in self.shares]
+        self.weight = [says * much for says, much in zip(counted, strength, strict=True)]
+        self.counts = [np.maximum(c, 0).astype(np.float64) if weigh == PRUNED_SUM else np.empty((len(c), 0)) for c in forest.node_counts]
 
     def probabilities(self, codes: NDArray[Any]) -> NDArray[np.float64]:
         votes = np.zeros((len(codes), self.forest.codebook.n_classes))
         shares = np.zeros_like(votes)
-        every = np.arange(len(codes))
-        for t, tree in enumerate(self.forest.trees):
-            node = self.place[t][route(tree, codes)]
-            here = self.shares[t][node]
-            shares += here
-            if self.weigh == PRUNED_SUM:
-                votes += np.maximum(self.forest.node_counts[t][node], 0)
-            else:
-                says = self.forest.node_counts[t][node].max(axis=1) > 0  # a node with no positive count says nothing
-                votes[every, here.argmax(axis=1)] += says * (here.max(axis=1) if self.weigh == WEIGHTED else 1)
+        tables = zip(self.place, self.shares, self.label, self.weight, self.counts, strict=True)
+        for tree, table in zip(self.forest.trees, tables, strict=True):
+            _add_votes(codes, tree.ask, tree.onward, tree.height, *table, shares, votes)
         if len(self.forest.trees) == 1:
             return shares
-        total = votes.sum(axis=1, keepdims=True)
-        decided = np.where(total > 0, votes / np.maximum(total, 1e-300), 0)
-        mixed = decided + 1e-9 * shares  # only a tie is decided by the shares
-        return np.asarray(mixed / mixed.sum(axis=1, keepdims=True))
+        _decide(votes, shares)
+        return votes
 
 
 def vote_named(name: str, forest: CountedForest, noise_rule: str = "paper") -> Vote:

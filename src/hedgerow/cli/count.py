@@ -29,6 +29,13 @@ def count(
     owner: Owner = None,
     batch: Batch = None,
     disjoint: Disjoint = False,
+    trees_chosen_beforehand: Annotated[
+        bool,
+        typer.Option(
+            "--trees-chosen-beforehand",
+            help="You state: taking the trees of this forest did not depend on its counts. Then its tables count with their ε before them.",
+        ),
+    ] = False,
     epsilon: Annotated[
         str | None,
         typer.Option(
@@ -78,6 +85,7 @@ def count(
                 sampler=sampler,
                 n_jobs=threads(jobs),
                 progress=progress,
+                trees_chosen_beforehand=trees_chosen_beforehand,
             )
         if key is not None:
             release = release.signed(key)
@@ -89,6 +97,11 @@ def count(
         say(
             "persons: not stated to be in this table only, so a merge adds this ε to that of others. If nobody has rows in two "
             "tables, whoever merges can state it: `hedgerow merge --disjoint`."
+        )
+    if any(not part.counted and not part.stated_beforehand for part in release.certificate.parts):
+        say(
+            f"trees: the tables of {plan} stay in the claim with their ε, as their counts may have been looked at before these trees were "
+            "taken. If that did not depend on the counts, you can state it: --trees-chosen-beforehand."
         )
     say_what_is_left(purse)
 

@@ -234,20 +234,30 @@ def count(
     sampler: str = "hedgerow",
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    trees_chosen_beforehand: bool = False,
 ) -> Release:
     """One owner's noisy counts in the trees of a plan (or of a forest): a release to be merged with those of others.
 
     X may be a file or a table with the columns of the plan's schema. `disjoint`: you state that a person with rows here has none in
     another table that is counted in these trees, and that which table a row is in depends on that row alone. Where two owners both state
     it, the larger of their ε counts; otherwise they add up. If a warning is made an error, the release is its attribute `release`.
+
+    Tables of a forest in whose trees you count stay in the certificate with their whole ε: their counts may have been looked at before
+    these trees were taken. `trees_chosen_beforehand`: you state that taking them did not depend on the counts. Then each of these tables
+    stays with the ε of its looks before the counts, and the certificate holds your statement.
     """
     name = TableName(batch, owner, disjoint)
+    if not isinstance(trees_chosen_beforehand, bool) or (trees_chosen_beforehand and not isinstance(plan, Release)):
+        raise PlanError(
+            f"trees_chosen_beforehand: got {trees_chosen_beforehand!r}; expected True (you state it) or False with a forest, and "
+            "False with a plan, as no rows are behind its trees. Nothing was spent."
+        )
     if isinstance(plan, Release):
         check_random_trees(plan, "the forest")
     cost = cost_of(plan, epsilon)
     if isinstance(plan, Release):
         name.check_new(plan.certificate.parts)
-        plan = PublicPlan.of(plan, cost)
+        plan = PublicPlan.of(plan, cost, trees_chosen_beforehand)
     estimator = estimator_for(plan).set_params(budget=budget, sampler=sampler, n_jobs=n_jobs)
     try:
         with closing(estimator._engine_for(X, y, progress, accept_draft=False)) as engine:

@@ -94,8 +94,10 @@ def _entropy(most_rows: int) -> Callable[[Counts], Scores]:
 
 def _n_log_n(n: Counts, most_rows: int) -> Counts:
     """⌊GRID·n·log2 n⌉ up to `most_rows`, then straight on with the slope reached there: a function of n alone.  [C3]"""
-    inside = np.minimum(n, most_rows).astype(np.float64)
-    curve = np.rint(GRID * inside * np.log2(np.maximum(inside, 1))).astype(np.int64)
+    values, which = np.unique(np.minimum(n, most_rows), return_inverse=True)
+    # One number at a time: a library's loop over an array may take another path for its tail or where the array lies elsewhere.
+    logarithms = np.array([math.log2(max(value, 1)) for value in values.tolist()])
+    curve = np.rint(GRID * values.astype(np.float64) * logarithms).astype(np.int64)[which].reshape(n.shape)
     return np.asarray(curve + np.maximum(n - most_rows, 0) * _steepest(most_rows))
 
 

@@ -99,14 +99,21 @@ class PrivateTable:
         return [add_noise(counts, event, self._coins, self._sampler) for counts in exact]
 
     def confusion(self, predict: Predictor, price: Price) -> NDArray[np.int64]:
-        """Noisy counts of (true class, predicted class); the last row is for rows that have no declared class."""
+        """Noisy counts of (true class, predicted class); the last row is for rows that have no declared class.
+
+        predict: `predict_codes` of a release, or a `MostProbable`. Of any other function you vouch that it is fixed, that its answer for a
+        row follows from that row's codes alone, to the last bit, whatever stands beside it, and that it never raises.
+        """
         event = counting_event("confusion", price, rows_per_person=self._k)
         self._pay(event)
         exact = self._engine.confusion(predict)  # [V3]
         return add_noise(exact, event, self._coins, self._sampler)
 
     def reliability(self, probabilities: Probabilities, bins: int, price: Price) -> NDArray[np.int64]:
-        """Noisy counts of (bin of the largest class probability; wrong, right): (bins, 2), equal-width bins from 1/classes to 1."""
+        """Noisy counts of (bin of the largest class probability; wrong, right): (bins, 2), equal-width bins from 1/classes to 1.
+
+        probabilities: `predict_codes_proba` of a release. Of any other function you vouch as in `confusion`.
+        """
         bins = checked_bins(bins)
         event = counting_event("reliability", price, rows_per_person=self._k)
         self._pay(event)
@@ -209,7 +216,7 @@ class PrivateTable:
         return np.array(rows, dtype=np.int64)
 
     def best(self, predictors: Sequence[Predictor], epsilon: Fraction) -> int:
-        """Which of some fixed predictors gets the most rows right, by private choice."""
+        """Which of some fixed predictors, such as `confusion` takes, gets the most rows right, by private choice."""
         event = choice_event("best", epsilon, MAX, PERMUTE_AND_FLIP, self._k)
         if not predictors:
             raise PlanError("best: got no predictors; expected at least one.")
