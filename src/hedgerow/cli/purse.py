@@ -15,32 +15,29 @@ import typer
 from hedgerow.accounting.budget_file import BudgetFile
 from hedgerow.accounting.loss import exact_delta, exact_epsilon, text_of_delta, text_of_fraction, text_of_loss
 from hedgerow.accounting.meter import Budget, Entry
-from hedgerow.accounting.units import ROW, Unit
 from hedgerow.cli.console import complain, gauge, say, warn
 from hedgerow.cli.errors import INTERRUPTED
 from hedgerow.errors import BudgetError, NoBudgetWarning
 
 
 class _Watched:
-    """Remembers this process's own charge: another process may charge the same file at the same moment."""
+    """Knows this process's own charge: another process may charge the same file at the same moment.
 
-    asked = False
-    charge: Entry | None = None
+    Which charge it is, is noted before it is written, and whether it was written is read when somebody asks: Ctrl-C may come in between.
+    """
+
+    _key = ""
 
     def _with_room_for(self, entries: tuple[Entry, ...], new: Entry) -> tuple[Entry, ...]:
         budget: Any = super()
         changed: tuple[Entry, ...] = budget._with_room_for(entries, new)
-        self._tried = new.key
+        self._key = new.key
         return changed
 
-    def reserve(self, epsilon: Any, what: str, delta: Any = 0, unit: Unit = ROW) -> Any:
-        budget: Any = super()
-        self._tried = ""
-        try:
-            return budget.reserve(epsilon, what, delta, unit)
-        finally:  # also after Ctrl-C while the file was replaced: it holds the charge or not
-            self.charge = next((entry for entry in budget.entries if entry.key == self._tried), None)
-            self.asked = self.charge is not None
+    @property
+    def charge(self) -> Entry | None:
+        budget: Any = self
+        return next((entry for entry in budget.entries if entry.key == self._key), None)
 
 
 class WatchedBudget(_Watched, Budget):
@@ -92,20 +89,20 @@ def paid_look(purse: Purse, unfinished: str) -> Iterator[None]:
             if isinstance(error, KeyboardInterrupt) or interrupted:
                 complain(f"interrupted. {unfinished} {_what_stays(purse)}")
                 raise typer.Exit(INTERRUPTED) from error
-            if purse.asked:
+            if purse.charge is not None:
                 warn(_what_stays(purse))
             raise
 
 
 def _what_stays(purse: Purse) -> str:
-    if not purse.asked:
+    charge = purse.charge
+    if charge is None:
         return "Nothing was charged, no row was read."
     if isinstance(purse, OwnersBudget):
         return "What was looked at stays charged in the owner's ledger."
     where = f" in {purse.name}" if isinstance(purse, BudgetFile) else " (there is no budget file: keep account of it)"
-    assert purse.charge is not None
     return (
-        f"The charge of {text_of_loss(purse.charge.cost, purse.charge.delta)} stays{where}: the rows may have been looked at, so "
+        f"The charge of {text_of_loss(charge.cost, charge.delta)} stays{where}: the rows may have been looked at, so "
         "it is not given back."
     )
 
@@ -130,7 +127,7 @@ def _interrupts_noted() -> Iterator[list[int]]:
 
 
 def say_what_is_left(purse: Purse) -> None:
-    ended = next((entry for entry in purse.entries if purse.charge is not None and entry.key == purse.charge.key), None)
+    ended = purse.charge
     if ended is not None and ended.cost < ended.reserved:
         unused, reserved = text_of_fraction(ended.reserved - ended.cost), text_of_fraction(ended.reserved)
         back = ": it is given back to the budget" if isinstance(purse, BudgetFile) else ""
