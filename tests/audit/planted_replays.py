@@ -19,6 +19,7 @@ from hedgerow.private import table as verbs
 from hedgerow.private.table import PrivateTable
 from hedgerow.rows import persons
 from hedgerow.rows.memory import MemoryRows
+from hedgerow.rows.streamed import StreamedRows
 
 
 @contextmanager
@@ -53,6 +54,12 @@ def noise_made_smaller() -> Any:
 def rows_counted_twice() -> Any:
     count = MemoryRows.leaf_counts
     return patch.object(MemoryRows, "leaf_counts", lambda self, trees: [2 * counts for counts in count(self, trees)])
+
+
+def batches_counted_twice() -> Any:
+    """The same where rows come in batches, from files and databases."""
+    ask = StreamedRows._ask
+    return patch.object(StreamedRows, "_ask", lambda self, question: [2 * counts for counts in ask(self, question)])
 
 
 def blocks_overlap() -> Any:

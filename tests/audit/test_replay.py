@@ -183,6 +183,13 @@ def test_a_fault_in_the_trusted_code_is_seen(name: str) -> None:
         assert any(words in replay(train, [pair], answers=QUICK).findings[0].wrong for pair in pairs)
 
 
+@pytest.mark.parametrize("engine", FILES)
+def test_a_fault_in_an_engine_is_seen_where_the_rows_are(engine: str) -> None:
+    with faults.batches_counted_twice(), place_named(engine) as place:
+        found = replay(Request(fit("rdt"), place=place), pairs_for(SMALL, ["outlier"]), answers=["zero"])
+    assert "that is ε = 2, and 1 was charged" in found.findings[0].wrong
+
+
 def test_a_meter_that_lets_too_much_through_is_seen() -> None:
     with faults.charge_forgotten(), faults.whole_price_for_each_level():
         found = replay(Request(fit("dpdf")), pairs_for(SMALL, ["purity"]), epsilon=1, answers=["exact"])
