@@ -102,9 +102,10 @@ def test_the_commands_for_sharing_models_work(tmp_path: Path) -> None:
     assert '"guarantee":"anonymity"' in (tmp_path / "shared.json").read_text()
 
 
-def test_the_command_that_attacks_works(tmp_path: Path) -> None:
+def test_the_commands_that_attack_work(tmp_path: Path) -> None:
     asked = [words[1:] for words in commands(README.split("### The guarantee, attacked")[1].split("\n##")[0])]
-    assert [words[0] for words in asked] == ["audit"]
+    assert [words[0] for words in asked] == ["audit", "audit"]
+    assert "asked alike and lost at most what was charged" in run([*asked[1], "--pairs", "outlier", "--runs", "1"], tmp_path)
     assert "consistent with ε = 1" in run([*asked[0], "--workers", "1"], tmp_path)
     assert (tmp_path / "audit.svg").stat().st_size > 1000
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from hedgerow.audit.evidence import load
+from hedgerow.rows.memory import MemoryRows
 
 QUICK = ("--runs", 200, "--workers", 1)
 
@@ -43,6 +44,36 @@ def test_the_tables_follow_the_schema(place: SimpleNamespace, run: Callable[...,
     assert "bin edge" in result.stdout
 
 
+def test_replay(place: SimpleNamespace, run: Callable[..., Any]) -> None:
+    saved = place.folder / "replay.json"
+    words = ["audit", "--replay", "--algorithm", "dpdf", "--pairs", "purity", "--runs", 3]
+    result = run(*words, "--save", saved)
+    assert result.exit_code == 0, result.output
+    assert "dpdf: a person, k = 3" in result.stdout
+    assert "class_counts 100 %" in result.stdout
+    assert "the same: in" in result.stdout
+    found = json.loads(saved.read_text())
+    assert (found["format"], found["violated"], len(found["replays"])) == ("hedgerow-replay-1", False, 3)
+    own = run(*words, "--schema", place.schema, "--engine", "parquet", "--runs", 0)
+    assert own.exit_code == 0, own.output
+    assert "rows in parquet" in own.stdout
+
+
+def test_replay_of_everything(place: SimpleNamespace, run: Callable[..., Any]) -> None:
+    result = run("audit", "--replay", "--algorithm", "all", "--pairs", "empty", "--runs", 1, "--schema", place.schema)
+    assert result.exit_code == 0, result.output
+    for name in ("hedgerow", "private-id3", "evaluate", "tune", "update", "count", "hedgerow, δ = 1e-6"):
+        assert f"{name}: a row" in result.stdout
+
+
+def test_a_replay_names_the_query_that_is_violated(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MemoryRows, "count_rows", lambda rows: 2 * len(rows._open()[0]))
+    result = run("audit", "--replay", "--algorithm", "snr", "--pairs", "outlier", "--runs", 0)
+    assert result.exit_code == 1, result.output
+    words = "VIOLATED: snr: a row, outlier: rows, query 1: the exact numbers differ by 2 in L1"
+    assert words in " ".join(result.stdout.split())
+
+
 def test_membership(place: SimpleNamespace, run: Callable[..., Any]) -> None:
     place.data.write_text("\n".join(place.data.read_text().splitlines()[:80]) + "\n")
     saved, picture = place.folder / "membership.json", place.folder / "membership.svg"
@@ -72,6 +103,12 @@ def test_membership(place: SimpleNamespace, run: Callable[..., Any]) -> None:
         (["--epsilon", 1, "--membership", "data.csv"], "--schema is missing"),
         (["--epsilon", 1, "--membership", "data.csv", "--schema", "schema.toml", "--pairs", "outlier"], "Leave one of the two out"),
         (["--epsilon", 1, "--membership", "none.csv", "--schema", "schema.toml"], "none.csv"),
+        (["--epsilon", 1, "--algorithm", "all"], "all is for --replay"),
+        (["--epsilon", 1, "--engine", "csv"], "--engine: only --replay"),
+        (["--replay", "--algorithm", "all", "--depth", 2], "settings of one algorithm"),
+        (["--replay", "--picture", "audit.svg"], "--picture: --replay"),
+        (["--replay", "--algorithm", "id3"], "claims no ε"),
+        (["--replay", "--runs", -1], "--runs: got -1; expected a whole number of at least 0"),
     ],
 )
 def test_bad_input_is_refused(

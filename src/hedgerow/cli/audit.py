@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hedgerow.cli.audit_replay import NEIGHBOURS, Audited, EngineName, check_replay, replay_requests
 from hedgerow.cli.console import progress_bar, say, table, warn
 from hedgerow.cli.options import Algorithm, Delta, Depth, ForestOptions, Trees
 from hedgerow.cli.outputs import check_output
@@ -24,15 +25,22 @@ RUNS, SHADOWS, TARGETS = 5000, 400, 5
 
 def audit(
     algorithm: Annotated[
-        Algorithm, typer.Option("--algorithm", help="Whose guarantee: hedgerow, snr, rdt, dpdf, diffpid3 or private-id3.")
-    ] = Algorithm.hedgerow,
+        Audited,
+        typer.Option("--algorithm", help="Whose guarantee: hedgerow, snr, rdt, dpdf, diffpid3 or private-id3; with --replay also all."),
+    ] = Audited.hedgerow,
     epsilon: Annotated[
-        str | None, typer.Option("--epsilon", help="The privacy loss that it claims, such as 1, 0.5 or 1/3.", show_default=False)
+        str | None,
+        typer.Option("--epsilon", help="The privacy loss that it claims, such as 1, 0.5 or 1/3.  [--replay: 1]", show_default=False),
     ] = None,
     delta: Delta = None,
     runs: Annotated[
         int | None,
-        typer.Option("--runs", help=f"Trainings on each table.  [default: {RUNS}; with --membership {SHADOWS}]", show_default=False),
+        typer.Option(
+            "--runs",
+            help=f"Trainings on each table; --replay: random neighbours.  [default: {RUNS}; with --membership {SHADOWS}, with --replay "
+            f"{NEIGHBOURS}]",
+            show_default=False,
+        ),
     ] = None,
     pairs: Annotated[
         list[str] | None,
@@ -44,6 +52,18 @@ def audit(
     ] = None,
     trees: Trees = None,
     depth: Depth = None,
+    replay: Annotated[
+        bool,
+        typer.Option(
+            "--replay",
+            help="No statistics: train on both tables with the same answers, and compare every query, what its exact answer could tell "
+            "with what was charged, and all that comes out.",
+        ),
+    ] = False,
+    engine: Annotated[
+        EngineName | None,
+        typer.Option("--engine", help="--replay: rows in memory, csv, parquet or duckdb.  [default: memory]", show_default=False),
+    ] = None,
     membership: Annotated[
         Path | None,
         typer.Option(
@@ -79,36 +99,47 @@ def audit(
         hedgerow audit --algorithm rdt --epsilon 0.5 --pairs outlier --pairs purity --runs 20000
 
         hedgerow audit --membership table.csv --schema schema.toml --epsilon 1
+
+        hedgerow audit --replay --algorithm all
     """
-    _check_numbers(membership, schema, pairs, targets, runs, workers)
+    _check_numbers(membership, schema, pairs, targets, runs, workers, replay)
+    settings = {name: given for name, given in (("n_estimators", trees), ("max_depth", depth), ("delta", delta)) if given is not None}
+    check_replay(replay, algorithm, engine, settings, {"--membership": membership, "--picture": picture, "--workers": workers})
     for output in (save, picture):
         if output is not None:
             check_output(output, [schema, membership, picture if output is save else save], force)
     if picture is not None and picture.suffix.lower() != ".svg":
         raise PlanError(f"--picture: got {picture.name!r}; expected a name that ends in .svg.")
-    from hedgerow.audit.neighbours import SMALL
+    from hedgerow.audit.neighbours import SMALL, Table
     from hedgerow.schema import Schema
 
     declared = SMALL if schema is None else Schema.load(schema)
-    train = trainer_of(algorithm, epsilon, delta, trees, depth, declared)
-    if membership is None:
-        violated = _audit_pairs(train, algorithm, delta, pairs, declared, runs or RUNS, save, picture, workers)
+    epsilon = epsilon or ("1" if replay else None)
+    name = Algorithm.hedgerow if algorithm is Audited.all else Algorithm(algorithm)
+    train = trainer_of(name, epsilon, delta, trees, depth, declared)
+    if replay:
+        claimed(train, Table.of([], declared))
+        own, many, where = None if schema is None else declared, NEIGHBOURS if runs is None else runs, engine or EngineName.memory
+        violated = replay_requests(algorithm, train.epsilon, settings, pairs, own, many, where, save)
+    elif membership is None:
+        violated = _audit_pairs(train, name, delta, pairs, declared, runs or RUNS, save, picture, workers)
     else:
-        violated = _audit_rows(train, algorithm, membership, declared, targets or TARGETS, runs or SHADOWS, save, picture, workers)
+        violated = _audit_rows(train, name, membership, declared, targets or TARGETS, runs or SHADOWS, save, picture, workers)
     if violated:
         raise typer.Exit(VIOLATED)
 
 
 def _check_numbers(
-    membership: Path | None, schema: Path | None, pairs: list[str] | None, targets: int | None, runs: int | None, workers: int | None
-) -> None:
+    membership: Path | None, schema: Path | None, pairs: list[str] | None, targets: int | None, runs: int | None, workers: int | None,
+    replay: bool,
+) -> None:  # fmt: skip
     if membership is not None and schema is None:
         raise PlanError("--membership: --schema is missing; expected the reviewed schema of that table.")
     if membership is not None and pairs:
         raise PlanError("--pairs: with --membership the rows of that table are attacked, not made-up pairs. Leave one of the two out.")
     if membership is None and targets is not None:
         raise PlanError("--targets: only --membership attacks rows of a table. Leave it out, or add --membership.")
-    least = 100 if membership is None else 40
+    least = 0 if replay else 100 if membership is None else 40
     for option, given, lowest in (("--runs", runs, least), ("--workers", workers, 1), ("--targets", targets, 1)):
         if given is not None and given < lowest:
             raise PlanError(f"{option}: got {given}; expected a whole number of at least {lowest}.")

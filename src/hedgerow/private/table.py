@@ -146,10 +146,10 @@ class PrivateTable:
             raise PlanError("tables: expected for each node which attributes are asked, and at least one.")
         event = counting_event("tables", price, queries=int(asked.sum(axis=1).max()), rows_per_person=self._k)
         self._pay(event)
-        exact = self._engine.split_counts(tree, places)  # [V6]
+        wanted = np.repeat(asked, self.codebook.sizes, axis=1)[:, :, None]
+        exact = np.where(wanted, self._engine.split_counts(tree, places), 0)  # [V6]
         noisy = add_noise(exact, event, self._coins, self._sampler)
-        wanted = np.repeat(asked, self.codebook.sizes, axis=1)
-        return np.where(wanted[:, :, None], noisy, 0)
+        return np.where(wanted, noisy, 0)
 
     def gradient_sums(self, asked: Sequence[Tree], model: AdditiveModel, price: Price) -> list[NDArray[np.int64]]:
         """Noisy sums, over the rows of every leaf of every asked tree, of the gradient of an additive model's log-likelihood.
