@@ -638,6 +638,32 @@ def test_a_search_that_shaped_the_trees_stays_in_the_claim() -> None:
     assert count(first, *small_table(100)).certificate.epsilon == "1.3"
 
 
+def test_every_table_that_shaped_the_trees_stays_in_the_claim() -> None:
+    """Two tables of about as many rows have given trees of one height, each by its own n̂: whoever counts in them names both, at once or
+    after others have counted, and whichever of their names comes first."""
+    whole = merge([PrivateRDTClassifier(small_schema(), 1, random_state=0).fit(*small_table(500, seed)).release_ for seed in range(2)])
+    keys = {part.key for part in whole.certificate.parts}
+    release = count(whole, *small_table(100), owner="north", epsilon=1)
+    for name in ("a", "z"):
+        assert {part.key for part in release.certificate.parts if not part.counted} == keys
+        assert [part.epsilon for part in release.certificate.parts if not part.counted] == ["0.03", "0.03"]
+        assert release.certificate.epsilon == "1.06"
+        release = count(release, *small_table(100), owner=name)
+    plan = PublicPlan.of(release, Fraction(1))
+    assert {part.key for part in plan.shaped_by} == keys
+
+
+def test_a_table_that_shaped_the_trees_is_not_hidden_behind_one_that_did_not() -> None:
+    """Parts stand in the order of their owners' names: here the table that shaped comes last."""
+    model = PrivateRDTClassifier(small_schema(), 1, random_state=0)
+    first = model.partial_fit(*small_table(500), owner="zed").release_
+    release = count(count(first, *small_table(100), owner="adam"), *small_table(100), owner="bert")
+    assert [(part.owner, part.counted, part.epsilon) for part in release.certificate.parts] == [("bert", True, "1"), ("zed", False, "0.03")]
+    again = merge([release, count(first, *small_table(100), owner="adam")])
+    assert [part.owner for part in PublicPlan.of(again, Fraction(1)).shaped_by] == ["zed"]
+    assert count(again, *small_table(100), owner="carl").certificate.epsilon == "1.03"
+
+
 def test_trees_that_nothing_shaped_name_no_other_table() -> None:
     release = count(count(depth_plan(), *small_table(100)), *small_table(100))
     assert [part.counted for part in release.certificate.parts] == [True]
