@@ -641,7 +641,7 @@ def test_a_search_that_shaped_the_trees_stays_in_the_claim() -> None:
 def test_every_table_that_shaped_the_trees_stays_in_the_claim() -> None:
     """Two tables of about as many rows have given trees of one height, each by its own n̂: whoever counts in them names both, at once or
     after others have counted, and whichever of their names comes first."""
-    whole = merge([PrivateRDTClassifier(small_schema(), 1, random_state=0).fit(*small_table(500, seed)).release_ for seed in range(2)])
+    whole = merge([PrivateRDTClassifier(small_schema(), 1, random_state=0).fit(*small_table(2000, seed)).release_ for seed in range(2)])
     keys = {part.key for part in whole.certificate.parts}
     release = count(whole, *small_table(100), owner="north", epsilon=1)
     for name in ("a", "z"):
