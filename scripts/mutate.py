@@ -50,7 +50,10 @@ VERBS = [
     "tests/statistical/test_gaussian_verbs.py", "tests/statistical/test_noise_paths.py",
 ]  # fmt: skip
 SAMPLING = ["tests/test_samplers.py", "tests/statistical/test_sampler_distributions.py"]
-METERS = ["tests/test_meter_races.py", "tests/test_budget_crashes.py", "tests/contracts/test_meters.py", "tests/test_delta.py"]
+METERS = [
+    "tests/test_meter.py", "tests/test_meter_races.py", "tests/test_budget_crashes.py", "tests/contracts/test_meters.py",
+    "tests/test_delta.py",
+]  # fmt: skip
 PERSONS = ["tests/test_persons.py", "tests/test_one_person.py", "tests/contracts/test_engine.py", "tests/test_places.py"]
 LOSSES = ["tests/test_loss.py", "src/hedgerow/accounting", "tests/contracts/test_meters.py"]
 TESTS: dict[str, list[str]] = {  # a file that is not there is left out
