@@ -125,7 +125,7 @@ class Finder(ast.NodeVisitor):
             self.starts.append(self.starts[-1] + len(line))
         self.found: list[Mutant] = []
         self.where: list[str] = []
-        self.block: list[str] = []  # text of the outermost function or class
+        self.block: list[str] = []  # texts of the statements around, the outermost first
         self.seen: dict[str, int] = {}
 
     def span(self, node: Any) -> tuple[int, int]:
@@ -136,7 +136,7 @@ class Finder(ast.NodeVisitor):
 
     def add(self, start: int, stop: int, new: str, node: Any, what: str) -> None:
         where = ".".join(self.where) or "module"
-        name = f"{self.module}|{where}|{self.block[0] if self.block else self.text(*self.span(node))}|{what}"
+        name = f"{self.module}|{where}|{self.block[0]}|{what}"
         self.seen[name] = self.seen.get(name, 0) + 1
         made = hashlib.sha256(f"{name}|{self.seen[name]}".encode()).hexdigest()[:8]
         self.found.append(Mutant(self.module, start, stop, new, node.lineno, where, " ".join(what.split()), made))
@@ -183,7 +183,9 @@ class Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def condition(self, test: Any) -> None:
-        if not isinstance(test, (ast.Compare, ast.BoolOp)) or (isinstance(test, ast.Compare) and len(test.ops) > 1):
+        """Turned round, where no change of a comparison or of `not` does the same."""
+        denied = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+        if not denied and not isinstance(test, (ast.Compare, ast.BoolOp)):
             old = self.text(*self.span(test))
             self.add(*self.span(test), f"(not ({old}))", test, f"if {self.line_of(test)} → if not")
 
@@ -191,23 +193,25 @@ class Finder(ast.NodeVisitor):
         if node.name == "__repr__":
             return
         self.where.append(node.name)
-        self.block.append(self.text(*self.span(node)))
         for default in [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]:
             self.visit(default)
         self.body(node.body)
         self.where.pop()
-        self.block.pop()
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         self.where.append(node.name)
+        around, self.block = self.block, []  # what is known of one method stays true while another changes
         self.body(node.body)
+        self.block = around
         self.where.pop()
 
     def body(self, statements: list[Any]) -> None:
         for i, child in enumerate(statements):
             doc = isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)
             if not doc or (i and not isinstance(child.value.value, str)):  # type: ignore[attr-defined]
+                self.block.append(self.text(*self.span(child)))
                 self.visit(child)
+                self.block.pop()
 
     def visit_Module(self, node: ast.Module) -> None:
         self.body(node.body)
