@@ -198,7 +198,8 @@ def test_sums() -> None:
 TEXTS = {
     Fraction(0): "0", Fraction(10): "10", Fraction(-1, 4): "-0.25", Fraction(-3): "-3", Fraction(1, 10): "0.1",
     Fraction(1, 8): "0.125", Fraction(3, 25): "0.12", Fraction(7, 40): "0.175", Fraction(1, 6): "1/6", Fraction(-5, 3): "-5/3",
-    Fraction(1, 10**12): "0.000000000001", Fraction(1, 10**13): "1/10000000000000", Fraction(1, 2**12): "0.000244140625", Fraction(1, 2**13): "1/8192",
+    Fraction(1, 10**12): "0.000000000001", Fraction(1, 10**13): "1/10000000000000", Fraction(1, 2**12): "0.000244140625",
+    Fraction(1, 2**13): "1/8192",
     Fraction(1, 5**12): "0.000000004096", Fraction(1, 5**13): "1/1220703125", Fraction(123456, 1000): "123.456", Fraction(12, 7): "12/7",
     Fraction(1, 250): "0.004", Fraction(99, 2): "49.5", Fraction(-1, 2): "-0.5", Fraction(1001, 1000): "1.001", Fraction(1): "1",
 }  # fmt: skip
