@@ -62,7 +62,7 @@ TESTS: dict[str, list[str]] = {  # a file that is not there is left out
     "private/choices.py": SAMPLING,
     "private/gaussian.py": ["tests/test_gaussian.py", "tests/statistical/test_gaussian_distribution.py"],
     "private/mechanisms.py": ["tests/test_mechanisms.py", *VERBS],
-    "private/table.py": [*VERBS, "tests/test_gradients.py", "tests/test_best_scale.py", "tests/test_greedy.py"],
+    "private/table.py": ["tests/test_verbs_by_hand.py", *VERBS, "tests/test_gradients.py", "tests/test_best_scale.py", "tests/test_greedy.py"],
     "private/scores.py": ["tests/test_scores.py", "tests/test_private_table.py", "tests/test_greedy.py"],
     "private/coins.py": ["tests/test_samplers.py", "tests/test_traps.py", "tests/test_estimators.py"],
     "private/elsewhere.py": ["tests/client/test_remote_table.py", "tests/client/test_remote_estimators.py"],
@@ -404,13 +404,16 @@ def tests_of(module: str) -> list[str]:
 
 def serve(tree: Path) -> None:
     """In a worker: load the libraries once, then one forked process for each list of tests that is asked."""
-    import importlib
+    import importlib.metadata
 
     sys.path[0] = str(tree)  # as `python -m pytest` has it
     warnings.simplefilter("ignore")
     for name in LIBRARIES.split():
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    for plugin in importlib.metadata.entry_points(group="pytest11"):  # what pytest would load for each mutant
+        with contextlib.suppress(ImportError):
+            plugin.load()
     assert not any(name == "hedgerow" or name.startswith("hedgerow.") for name in sys.modules)
     for line in sys.stdin:
         tests, limit = json.loads(line)
