@@ -62,7 +62,7 @@ TESTS: dict[str, list[str]] = {  # a file that is not there is left out
     "private/choices.py": SAMPLING,
     "private/gaussian.py": ["tests/test_gaussian.py", "tests/statistical/test_gaussian_distribution.py"],
     "private/mechanisms.py": ["tests/test_mechanisms.py", *VERBS],
-    "private/table.py": ["tests/test_verbs_by_hand.py", *VERBS, "tests/test_gradients.py", "tests/test_best_scale.py", "tests/test_greedy.py"],
+    "private/table.py": ["tests/test_verbs_by_hand.py", *VERBS, "tests/test_best_scale.py", "tests/test_gradients.py"],
     "private/scores.py": ["tests/test_scores.py", "tests/test_private_table.py", "tests/test_greedy.py"],
     "private/coins.py": ["tests/test_samplers.py", "tests/test_traps.py", "tests/test_estimators.py"],
     "private/elsewhere.py": ["tests/client/test_remote_table.py", "tests/client/test_remote_estimators.py"],
