@@ -183,6 +183,11 @@ def test_opendp_gets_the_scale_or_the_next_float_above(scale: Fraction, monkeypa
     assert Fraction(math.nextafter(used, 0)) < scale
 
 
+def test_noise_of_opendp_is_around_0() -> None:
+    """At this scale a number other than 0 is drawn once in e^1000."""
+    assert opendp_laplace(Fraction(1, 1000), 40, SYSTEM).tolist() == [0] * 40
+
+
 def test_samplers_by_name() -> None:
     assert sampler_named("hedgerow", SeededCoins(0)) is discrete_laplace
     assert sampler_named("opendp", SYSTEM) is opendp_laplace
