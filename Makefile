@@ -4,12 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint bench audit audit-ci curator-test postgres-test spark-test browser-test soak experiments clean help
+.PHONY: demo test lint mutate bench audit audit-ci curator-test postgres-test spark-test browser-test soak experiments clean help
 
 help:
 	@echo "make demo   train a private forest on data that comes with the package, write a report"
 	@echo "make test   all tests"
 	@echo "make lint   ruff, mypy, import-linter"
+	@echo "make mutate small mistakes planted in the trusted modules, one by one: does a test fail? (hours; goes on where it was stopped)"
 	@echo "make audit-ci  attack every verb and every private estimator (minutes)"
 	@echo "make audit  the same and more, and its report in docs/ (an hour)"
 	@echo "make curator-test  a real curator: 64 clients at once, and 20 kills"
@@ -26,9 +27,13 @@ test: $(VENV)/test.done
 	$(BIN)/python -m pytest -n auto --dist worksteal -q
 
 lint: $(VENV)/test.done
-	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks scripts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+mutate: $(VENV)/test.done
+	$(BIN)/python scripts/mutate.py run
+	$(BIN)/python scripts/mutate.py report
 
 audit-ci: $(VENV)/test.done
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -q -m audit tests/audit
@@ -88,5 +93,5 @@ $(VENV)/browser.done: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@ $(VENV)/test.done $(VENV)/core.done
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache hedgerow-demo.html
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .mutants hedgerow-demo.html
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

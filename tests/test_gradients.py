@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from strategies import codes_for, small_schema, small_table, trees
 
@@ -93,6 +93,44 @@ def test_margins_that_are_no_numbers_add_nothing() -> None:
     kernels._gradients(margins, np.zeros(4, dtype=np.uint16), out)
     assert np.abs(out).sum(axis=1).max() <= 2 * GRID
     assert not out[:3].any()
+
+
+def uncompiled(shares: list[float], label: int, monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
+    """The kernel's own lines, where the floats before the bound have computed these numbers in place of e^(-x)."""
+    coming = iter(shares)
+    monkeypatch.setattr(kernels, "exp_minus", lambda x: next(coming))
+    out = np.full((1, gradient_width(len(shares))), 7, dtype=np.int64)
+    with np.errstate(all="ignore"):
+        kernels._gradients.py_func(np.zeros((1, len(shares))), np.array([label], dtype=np.uint16), out)
+    return out[0]
+
+
+any_floats = st.one_of(st.floats(), st.floats(-3, 3), st.sampled_from([0.0, 1.0, -1.0, 2.0, -0.5, 1e-3]))
+
+
+@given(st.lists(any_floats, min_size=2, max_size=5), st.integers(0, 5))
+@settings(max_examples=400)
+def test_the_bound_holds_whatever_the_floats_computed(shares: list[float], label: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        steps = uncompiled(shares, label, patch)
+    l1, l2_squared = gradient_norms(len(shares))
+    assert np.abs(steps).sum() <= l1
+    assert (steps**2).sum() <= l2_squared
+
+
+def test_each_of_the_two_norms_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A vector that is short enough in one norm and too long in the other adds nothing, as if its row were not there."""
+    step = 1 / GRID
+    good = [0.25, 0.25, 0.25, 0.25]
+    assert np.abs(uncompiled(good, 0, monkeypatch)).sum() == GRID * 3 // 2
+    long_in_l2 = [-step, 1 - 0.5 * step, 0.75 * step, 0.75 * step]  # (4097, -4095, 0, 0): 8192 in L1, 2·4096² + 2 squared
+    assert not uncompiled(long_in_l2, 0, monkeypatch).any()
+    long_in_l1 = [-0.1, -0.2, 0.9, 0.4]  # 1.1 + 0.2 + 0.9 + 0.4, squared 2.22; and a vector that is long in L1 alone:
+    assert not uncompiled(long_in_l1, 0, monkeypatch).any()
+    spread = [0.0, -0.4, 0.7, 0.7]  # 1 + 0.4 + 0.7 + 0.7, squared 2.14
+    assert not uncompiled(spread, 0, monkeypatch).any()
+    longer = [0.1, -0.3, 0.4, 0.4, 0.4]  # 0.9 + 0.3 + 1.2 = 2.4, squared 1.38
+    assert not uncompiled(longer, 0, monkeypatch).any()
 
 
 @given(st.data(), st.integers(2, 4))

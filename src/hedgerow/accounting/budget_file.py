@@ -56,6 +56,7 @@ class BudgetFile(Budget):
                 file.write(_text(new))
                 file.flush()
                 os.fsync(file.fileno())
+            _sync_folder(Path(path).resolve().parent)
         except FileExistsError as error:
             raise BudgetError(
                 f"budget file {str(path)!r} exists already; its spending is kept. `hedgerow budget show {path}` shows it; "
@@ -157,11 +158,7 @@ class BudgetFile(Budget):
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(new, self.path)
-            folder = os.open(self.path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            _sync_folder(self.path.parent)
         except OSError as error:
             raise BudgetError(
                 f"budget file {self.name!r} cannot be written ({error.strerror}): see `hedgerow budget show {self.name}` for what "
@@ -170,6 +167,15 @@ class BudgetFile(Budget):
 
     def __reduce__(self) -> Any:
         return (BudgetFile, (self.path,))
+
+
+def _sync_folder(path: Path) -> None:
+    """A name is on disk when its folder is: until then a crash may bring back the file that had it before, or none."""
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def _held(document: dict[str, Any]) -> Held:

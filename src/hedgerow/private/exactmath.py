@@ -31,7 +31,17 @@ def exp_minus_bounds(x: Fraction, bits: int) -> tuple[int, int]:
     halvings = int(x).bit_length() + 1
     work = bits + halvings + 16  # each squaring doubles the error; 16 bits more for the sum
     one = 1 << work
-    y_low = (x.numerator << work) // (x.denominator << halvings)
+    sum_low, sum_high = _exp_bounds(x / (1 << halvings), work)
+    low, high = one * one // sum_high, _ceil_div(one * one, sum_low)
+    for _ in range(halvings):
+        low, high = low * low // one, _ceil_div(high * high, one)
+    return low >> (work - bits), _ceil_div(high, 1 << (work - bits))
+
+
+def _exp_bounds(y: Fraction, work: int) -> tuple[int, int]:
+    """Integers low <= 2^work · e^y <= high for rational y from 0 to 1/2, at any precision: Σ y^n / n!.  [S2]"""
+    one = 1 << work
+    y_low = (y.numerator << work) // y.denominator
     y_high = y_low + 1
     term_low = term_high = sum_low = sum_high = one
     n = 0
@@ -41,11 +51,7 @@ def exp_minus_bounds(x: Fraction, bits: int) -> tuple[int, int]:
         term_high = _ceil_div(term_high * y_high, n * one)
         sum_low += term_low
         sum_high += term_high
-    sum_high += term_high  # everything after the last term
-    low, high = one * one // sum_high, _ceil_div(one * one, sum_low)
-    for _ in range(halvings):
-        low, high = low * low // one, _ceil_div(high * high, one)
-    return low >> (work - bits), _ceil_div(high, 1 << (work - bits))
+    return sum_low, sum_high + term_high  # and everything after the last term
 
 
 def logistic_bounds(x: Fraction, bits: int) -> tuple[int, int]:

@@ -1,0 +1,610 @@
+"""Mutations: does a test fail for every small mistake in the code that keeps the guarantee?
+
+    python scripts/mutate.py run                     every mutant that has no result yet, on all cores; goes on where it was stopped
+    python scripts/mutate.py run private/table.py    those of some modules
+    python scripts/mutate.py run --survivors         what survived once more, after tests were written
+    python scripts/mutate.py report                  scores; what survived, with its reason where scripts/mutants_explained.toml has one
+    python scripts/mutate.py show 3f9a2c1b           the change that a mutant makes
+
+A mutant is one change: another comparison, a constant that is one more or less, another operator, a condition turned round, a statement
+left out, `min` for `max`, a `with` without its lock. Texts of errors, docstrings, type hints and `__repr__` are left as they are. Each
+mutant runs against the tests of its module until one fails, in a process that has loaded every library and none of this package, in a
+copy of the source tree; machine code that Numba has kept of the mutated package is taken away before and after, so that the mutant itself
+is what runs. A mutant that outlasts the time limit counts as killed: an endless loop is seen.
+
+Property tests draw the same examples each time and do not shrink them. Results: one line for each mutant in .mutants/results.jsonl. They
+are known by the text of the function and the change, so that they stay true while other functions change.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import tomllib
+import warnings
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "src" / "hedgerow"
+STORE = ROOT / ".mutants"
+RESULTS = STORE / "results.jsonl"
+EXPLAINED = ROOT / "scripts" / "mutants_explained.toml"
+
+# The tests that matter for a module, the quickest first.
+VERBS = [
+    "tests/test_private_table.py", "tests/test_user_level.py", "tests/test_delta.py", "tests/statistical/test_verb_noise.py",
+    "tests/statistical/test_gaussian_verbs.py", "tests/statistical/test_noise_paths.py",
+]  # fmt: skip
+SAMPLING = ["tests/test_samplers.py", "tests/statistical/test_sampler_distributions.py"]
+METERS = [
+    "tests/test_meter.py", "tests/test_meter_races.py", "tests/test_budget_crashes.py", "tests/contracts/test_meters.py",
+    "tests/test_delta.py",
+]  # fmt: skip
+PERSONS = ["tests/test_persons.py", "tests/test_one_person.py", "tests/contracts/test_engine.py", "tests/test_places.py"]
+LOSSES = ["tests/test_loss.py", "src/hedgerow/accounting", "tests/contracts/test_meters.py"]
+TESTS: dict[str, list[str]] = {  # a file that is not there is left out
+    "private/exactmath.py": ["tests/test_enclosures.py", *SAMPLING],
+    "private/samplers.py": SAMPLING,
+    "private/choices.py": SAMPLING,
+    "private/gaussian.py": ["tests/test_gaussian.py", "tests/statistical/test_gaussian_distribution.py"],
+    "private/mechanisms.py": ["tests/test_mechanisms.py", *VERBS],
+    "private/table.py": ["tests/test_verbs_by_hand.py", *VERBS, "tests/test_best_scale.py", "tests/test_gradients.py"],
+    "private/scores.py": ["tests/test_scores.py", "tests/test_private_table.py", "tests/test_greedy.py"],
+    "private/coins.py": ["tests/test_samplers.py", "tests/test_traps.py", "tests/test_estimators.py"],
+    "private/elsewhere.py": ["tests/client/test_remote_table.py", "tests/client/test_remote_estimators.py"],
+    "accounting/meter.py": METERS,
+    "accounting/budget_file.py": ["tests/test_budget_crashes.py", *METERS],
+    "accounting/zcdp.py": ["tests/test_enclosures.py", "tests/test_zcdp.py", "src/hedgerow/accounting", "tests/test_delta.py"],
+    "accounting/loss.py": [*LOSSES, "tests/test_delta.py", "tests/test_certificate.py", "tests/test_release.py"],
+    "accounting/noise.py": [*LOSSES, "tests/test_delta.py", "tests/test_user_level.py"],
+    "accounting/prices.py": [*LOSSES, "tests/test_delta.py"],
+    "accounting/events.py": [*LOSSES, "tests/test_zcdp.py", "tests/test_delta.py", "tests/test_certificate.py", "tests/test_release.py"],
+    "rows/persons.py": PERSONS,
+    "rows/person_ids.py": PERSONS,
+    "rows/person_store.py": ["tests/test_one_person.py", "tests/contracts/test_engine.py", "tests/test_places.py"],
+}
+COMPILED = {"private": "private/__pycache__/*.nb?", "rows": "rows/__pycache__/persons.*.nb?"}  # what depends on a mutant's package
+LIBRARIES = (
+    "pytest hypothesis hypothesis.strategies hypothesis.extra numpy numba scipy.stats scipy.optimize sklearn.base sklearn.utils.validation "
+    "sklearn.model_selection pandas polars pyarrow pyarrow.compute pyarrow.parquet duckdb msgspec narwhals "
+    "cryptography.hazmat.primitives.asymmetric.ed25519 rich typer opendp.prelude sqlalchemy fastapi.testclient uvicorn jinja2 urllib3 "
+)
+
+
+# ---------------------------------------------------------------- the mutants of a module
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change of the bytes [start, stop) of a module."""
+
+    module: str
+    start: int
+    stop: int
+    new: str
+    line: int
+    where: str  # the function or class that holds it
+    what: str  # in words, as `old → new`
+    id: str
+
+
+COMPARE = {
+    ast.Lt: ("<=", ">="), ast.LtE: ("<", ">"), ast.Gt: (">=", "<="), ast.GtE: (">", "<"), ast.Eq: ("!=",), ast.NotEq: ("==",),
+    ast.In: ("not in",), ast.NotIn: ("in",), ast.Is: ("is not",), ast.IsNot: ("is",),
+}  # fmt: skip
+ARITHMETIC = {
+    ast.Add: "-", ast.Sub: "+", ast.Mult: "//", ast.Div: "*", ast.FloorDiv: "*", ast.Mod: "//", ast.Pow: "*", ast.LShift: ">>",
+    ast.RShift: "<<", ast.BitAnd: "|", ast.BitOr: "&", ast.BitXor: "|",
+}  # fmt: skip
+NAMES = {
+    "min": "max", "max": "min", "any": "all", "all": "any", "floor": "ceil", "ceil": "floor", "minimum": "maximum", "maximum": "minimum",
+    "argmin": "argmax", "argmax": "argmin", "zeros": "ones", "ones": "zeros", "isqrt": "int", "ascontiguousarray": "zeros_like",
+    "append": "extend", "abs": "int", "sorted": "list",
+}  # fmt: skip
+
+
+class Finder(ast.NodeVisitor):
+    def __init__(self, module: str, source: bytes) -> None:
+        self.module, self.source = module, source
+        self.starts = [0]
+        for line in source.splitlines(keepends=True):
+            self.starts.append(self.starts[-1] + len(line))
+        self.found: list[Mutant] = []
+        self.where: list[str] = []
+        self.block: list[str] = []  # texts of the statements around, the outermost first
+        self.seen: dict[str, int] = {}
+
+    def span(self, node: Any) -> tuple[int, int]:
+        return self.starts[node.lineno - 1] + node.col_offset, self.starts[node.end_lineno - 1] + node.end_col_offset
+
+    def text(self, start: int, stop: int) -> str:
+        return self.source[start:stop].decode()
+
+    def add(self, start: int, stop: int, new: str, node: Any, what: str) -> None:
+        where = ".".join(self.where) or "module"
+        name = f"{self.module}|{where}|{self.block[0]}|{what}"
+        self.seen[name] = self.seen.get(name, 0) + 1
+        made = hashlib.sha256(f"{name}|{self.seen[name]}".encode()).hexdigest()[:8]
+        self.found.append(Mutant(self.module, start, stop, new, node.lineno, where, " ".join(what.split()), made))
+
+    def between(self, left: Any, right: Any, old: str, new: str, node: Any) -> None:
+        """The operator between two operands; brackets and white space stay."""
+        start, stop = self.span(left)[1], self.span(right)[0]
+        gap = self.text(start, stop)
+        place = gap.find(old)
+        if place < 0:
+            return
+        at = start + len(gap[:place].encode())
+        self.add(at, at + len(old.encode()), new, node, f"{self.line_of(node)} : {old} → {new}")
+
+    def line_of(self, node: Any) -> str:
+        return self.text(*self.span(node)).split("\n")[0][:100]
+
+    # ------------------------------------------------------------ what is left as it is
+
+    def visit_Raise(self, node: ast.Raise) -> None:
+        self.add(*self.span(node), "pass", node, f"{self.line_of(node)} → pass")
+
+    def visit_Import(self, node: Any) -> None: ...
+
+    visit_ImportFrom = visit_JoinedStr = visit_Import
+
+    def visit_Assert(self, node: ast.Assert) -> None: ...
+
+    def visit_If(self, node: ast.If) -> None:
+        if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            return
+        self.condition(node.test)
+        self.generic_visit(node)
+
+    def visit_While(self, node: ast.While) -> None:
+        if not (isinstance(node.test, ast.Constant) and node.test.value is True):
+            self.condition(node.test)
+            self.visit(node.test)
+        for child in [*node.body, *node.orelse]:
+            self.visit(child)
+
+    def visit_IfExp(self, node: ast.IfExp) -> None:
+        self.condition(node.test)
+        self.generic_visit(node)
+
+    def condition(self, test: Any) -> None:
+        """Turned round, where no change of a comparison or of `not` does the same."""
+        denied = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+        if not denied and not isinstance(test, (ast.Compare, ast.BoolOp)):
+            old = self.text(*self.span(test))
+            self.add(*self.span(test), f"(not ({old}))", test, f"if {self.line_of(test)} → if not")
+
+    def visit_FunctionDef(self, node: Any) -> None:
+        if node.name == "__repr__":
+            return
+        self.where.append(node.name)
+        for default in [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]:
+            self.visit(default)
+        self.body(node.body)
+        self.where.pop()
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        self.where.append(node.name)
+        around, self.block = self.block, []  # what is known of one method stays true while another changes
+        self.body(node.body)
+        self.block = around
+        self.where.pop()
+
+    def body(self, statements: list[Any]) -> None:
+        for i, child in enumerate(statements):
+            doc = isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)
+            if not doc or (i and not isinstance(child.value.value, str)):  # type: ignore[attr-defined]
+                self.block.append(self.text(*self.span(child)))
+                self.visit(child)
+                self.block.pop()
+
+    def visit_Module(self, node: ast.Module) -> None:
+        self.body(node.body)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self.visit(node.value)
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        alias = isinstance(node.value, (ast.Subscript, ast.BinOp)) and not self.where and _is_type(node.value)
+        if not alias and not (isinstance(node.targets[0], ast.Name) and node.targets[0].id == "__slots__"):
+            self.visit(node.value)
+            for target in node.targets:
+                self.visit(target)
+
+    # ------------------------------------------------------------ what is changed
+
+    def visit_Compare(self, node: ast.Compare) -> None:
+        operands = [node.left, *node.comparators]
+        for op, left, right in zip(node.ops, operands, operands[1:], strict=False):
+            old = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.In: "in", ast.NotIn: "not in",
+                   ast.Is: "is", ast.IsNot: "is not"}[type(op)]  # fmt: skip
+            for new in COMPARE[type(op)]:
+                self.between(left, right, old, new, node)
+        self.generic_visit(node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> None:
+        old = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**", ast.LShift: "<<",
+               ast.RShift: ">>", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^"}.get(type(node.op))  # fmt: skip
+        if old is not None:
+            self.between(node.left, node.right, old, ARITHMETIC[type(node.op)], node)
+        self.generic_visit(node)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        self.add(*self.span(node), "pass", node, f"{self.line_of(node)} → pass")
+        self.generic_visit(node)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> None:
+        old, new = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
+        for left, right in zip(node.values, node.values[1:], strict=False):
+            self.between(left, right, old, new, node)
+        self.generic_visit(node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
+        start, stop = self.span(node)
+        inner = self.text(self.span(node.operand)[0], stop)
+        if isinstance(node.op, (ast.USub, ast.Not, ast.Invert)):
+            whole = inner.count("(") == inner.count(")")
+            self.add(start, stop, f"({inner})" if whole else inner, node, f"{self.line_of(node)} → {inner[:60]}")
+        self.visit(node.operand)
+
+    def visit_Constant(self, node: ast.Constant) -> None:
+        value = node.value
+        if isinstance(value, bool):
+            changes = [repr(not value)]
+        elif isinstance(value, int):
+            changes = [f"({value} + 1)", f"({value} - 1)"]
+        elif isinstance(value, float):
+            changes = [f"({value!r} + 1.0)", f"({value!r} * 0.5)"]
+        elif isinstance(value, str) and value:
+            changes = [repr("~" + value)]
+        else:
+            changes = []
+        for new in changes:
+            self.add(*self.span(node), new, node, f"{self.text(*self.span(node))[:60]} → {new[:60]}")
+
+    def visit_Call(self, node: ast.Call) -> None:
+        name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        if name in NAMES:
+            stop = self.span(node.func)[1]
+            self.add(stop - len(name), stop, NAMES[name], node, f"{self.line_of(node)} : {name} → {NAMES[name]}")
+        self.generic_visit(node)
+
+    def visit_Expr(self, node: ast.Expr) -> None:
+        if isinstance(node.value, ast.Call):
+            self.add(*self.span(node), "pass", node, f"{self.line_of(node)} → pass")
+        self.generic_visit(node)
+
+    def visit_Return(self, node: ast.Return) -> None:
+        if node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None):
+            self.add(*self.span(node), "return None", node, f"{self.line_of(node)} → return None")
+        self.generic_visit(node)
+
+    def visit_Continue(self, node: Any) -> None:
+        self.add(*self.span(node), "break", node, "continue → break")
+
+    def visit_Break(self, node: Any) -> None:
+        self.add(*self.span(node), "pass", node, "break → pass")
+
+    def visit_With(self, node: ast.With) -> None:
+        """Locks: the block without them. A block that binds a name needs it."""
+        if all(item.optional_vars is None for item in node.items):
+            start = self.span(node)[0]
+            head = self.text(start, self.span(node.body[0])[0])
+            self.add(start, start + len(head[: head.rindex(":")].encode()), "if True", node, f"{self.line_of(node)} → if True")
+        self.generic_visit(node)
+
+
+def _is_type(node: Any) -> bool:
+    """Whether a value at the top of a module is a name for a type, such as NDArray[np.int64]."""
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.value, ast.Name)
+    return isinstance(node.op, ast.BitOr)
+
+
+def mutants_of(module: str) -> list[Mutant]:
+    source = (PACKAGE / module).read_bytes()
+    finder = Finder(module, source)
+    finder.visit(ast.parse(source))
+    made = []
+    for mutant in finder.found:
+        with contextlib.suppress(SyntaxError):
+            compile(mutated(source, mutant), module, "exec")
+            made.append(mutant)
+    return made
+
+
+def mutated(source: bytes, mutant: Mutant) -> bytes:
+    return source[: mutant.start] + mutant.new.encode() + source[mutant.stop :]
+
+
+# ---------------------------------------------------------------- one worker: a copy of the tree, and processes that start in it
+
+
+class Worker:
+    """A tree of its own, and a process that forks one child for each mutant."""
+
+    limits: ClassVar[dict[str, float]] = {}
+    measuring: ClassVar[Any] = threading.Lock()
+
+    def __init__(self, number: int) -> None:
+        self.tree = STORE / f"worker-{number}"
+        shutil.rmtree(self.tree, ignore_errors=True)
+        for folder in ("src", "tests"):
+            shutil.copytree(ROOT / folder, self.tree / folder)
+        for name in ("pyproject.toml", "conftest.py", "README.md"):
+            shutil.copy2(ROOT / name, self.tree / name)
+        self.package = self.tree / "src" / "hedgerow"
+        self.process = subprocess.Popen(
+            [sys.executable, __file__, "serve", str(self.tree)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=self.tree,
+            env={**os.environ, "PYTHONPATH": str(self.tree / "src"), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"},
+        )  # fmt: skip
+
+    def ask(self, tests: list[str], limit: float) -> dict[str, Any]:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        print(json.dumps([tests, limit]), file=self.process.stdin, flush=True)
+        answer: dict[str, Any] = json.loads(self.process.stdout.readline())
+        return answer
+
+    def limit(self, module: str) -> float:
+        """From how long the tests take where nothing is changed; they must pass."""
+        with self.measuring:
+            if module not in self.limits:
+                found = self.ask(tests_of(module), 3600)
+                if found["result"] != "survived":
+                    raise SystemExit(f"{module}: its tests do not pass as they are: {found}")
+                print(f"{module}: {found['seconds']:.0f} s unchanged", flush=True)
+                self.limits[module] = 3 * found["seconds"] + 60
+        return self.limits[module]
+
+    def run(self, mutant: Mutant) -> dict[str, Any]:
+        limit = self.limit(mutant.module)
+        path = self.package / mutant.module
+        before, source = path.stat(), path.read_bytes()
+        pattern = COMPILED.get(mutant.module.split("/")[0])
+        kept = {each: (each.read_bytes(), each.stat()) for each in (self.package.glob(pattern) if pattern else ())}
+        try:
+            for each in kept:
+                each.unlink()
+            path.write_bytes(mutated(source, mutant))
+            return self.ask(tests_of(mutant.module), limit)
+        finally:
+            path.write_bytes(source)
+            os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+            for each in self.package.glob(pattern) if pattern else ():
+                each.unlink()
+            for each, (content, _) in kept.items():
+                each.write_bytes(content)
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def tests_of(module: str) -> list[str]:
+    return [test for test in dict.fromkeys(TESTS[module]) if (ROOT / test).exists()]
+
+
+def serve(tree: Path) -> None:
+    """In a worker: load the libraries once, then one forked process for each list of tests that is asked."""
+    import importlib.metadata
+
+    sys.path[0] = str(tree)  # as `python -m pytest` has it
+    warnings.simplefilter("ignore")
+    for name in LIBRARIES.split():
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    for plugin in importlib.metadata.entry_points(group="pytest11"):  # what pytest would load for each mutant
+        with contextlib.suppress(ImportError):
+            plugin.load()
+    assert not any(name == "hedgerow" or name.startswith("hedgerow.") for name in sys.modules)
+    for line in sys.stdin:
+        tests, limit = json.loads(line)
+        log = tree / "log.txt"
+        begun = time.monotonic()
+        child = os.fork()
+        if child == 0:
+            os.setsid()
+            _child(tests, log)
+        code = _wait(child, limit)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)  # what its tests have started
+        result = {None: "timeout", 0: "survived", 1: "killed", 2: "killed"}.get(code, "killed")
+        by = [each.split(" - ")[0].split(" ", 1)[1] for each in _lines(log) if each.startswith(("FAILED ", "ERROR "))]
+        print(json.dumps({"result": result, "by": by[:1], "code": code, "seconds": round(time.monotonic() - begun, 2)}), flush=True)
+
+
+def _lines(log: Path) -> list[str]:
+    return log.read_text(errors="replace").splitlines() if log.exists() else []
+
+
+def _wait(child: int, limit: float) -> int | None:
+    """The exit code; None if it took too long."""
+    timer = threading.Timer(limit, lambda: os.killpg(child, signal.SIGKILL))
+    begun = time.monotonic()
+    timer.start()
+    _, status = os.waitpid(child, 0)
+    timer.cancel()
+    if os.WIFSIGNALED(status):
+        return None if time.monotonic() - begun >= limit else -os.WTERMSIG(status)
+    return os.WEXITSTATUS(status)
+
+
+class Plugin:
+    """The same examples each time, none of them shrunk or kept."""
+
+    def pytest_configure(self, config: Any) -> None:
+        from hypothesis import HealthCheck, Phase, settings
+
+        settings.register_profile(
+            "mutate", deadline=None, derandomize=True, database=None, phases=[Phase.explicit, Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )  # fmt: skip
+        settings.load_profile("mutate")
+
+
+def _child(tests: list[str], log: Path) -> None:
+    import pytest
+
+    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.dup2(file, 1)
+    os.dup2(file, 2)
+    sys.dont_write_bytecode = True
+    words = ["-q", "-x", "--tb=line", "-rfE", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    code = 3
+    warnings.resetwarnings()
+    try:
+        for test in tests:  # one after the other: most mutants are killed by the first, and the others need not be loaded
+            code = int(pytest.main([*words, test], plugins=[Plugin()]))
+            if code:
+                break
+    finally:
+        sys.stdout.flush()
+        os._exit(code)
+
+
+# ---------------------------------------------------------------- results
+
+
+def results() -> dict[str, dict[str, Any]]:
+    if not RESULTS.exists():
+        return {}
+    return {item["id"]: item for item in map(json.loads, RESULTS.read_text().splitlines())}  # the last line of a mutant holds
+
+
+def explained() -> list[dict[str, str]]:
+    return list(tomllib.loads(EXPLAINED.read_text()).get("mutant", [])) if EXPLAINED.exists() else []
+
+
+def reason(mutant: Mutant, known: list[dict[str, str]]) -> str | None:
+    """Why a survivor does no harm. An explanation names module, function and how the change begins."""
+    for each in known:
+        if each["module"] == mutant.module and each["where"] == mutant.where and each["change"] in mutant.what:
+            return each["why"]
+    return None
+
+
+def chosen(words: list[str]) -> list[str]:
+    """In the order in which they are named."""
+    found = list(dict.fromkeys(module for word in words or [""] for module in TESTS if module.startswith(word)))
+    if not found:
+        raise SystemExit(f"no such module; expected some of: {', '.join(TESTS)}")
+    return found
+
+
+def run(words: list[str], workers: int, survivors: bool, sample: int) -> None:
+    STORE.mkdir(exist_ok=True)
+    (STORE / ".gitignore").write_text("*\n")
+    done = results()
+    todo = []
+    for module in chosen(words):
+        made = mutants_of(module)
+        if survivors:
+            todo += [m for m in made if done.get(m.id, {}).get("result") == "survived" and reason(m, explained()) is None]
+        else:
+            todo += [m for i, m in enumerate(made) if m.id not in done and i % sample == 0]
+    print(f"{len(todo)} mutants to run on {workers} workers", flush=True)
+    lock, left = threading.Lock(), iter(enumerate(todo, 1))
+
+    def work(number: int) -> None:
+        worker = Worker(number)
+        try:
+            while True:
+                with lock:
+                    place, mutant = next(left, (0, None))
+                if mutant is None:
+                    return
+                found = worker.run(mutant)
+                with lock:
+                    item = {"id": mutant.id, "module": mutant.module, "where": mutant.where, "what": mutant.what, **found}
+                    with RESULTS.open("a") as file:
+                        file.write(json.dumps(item, ensure_ascii=False) + "\n")
+                    sign = {"killed": ".", "timeout": "t"}.get(found["result"], "S")
+                    print(f"{place}/{len(todo)} {sign} {found['seconds']:5.1f} s  {mutant.module}:{mutant.line} {mutant.what}", flush=True)
+        finally:
+            worker.close()
+
+    with ThreadPoolExecutor(workers) as pool:
+        for job in [pool.submit(work, number) for number in range(min(workers, len(todo)))]:
+            job.result()
+
+
+def report(words: list[str]) -> None:
+    done, known = results(), explained()
+    print("| module | mutants | run | killed | of these too slow | survived, explained | survived | killed of what is not explained |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    silent: list[tuple[Mutant, str | None]] = []
+    totals = [0] * 6
+    for module in chosen(words):
+        made = mutants_of(module)
+        ran = [(m, done[m.id]["result"]) for m in made if m.id in done]
+        alive = [(m, reason(m, known)) for m, result in ran if result == "survived"]
+        silent += alive
+        excused = sum(why is not None for _, why in alive)
+        numbers = [len(made), len(ran), len(ran) - len(alive), sum(r == "timeout" for _, r in ran), excused, len(alive) - excused]
+        totals = [a + b for a, b in zip(totals, numbers, strict=True)]
+        print(f"| {module} | {' | '.join(map(str, numbers))} | {_share(numbers)} |")
+    print(f"| all | {' | '.join(map(str, totals))} | {_share(totals)} |")
+    for mutant, why in silent:
+        print(f"{mutant.id} {mutant.module}:{mutant.line} {mutant.where}: {mutant.what}{'' if why is None else f'   [{why}]'}")
+
+
+def _share(numbers: list[int]) -> str:
+    _, ran, killed, _, excused, _ = numbers
+    return "-" if ran == excused else f"{killed / (ran - excused):.1%}"
+
+
+def show(id: str) -> Iterator[str]:
+    import difflib
+
+    for module in TESTS:
+        for mutant in mutants_of(module):
+            if mutant.id == id:
+                old = (PACKAGE / module).read_bytes()
+                yield from difflib.unified_diff(
+                    old.decode().splitlines(), mutated(old, mutant).decode().splitlines(), module, module, "", "", 2, ""
+                )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("verb", choices=["run", "report", "show", "serve", "list"])
+    parser.add_argument("words", nargs="*")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--survivors", action="store_true")
+    parser.add_argument("--sample", type=int, default=1, help="every so many mutants of a module")
+    given = parser.parse_args()
+    if given.verb == "serve":
+        serve(Path(given.words[0]))
+    elif given.verb == "run":
+        run(given.words, given.workers, given.survivors, given.sample)
+    elif given.verb == "report":
+        report(given.words)
+    elif given.verb == "list":
+        for module in chosen(given.words):
+            print(module, len(mutants_of(module)))
+    else:
+        print("\n".join(show(given.words[0])))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""A row adds to each question once: a predictor that answers in another shape is refused, and nothing is counted many times.
+
+NumPy would fit the shapes together. One row more would then change as many counts as there are rows, and the noise is for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from strategies import small_schema, small_table
+
+from hedgerow.accounting.meter import Budget
+from hedgerow.encoding import Codebook
+from hedgerow.errors import TableError
+from hedgerow.private.table import PrivateTable
+from hedgerow.rows.engine import Engine
+from hedgerow.rows.memory import MemoryRows
+from hedgerow.rows.opening import open_place
+from hedgerow.rows.questions import Confusions, ReliabilityCounts
+
+ROWS = 7
+CODEBOOK = Codebook(small_schema())
+COLUMNS, LABELS = small_table(ROWS)
+CODES, CLASSES = CODEBOOK.encode(COLUMNS), CODEBOOK.encode_classes(LABELS)
+
+WRONG_CLASSES: dict[str, Callable[[int], np.ndarray]] = {
+    "a number": lambda n: np.int64(0),  # type: ignore[dict-item, return-value]
+    "one for all": lambda n: np.zeros(1, dtype=np.int64),
+    "a column": lambda n: np.zeros((n, 1), dtype=np.int64),
+    "a row": lambda n: np.zeros((1, n), dtype=np.int64),
+    "one too few": lambda n: np.zeros(n - 1, dtype=np.int64),
+    "one too many": lambda n: np.zeros(n + 1, dtype=np.int64),
+    "two for each": lambda n: np.zeros((n, 2), dtype=np.int64),
+    "a square": lambda n: np.zeros((n, n), dtype=np.int64),
+    "none": lambda n: np.zeros(0, dtype=np.int64),
+}
+WRONG_SHARES: dict[str, Callable[[int], np.ndarray]] = {
+    "one for all": lambda n: np.full((1, 2), 0.5),
+    "flat": lambda n: np.full(2 * n, 0.5),
+    "one number each": lambda n: np.full(n, 0.5),
+    "one class too many": lambda n: np.full((n, 3), 1 / 3),
+    "one class too few": lambda n: np.full((n, 1), 1.0),
+    "turned round": lambda n: np.full((2, n), 0.5),
+    "one row too few": lambda n: np.full((n - 1, 2), 0.5),
+    "one row too many": lambda n: np.full((n + 1, 2), 0.5),
+    "a stack": lambda n: np.full((n, 2, 2), 0.5),
+    "none": lambda n: np.zeros((0, 2)),
+}
+
+
+@pytest.mark.parametrize("shape", list(WRONG_CLASSES))
+def test_a_prediction_is_one_class_for_each_row(shape: str) -> None:
+    question = Confusions([lambda codes: WRONG_CLASSES[shape](len(codes))], CODEBOOK.n_classes)
+    with pytest.raises(TableError, match="one class for each row"):
+        question.add(CODES, CLASSES, question.zeros())
+
+
+@pytest.mark.parametrize("shape", list(WRONG_SHARES))
+def test_probabilities_are_one_number_for_each_row_and_class(shape: str) -> None:
+    question = ReliabilityCounts(lambda codes: WRONG_SHARES[shape](len(codes)), 4, CODEBOOK.n_classes)
+    with pytest.raises(TableError, match="one number for each row and class"):
+        question.add(CODES, CLASSES, question.zeros())
+
+
+def test_a_row_adds_one_to_one_cell_of_each_table() -> None:
+    """Whatever the predictor says, also where one row is all there is."""
+    confusion = Confusions([lambda codes: np.ones(len(codes), dtype=np.int64), lambda codes: codes[:, 1].astype(np.int64) % 2], 2)
+    sure = ReliabilityCounts(lambda codes: np.full((len(codes), 2), 0.5), 4, 2)
+    for n in (0, 1, ROWS):
+        for question in (confusion, sure):
+            sums = question.zeros()
+            question.add(CODES[:n], CLASSES[:n], sums)
+            assert [table.sum() for table in sums] == [n] * len(sums)
+
+
+def in_memory(folder: Path) -> Engine:
+    return MemoryRows(COLUMNS, LABELS, CODEBOOK)
+
+
+def in_a_file(folder: Path) -> Engine:
+    pd.DataFrame({**COLUMNS, "class": LABELS}).to_parquet(folder / "rows.parquet")
+    return open_place(folder / "rows.parquet", CODEBOOK)
+
+
+@pytest.mark.parametrize("engine", [in_memory, in_a_file])
+def test_the_verbs_refuse_them_too(engine: Any, tmp_path: Path) -> None:
+    """The look is paid for by then, since only rows show what a predictor answers; but no number leaves."""
+    one = Fraction(1)
+    column, single = WRONG_CLASSES["a column"], WRONG_SHARES["one for all"]
+    verbs: list[Callable[[PrivateTable], Any]] = [
+        lambda table: table.confusion(lambda codes: column(len(codes)), one),
+        lambda table: table.best([lambda codes: np.zeros(len(codes), dtype=np.int64), lambda codes: column(len(codes))], one),
+        lambda table: table.reliability(lambda codes: single(len(codes)), 4, one),
+    ]
+    for verb in verbs:
+        reservation = Budget(1).reserve(1, "test")
+        with pytest.raises(TableError, match=r"for each row|column"):
+            verb(PrivateTable(engine(tmp_path), reservation))
+        assert reservation.charged == 1

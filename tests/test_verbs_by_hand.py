@@ -1,0 +1,251 @@
+"""Every verb against its theorem, computed by hand: from the same coins come the same answers, and the event is the one that is proven."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from strategies import small_schema, small_table
+
+from hedgerow.accounting.events import (
+    DISCRETE_GAUSSIAN,
+    DISCRETE_LAPLACE,
+    EXPONENTIAL,
+    LOCAL_SENSITIVITY,
+    PERMUTE_AND_FLIP,
+    Event,
+)
+from hedgerow.accounting.meter import Budget
+from hedgerow.accounting.prices import Rho
+from hedgerow.additive_model import GRID, AdditiveModel
+from hedgerow.encoding import Codebook
+from hedgerow.errors import PlanError
+from hedgerow.growers import rdt
+from hedgerow.private.choices import exponential_mechanism, permute_and_flip
+from hedgerow.private.coins import SeededCoins
+from hedgerow.private.gaussian import discrete_gaussian
+from hedgerow.private.samplers import discrete_laplace
+from hedgerow.private.scores import GINI, MAX, NORMAL_GINI, information_gain, scores_of
+from hedgerow.private.table import MOST_BINS, PrivateTable, checked_bins
+from hedgerow.rows.memory import MemoryRows
+from hedgerow.splits import by_value
+
+EPSILON = Fraction(1, 7)
+RHO = Fraction(1, 70)
+K = 3
+PLAIN = Codebook(small_schema())
+PERSONS = Codebook(replace(small_schema(), person="who", rows_per_person=K))
+TREES = [rdt.build_tree_structure(PLAIN, 2, "bins", np.random.default_rng(i)) for i in range(3)]
+TREE, NODES = TREES[0], TREES[0].levels[1]
+MODEL = AdditiveModel(np.array([0.5, 0.0]), tuple(TREES[:1]), (np.random.default_rng(9).normal(0, 3, (TREES[0].n_nodes, 2)),))
+SEEDS = range(12)
+COLUMNS, LABELS = small_table(150)
+each_k = pytest.mark.parametrize("k", [1, K])
+
+
+def zeros(codes: np.ndarray) -> np.ndarray:
+    return np.zeros(len(codes), dtype=np.int64)
+
+
+def flags(codes: np.ndarray) -> np.ndarray:
+    return np.minimum(codes[:, 1], 1).astype(np.int64)
+
+
+def sure(codes: np.ndarray) -> np.ndarray:
+    first = 1 / (1 + codes[:, 2])
+    return np.stack([first, 1 - first], axis=1)
+
+
+def engine_of(k: int) -> MemoryRows:
+    if k == 1:
+        return MemoryRows(COLUMNS, LABELS, PLAIN)
+    return MemoryRows(COLUMNS, LABELS, PERSONS, persons=np.arange(150) // 4, key=bytes(16))
+
+
+def asked(engine: MemoryRows, seed: int, verb: Any, delta: Any = 0) -> tuple[Any, Event]:
+    """The answer, and the one event."""
+    reservation = Budget(1, delta).reserve(1, "test", delta)
+    answer = verb(PrivateTable(engine, reservation, SeededCoins(seed)))
+    (event,) = reservation.events
+    return answer, event
+
+
+COUNTS: dict[str, tuple[Any, Any, int, int, int]] = {  # verb; the truth; how many queries; L1 and squared L2 of one row
+    "rows": (lambda t, p: [np.array([t.rows(p)])], lambda e: [np.array([e.count_rows()])], 1, 1, 1),
+    "leaf_counts": (lambda t, p: t.leaf_counts(TREES, p), lambda e: e.leaf_counts(TREES), 3, 1, 1),
+    "confusion": (lambda t, p: [t.confusion(flags, p)], lambda e: [e.confusion(flags)], 1, 1, 1),
+    "reliability": (lambda t, p: [t.reliability(sure, 5, p)], lambda e: [e.reliability(sure, 5)], 1, 1, 1),
+    "sizes": (lambda t, p: [t.sizes(TREE, NODES, p)], lambda e: [e.class_counts(TREE, NODES).sum(axis=1)], 1, 1, 1),
+    "class_counts": (lambda t, p: [t.class_counts(TREE, NODES, p)], lambda e: [e.class_counts(TREE, NODES)[:, :2]], 1, 1, 1),
+    "gradient_sums": (lambda t, p: t.gradient_sums(TREES, MODEL, p), lambda e: e.gradient_sums(TREES, MODEL), 3, GRID, GRID**2),
+}
+
+
+@each_k
+@pytest.mark.parametrize("verb", list(COUNTS))
+def test_counts_are_the_truth_and_the_noise_of_the_coins(verb: str, k: int) -> None:
+    ask, truth, queries, l1, l2_squared = COUNTS[verb]
+    engine = engine_of(k)
+    exact = truth(engine)
+    for seed in SEEDS:
+        answer, event = asked(engine, seed, lambda table: ask(table, EPSILON))
+        assert event == Event(verb, DISCRETE_LAPLACE, EPSILON, queries, Fraction(k * l1), 7 * queries * k * l1)
+        coins = SeededCoins(seed)
+        for found, counts in zip(answer, exact, strict=True):
+            assert np.array_equal(found, counts + discrete_laplace(event.scale, counts.size, coins).reshape(counts.shape))
+    answer, event = asked(engine, 1, lambda table: ask(table, Rho(RHO)), 1e-6)
+    squared = k * k * l2_squared
+    assert event == Event(verb, DISCRETE_GAUSSIAN, Fraction(0), queries, Fraction(squared), 35 * queries * squared, RHO)
+    coins = SeededCoins(1)
+    for found, counts in zip(answer, exact, strict=True):
+        assert np.array_equal(found, counts + discrete_gaussian(event.scale, counts.size, coins).reshape(counts.shape))
+
+
+@each_k
+def test_tables_are_noisy_where_they_are_asked_and_0_elsewhere(k: int) -> None:
+    """Attributes 0 and 2 of one node, 1 of all others: no row is in more than two tables."""
+    engine = engine_of(k)
+    wanted = np.zeros((len(NODES), 4), dtype=bool)
+    wanted[0, [0, 2]] = wanted[1:, 1] = True
+    answer, event = asked(engine, 5, lambda table: table.tables(TREE, NODES, wanted, EPSILON))
+    assert event == Event("tables", DISCRETE_LAPLACE, EPSILON, 2, Fraction(k), Fraction(14 * k))
+    exact = engine.split_counts(TREE, NODES)
+    noisy = exact + discrete_laplace(event.scale, exact.size, SeededCoins(5)).reshape(exact.shape)
+    assert np.array_equal(answer, np.where(np.repeat(wanted, PLAIN.sizes, axis=1)[:, :, None], noisy, 0))
+
+
+@each_k
+@pytest.mark.parametrize("score", [GINI, MAX, NORMAL_GINI, information_gain(1000)])
+@pytest.mark.parametrize("mechanism", [PERMUTE_AND_FLIP, EXPONENTIAL])
+def test_splits_are_chosen_at_the_proven_rate(score: Any, mechanism: str, k: int) -> None:
+    engine = engine_of(k)
+    candidates = by_value(engine.codebook)
+    allowed = np.random.default_rng(0).random((len(NODES), len(candidates))) < 0.7
+    allowed[:, 0] = True
+    sensitivity = score.sensitivity / score.unit * k
+    rate = EPSILON / sensitivity / (1 if score.monotone else 2)
+    law = permute_and_flip if mechanism == PERMUTE_AND_FLIP else exponential_mechanism
+    exact = scores_of(score, engine.split_counts(TREE, NODES), candidates)
+    for seed in SEEDS:
+        chosen, event = asked(engine, seed, lambda table: table.choose(TREE, NODES, candidates, allowed, score, EPSILON, mechanism))
+        assert event == Event("choose", mechanism, EPSILON, 1, sensitivity, 1 / rate)
+        assert np.array_equal(chosen, law(exact, allowed, rate / score.unit, SeededCoins(seed)))
+
+
+def test_splits_are_chosen_by_permute_and_flip_unless_it_is_said() -> None:
+    engine = engine_of(1)
+    candidates = by_value(PLAIN)
+    allowed = np.ones((len(NODES), len(candidates)), dtype=bool)
+    _, event = asked(engine, 0, lambda table: table.choose(TREE, NODES, candidates, allowed, MAX, EPSILON))
+    assert event.mechanism == PERMUTE_AND_FLIP
+
+
+@each_k
+def test_local_choices_have_the_rates_of_their_paper(k: int) -> None:
+    """ε(n + 1)²/4n for the Gini index at a node of n rows, n of at least 1; k rows of a person share it."""
+    engine = engine_of(k)
+    candidates = by_value(engine.codebook)
+    allowed = np.random.default_rng(1).random((len(NODES), len(candidates))) < 0.7
+    allowed[:, 1] = True
+    sizes = np.resize([-4, 0, 1, 2, 9, 100], len(NODES))
+    exact = scores_of(NORMAL_GINI, engine.split_counts(TREE, NODES), candidates)
+    for seed in SEEDS:
+        chosen, event = asked(engine, seed, lambda table: table.choose_locally(TREE, NODES, candidates, allowed, sizes, EPSILON))
+        assert (event.verb, event.mechanism, event.epsilon, event.queries) == ("choose", LOCAL_SENSITIVITY, EPSILON, 1)
+        coins = SeededCoins(seed)
+        for i, size in enumerate(np.maximum(sizes, 1).tolist()):
+            rate = EPSILON * (size + 1) ** 2 / (4 * size) / NORMAL_GINI.unit / k
+            assert chosen[i] == exponential_mechanism(exact[[i]], allowed[[i]], rate, coins)[0]
+        assert chosen.dtype == np.int64
+
+
+@each_k
+def test_the_best_predictor_is_chosen_at_the_proven_rate(k: int) -> None:
+    engine = engine_of(k)
+    predictors = [zeros, flags, lambda codes: 1 - zeros(codes)]
+    right = np.array([[np.trace(table[:2]) for table in engine.confusions(predictors)]], dtype=np.int64)
+    for seed in range(60):
+        chosen, event = asked(engine, seed, lambda table: table.best(predictors, EPSILON / 7))
+        assert event == Event("best", PERMUTE_AND_FLIP, EPSILON / 7, 1, Fraction(k), Fraction(49 * k))
+        assert chosen == permute_and_flip(right, np.ones((1, 3), dtype=bool), EPSILON / 7 / k, SeededCoins(seed))[0]
+
+
+@each_k
+def test_the_best_scale_is_chosen_at_the_proven_rate(k: int) -> None:
+    engine = engine_of(k)
+    scales = (1.0, 0.5, 0.25)
+    scores = -engine.brier_sums(MODEL, np.array(scales))[None]
+    for seed in range(60):
+        chosen, event = asked(engine, seed, lambda table: table.best_scale(MODEL, scales, EPSILON))
+        assert event == Event("best_scale", PERMUTE_AND_FLIP, EPSILON, 1, Fraction(2 * k), Fraction(14 * k))
+        assert chosen == permute_and_flip(scores, np.ones((1, 3), dtype=bool), EPSILON / (2 * k) / GRID, SeededCoins(seed))[0]
+
+
+# ---------------------------------------------------------------- ends of ranges
+
+
+def test_how_many_bins() -> None:
+    assert (checked_bins(1), checked_bins(1000)) == (1, MOST_BINS)
+    with pytest.raises(PlanError, match="at most 1000"):
+        checked_bins(1001)
+    with pytest.raises(PlanError, match=r"^bins"):
+        checked_bins(0)
+
+
+@pytest.mark.parametrize("scales", [(), (0.0, 0.5), (1.5, 0.5), (float("nan"),), ((0.5, 1.0),), 0.5, (-0.5,)])
+def test_scales_are_above_0_and_at_most_1(scales: Any) -> None:
+    reservation = Budget(1).reserve(1, "test")
+    table = PrivateTable(engine_of(1), reservation, SeededCoins(0))
+    with pytest.raises(PlanError, match="best_scale"):
+        table.best_scale(MODEL, scales, EPSILON)
+    assert reservation.events == ()
+    assert table.best_scale(MODEL, (1.0,), EPSILON) == 0
+    assert table.best_scale(MODEL, (1e-9,), EPSILON) == 0
+
+
+def test_what_is_asked_must_fit() -> None:
+    """One fault at a time, each refused before anything is charged."""
+    reservation = Budget(1).reserve(1, "test")
+    table = PrivateTable(engine_of(1), reservation, SeededCoins(0))
+    narrow = Codebook(replace(small_schema(), attributes=small_schema().attributes[:2]))
+    other = rdt.build_tree_structure(narrow, 1, "bins", np.random.default_rng(0))
+    foreign = AdditiveModel(np.zeros(2), (other,), (np.zeros((other.n_nodes, 2)),))
+    three = AdditiveModel(np.zeros(3), (), ())
+    candidates, allowed = by_value(PLAIN), np.ones((len(NODES), 4), dtype=bool)
+    root = np.array([0])
+    nobody = allowed.copy()
+    nobody[0] = False
+    wrong: list[Any] = [
+        lambda: table.leaf_counts([], EPSILON),
+        lambda: table.leaf_counts([TREE, other], EPSILON),
+        lambda: table.gradient_sums([], MODEL, EPSILON),
+        lambda: table.gradient_sums(TREES, foreign, EPSILON),
+        lambda: table.gradient_sums(TREES, three, EPSILON),
+        lambda: table.gradient_sums(TREES, object(), EPSILON),  # type: ignore[arg-type]
+        lambda: table.gradient_sums([TREE, other], MODEL, EPSILON),
+        lambda: table.best_scale(foreign, (1.0,), EPSILON),
+        lambda: table.best_scale(three, (1.0,), EPSILON),
+        lambda: table.best_scale(object(), (1.0,), EPSILON),  # type: ignore[arg-type]
+        lambda: table.sizes(other, root, EPSILON),
+        lambda: table.sizes(TREE, np.array([], dtype=np.int64), EPSILON),
+        lambda: table.sizes(TREE, np.array([0, 1]), EPSILON),
+        lambda: table.tables(TREE, NODES, allowed.astype(np.int64), EPSILON),
+        lambda: table.tables(TREE, NODES, allowed[:, :3], EPSILON),
+        lambda: table.tables(TREE, NODES, allowed[:-1], EPSILON),
+        lambda: table.tables(TREE, NODES, np.zeros_like(allowed), EPSILON),
+        lambda: table.choose(TREE, NODES, candidates, allowed.astype(np.int64), MAX, EPSILON),
+        lambda: table.choose(TREE, NODES, candidates, allowed[:-1], MAX, EPSILON),
+        lambda: table.choose(TREE, NODES, candidates, nobody, MAX, EPSILON),
+        lambda: table.choose(TREE, NODES, by_value(PERSONS), allowed, MAX, EPSILON),
+        lambda: table.choose(TREE, NODES, candidates, allowed, MAX, EPSILON, LOCAL_SENSITIVITY),
+        lambda: table.choose_locally(TREE, NODES, candidates, nobody, np.full(len(NODES), 9), EPSILON),
+        lambda: table.choose_locally(TREE, NODES, candidates, allowed, np.full(len(NODES) - 1, 9), EPSILON),
+        lambda: table.best([], EPSILON),
+    ]
+    for call in wrong:
+        with pytest.raises(PlanError):
+            call()
+    assert reservation.events == ()
