@@ -757,3 +757,508 @@ def test_every_table_that_shaped_the_trees_stays_in_the_claim(stated: bool, each
     assert {part.key for part in shaped} == keys
     assert [part.epsilon for part in shaped] == [each, each]
     assert release.certificate.epsilon == whole
+
+
+def test_a_table_that_shaped_the_trees_is_named_once() -> None:
+    first = shaped()
+    a, b = (count(first, *small_table(100, seed=seed), owner=name) for seed, name in enumerate("ab"))
+    assert merge([a, b]).certificate.epsilon == "3"
+    assert [part.counted for part in merge([a, b]).certificate.parts] == [False, True, True]
+    whole = merge([first, a, b])
+    assert [part.counted for part in whole.certificate.parts] == [True, True, True]
+    assert whole.certificate.epsilon == "3"
+    for again in (merge([a, first, b]), merge([merge([a, b]), first]), merge([b, merge([first, a])])):
+        assert again.to_json() == whole.to_json()
+    assert merge([b, a]).to_json() == merge([a, b]).to_json()
+    assert len(whole.forest.noise) == 3
+
+
+def test_one_table_in_every_form_is_one_table() -> None:
+    """Counted, whole, with a statement, as an early release wrote it: whatever the order, the form that claims the most is kept."""
+    first = shaped()
+    plain, old = count(first, *small_table(100, seed=1), owner="a"), early(count(first, *small_table(100, seed=2), owner="b"))
+    stated = count(first, *small_table(100, seed=3), owner="c", trees_chosen_beforehand=True)
+    for files, epsilon, counted in (
+        ([plain, old, stated], "4", False), ([old, stated], "2.03", False), ([plain, stated], "3", False),
+        ([first, stated], "2", True), ([first, plain, old, stated], "4", True),
+    ):  # fmt: skip
+        whole = merge(files)
+        assert (whole.certificate.epsilon, whole.certificate.parts[0].counted) == (epsilon, counted)
+        assert len(whole.certificate.parts) == len(files) + (first not in files)
+        for order in permutations(files):
+            assert merge(order).to_json() == whole.to_json()
+            assert merge([merge(order[:2]), *order[2:]]).to_json() == whole.to_json()
+            assert merge([order[0], merge(order[1:])]).to_json() == whole.to_json()
+        assert Release.from_json(whole.to_json()).to_json() == whole.to_json()
+    assert merge([old, stated]).certificate.parts[0].stated_beforehand  # who relies on a statement still says so
+
+
+def test_a_merger_does_not_speak_of_a_table_that_is_not_merged() -> None:
+    """That the owners of both files have no person in common says nothing of the table that shaped their trees."""
+    first = shaped()
+    stated = merge([count(first, *small_table(100), owner=name) for name in "ab"], disjoint=True)
+    assert [(part.counted, bool(part.group)) for part in stated.certificate.parts] == [(False, False), (True, True), (True, True)]
+    assert stated.certificate.epsilon == "2"
+
+
+def test_how_a_table_that_shaped_the_trees_is_named_does_not_depend_on_the_order() -> None:
+    first = shaped()
+    a = count(first, *small_table(100, seed=1), owner="a")
+    b = count(merge([first, count(first, *small_table(100), owner="x")], disjoint=True), *small_table(100, seed=2), owner="b")
+    assert merge([a, b]).to_json() == merge([b, a]).to_json()
+    assert {part.group for part in b.certificate.parts} == {""}  # what was stated at a merge was stated of the counts there
+
+
+def test_the_loss_of_one_more_count_is_that_of_the_counts() -> None:
+    assert cost_of(count(shaped(), *small_table(100))) == 1
+
+
+# ---------------------------------------------------------------- names and structure do not depend on rows
+
+
+def test_random_names_differ() -> None:
+    names = {count(depth_plan(), *small_table(50)).certificate.parts[0].id for _ in range(5)}
+    assert len(names) == 5
+    assert all(len(name) == 32 for name in names)
+
+
+@mismatch
+@mergeable
+def test_names_and_structure_are_the_same_for_any_rows(algorithm: Any, coins: Callable[[int], None]) -> None:
+    """With the same coins everything but the counts is the same, whatever the table holds."""
+    releases = []
+    for table in tempting_tables().values():
+        coins(5)
+        releases.append(count(plan_of(algorithm), *table))
+    first = releases[0]
+    for release in releases:
+        assert release.certificate == first.certificate
+        assert release.certificate.parts[0].id == first.certificate.parts[0].id
+        assert release.forest.trees == plan_of(algorithm).trees
+        assert [counts.shape for counts in release.forest.counts] == [counts.shape for counts in first.forest.counts]
+        same = [(r.algorithm, r.vote, r.parameters, r.chosen, r.forest.noise, r.schema) for r in (release, first)]
+        assert same[0] == same[1]
+    coins(6)
+    assert count(plan_of(algorithm), *tempting_tables()["usual"]).certificate.parts[0].id != first.certificate.parts[0].id
+
+
+@mergeable
+@settings(max_examples=15)
+@given(out=st.integers(0, 59), seed=st.integers(0, 2**20))
+def test_one_row_changes_one_count_of_a_tree_by_one(algorithm: Any, out: int, seed: int) -> None:
+    columns, labels = small_table(60)
+    kept = np.arange(60) != out
+    releases = []
+    for rows in (np.ones(60, dtype=bool), kept):
+        model = seeded(estimator_for(plan_of(algorithm)), seed)
+        engine = model._engine_for({name: column[rows] for name, column in columns.items()}, labels[rows], None, False)
+        releases.append(model._count(engine, plan_of(algorithm), hedgerow.certificate.TableName()))
+    for whole, less in zip(*(release.forest.counts for release in releases), strict=True):
+        changes = (whole - less)[whole != less]
+        assert changes.tolist() in ([], [1])
+
+
+def test_a_public_plan_has_no_way_to_see_rows() -> None:
+    for algorithm in MERGEABLE:
+        assert set(inspect.signature(algorithm.public_plan).parameters) == {"self", "rows", "tables"}
+        assert set(inspect.signature(algorithm.plan).parameters) == {"self", "rows", "tables"}
+
+
+@mismatch
+@mergeable
+def test_a_plan_of_a_fitted_model_is_that_of_its_settings(algorithm: Any) -> None:
+    hashes = set()
+    for table in tempting_tables().values():
+        model = algorithm(small_schema(), 1, random_state=0).fit(*table)
+        hashes.add(model.public_plan(rows=2000).content_hash)
+    assert hashes == {algorithm(small_schema(), 1, random_state=0).public_plan(rows=2000).content_hash}
+
+
+# ---------------------------------------------------------------- a count is what a fit would have been
+
+
+def ways_in(folder: Path) -> dict[str, tuple[Any, ...]]:
+    """The same rows, as people have them."""
+    columns, labels = small_table(300)
+    frame = pd.DataFrame({**columns, "class": labels})
+    frame.to_csv(folder / "rows.csv", index=False)
+    frame.to_parquet(folder / "rows.parquet")
+    return {
+        "mapping": (columns, labels),
+        "mapping with labels": ({**columns, "class": labels},),
+        "pandas": (frame.drop(columns="class"), labels),
+        "pandas with labels": (frame,),
+        "csv": (folder / "rows.csv",),
+        "parquet": (str(folder / "rows.parquet"),),
+    }
+
+
+def test_a_count_is_the_fit_bit_for_bit(coins: Callable[[int], None], tmp_path: Path) -> None:
+    """With the same coins; also of two threads."""
+    plan = depth_plan()
+    model = PrivateRDTClassifier(small_schema(), 1, n_estimators=3, max_depth=2, random_state=0)
+    fitted = seeded(model, 11).fit(*small_table(300)).release_
+    for n_jobs in (1, 2):
+        for kind, rows in ways_in(tmp_path).items():
+            coins(11)
+            assert count(plan, *rows, n_jobs=n_jobs).to_json() == fitted.to_json(), kind
+
+
+@mismatch
+@drawn
+def test_a_count_and_a_fit_of_the_same_plan_can_be_merged(algorithm: Any, coins: Callable[[int], None], tmp_path: Path) -> None:
+    """What is assumed about the number of rows is said in other words; nothing else differs."""
+    plan = plan_of(algorithm)
+    fitted = seeded(algorithm(small_schema(2000), 1, random_state=0), 11).fit(*small_table(300)).release_
+    for rows in ways_in(tmp_path).values():
+        coins(11)
+        release = count(plan, *rows)
+        assert all(np.array_equal(a, b) for a, b in zip(release.forest.counts, fitted.forest.counts, strict=True))
+        assert (release.forest.trees, release.forest.noise) == (fitted.forest.trees, fitted.forest.noise)
+    assert any("nobody compared" in text for text in release.certificate.assumptions)
+    other = count(plan, *small_table(100, seed=4))
+    assert len(merge([fitted, other]).certificate.parts) == 2
+
+
+# ---------------------------------------------------------------- batches
+
+
+@mismatch
+@mergeable
+def test_the_first_batch_is_a_fit(algorithm: Any) -> None:
+    fitted, updated = (seeded(algorithm(small_schema(2000), 2, random_state=0), 3) for _ in range(2))
+    fitted.fit(*small_table(300))
+    updated.partial_fit(*small_table(300))
+    assert updated.release_.to_json() == fitted.release_.to_json()
+    assert updated.classes_.tolist() == fitted.classes_.tolist()
+    assert updated.n_features_in_ == fitted.n_features_in_ == 4
+
+
+@pytest.mark.parametrize("disjoint", [False, True])
+def test_later_batches_are_added(disjoint: bool, coins: Callable[[int], None]) -> None:
+    """The same, bit for bit, as counting each batch by itself and merging."""
+    plan, budget = depth_plan(), Budget(10)
+    model = PrivateRDTClassifier(small_schema(), 1, n_estimators=3, max_depth=2, random_state=0, budget=budget)
+    alone = []
+    for number, month in enumerate(("May", "June", "July")):
+        seeded(model, number).partial_fit(*small_table(200, seed=number), batch=month, owner="north", disjoint=disjoint)
+        assert budget.spent == number + 1
+        coins(number)
+        alone.append(count(plan, *small_table(200, seed=number), batch=month, owner="north", disjoint=disjoint))
+        assert model.release_.to_json() == merge(alone, batches=True, disjoint=disjoint and number > 0).to_json()
+    columns, _ = small_table(50)
+    assert np.array_equal(model.predict_proba(columns), merge(alone, batches=True).predict_proba(columns))
+
+
+def test_updating_and_merging_commute(coins: Callable[[int], None]) -> None:
+    """An owner who adds a batch before the merge, and one whose batch is added after it."""
+    plan = depth_plan()
+    coins(1)
+    mine = count(plan, *small_table(200, seed=1), owner="north")
+    coins(2)
+    yours = count(plan, *small_table(200, seed=2), owner="south")
+    model = seeded(PrivateRDTClassifier(small_schema(), 1, n_estimators=3, max_depth=2, random_state=0), 3)
+    model.release_ = mine
+    model.partial_fit(*small_table(100, seed=3), batch="May", owner="north")
+    merged = merge([mine, yours])
+    coins(3)
+    batch = count(merged, *small_table(100, seed=3), batch="May", owner="north")
+    assert merge([model.release_, yours]).to_json() == merge([merged, batch], batches=True).to_json()
+
+
+@mismatch
+@mergeable
+def test_losses_of_batches(algorithm: Any) -> None:
+    """A batch that is stated to be disjoint has no person of the batches before it, if those have none in common."""
+    no, yes = False, True
+    all_of_them = {
+        (no, no, no): "3", (yes, yes, yes): "1", (yes, no, no): "3", (no, yes, yes): "1",
+        (no, yes, no): "2", (no, no, yes): "3", (yes, yes, no): "2", (yes, no, yes): "2",
+    }  # fmt: skip
+    for disjoint, total in all_of_them.items():
+        model = algorithm(small_schema(2000), 1, random_state=0)
+        for seed, stated in enumerate(disjoint):
+            model.partial_fit(*small_table(100, seed=seed), disjoint=stated)
+        certificate = model.release_.certificate
+        assert (certificate.guarantee, certificate.epsilon) == ("epsilon-DP", total)
+        assert len({part.id for part in certificate.parts}) == 3
+        if algorithm in DRAWN:  # all ε of the first batch, too, paid for its counts
+            assert model.release_.forest.noise == (len(model.release_.forest.trees),) * 3
+
+
+@mismatch
+@mergeable
+def test_a_batch_may_cost_something_else(algorithm: Any) -> None:
+    budget = Budget(3)
+    model = algorithm(small_schema(2000), 1, random_state=0, budget=budget).partial_fit(*small_table(100))
+    model.set_params(epsilon="1/3").partial_fit(*small_table(100, seed=1), batch="May")
+    trees = len(model.release_.forest.trees)
+    scales = {part.id == "May": scale for part, scale in zip(model.release_.certificate.parts, model.release_.forest.noise, strict=True)}
+    assert scales[True] == 3 * trees
+    assert scales[False] == trees or algorithm not in DRAWN
+    assert budget.spent == Fraction(4, 3) == Fraction(model.release_.certificate.epsilon)
+
+
+@drawn
+def test_a_private_number_of_rows_is_paid_once(algorithm: Any) -> None:
+    """The first batch pays for n̂; later ones, in the same trees, need none."""
+    model = algorithm(small_schema(), 1, random_state=0).partial_fit(*small_table(500), batch="first")
+    trees = model.release_.forest.trees
+    model.partial_fit(*small_table(500, seed=1), batch="second")
+    first, second = model.release_.certificate.parts
+    assert ([event.verb for event in first.events], list(first.released)) == (["rows", "leaf_counts"], ["rows"])
+    assert ([event.verb for event in second.events], second.released) == (["leaf_counts"], {})
+    assert model.release_.forest.noise == (len(trees) / Fraction(97, 100), len(trees))
+    assert model.release_.forest.trees == trees
+    assert Release.from_json(model.release_.to_json()).forest.noise == model.release_.forest.noise
+
+
+@mismatch
+@mergeable
+def test_a_batch_is_not_added_twice(algorithm: Any, looks: list[str]) -> None:
+    budget = Budget(9)
+    model = algorithm(small_schema(2000), 1, random_state=0, budget=budget).partial_fit(*small_table(100), batch="May")
+    model.partial_fit(*small_table(100, seed=1), batch="June")
+    before = model.release_.to_json()
+    looks.clear()
+    for batch in ("May", "June"):
+        with pytest.raises(PlanError, match=rf"batch: '{batch}' is in the forest already\. The same rows cannot be counted twice"):
+            model.partial_fit(*small_table(100, seed=2), batch=batch)
+    assert (budget.spent, looks) == (2, [])
+    assert model.release_.to_json() == before
+
+
+@mismatch
+@mergeable
+def test_a_budget_that_is_used_up_leaves_the_forest_as_it_was(algorithm: Any, looks: list[str]) -> None:
+    budget = Budget("1.5")
+    model = algorithm(small_schema(2000), 1, random_state=0, budget=budget).partial_fit(*small_table(100))
+    before = model.release_.to_json()
+    looks.clear()
+    with pytest.raises(BudgetError, match="Nothing was spent"):
+        model.partial_fit(*small_table(100, seed=1))
+    assert (budget.spent, looks) == (1, [])
+    assert model.release_.to_json() == before
+
+
+def test_a_batch_is_read_by_the_schema_of_the_forest() -> None:
+    """Settings that were changed in between do not change the trees or the cells."""
+    model = PrivateRDTClassifier(small_schema(), 100, n_estimators=3, max_depth=2, random_state=0)
+    model.partial_fit(*small_table(300))
+    trees, counts = model.release_.forest.trees, [each.copy() for each in model.release_.forest.counts]
+    model.set_params(bins=9, n_estimators=8, max_depth=1, random_state=4).partial_fit(*small_table(300, seed=1))
+    assert model.release_.forest.trees == trees
+    assert model.release_.codebook.bins == 5
+    exact = MemoryRows(*small_table(300, seed=1), model.release_.codebook).leaf_counts(list(trees))
+    for after, before, added in zip(model.release_.forest.counts, counts, exact, strict=True):
+        assert np.abs(after - before - added).max() < 10  # noise of scale 0.03
+
+
+def test_batches_in_other_containers() -> None:
+    columns, labels = small_table(100)
+    model = PrivateRDTClassifier(small_schema(), 1, max_depth=2, random_state=0).partial_fit(pd.DataFrame(columns), labels)
+    model.partial_fit(pd.DataFrame({**columns, "class": labels}))
+    model.partial_fit({**columns, "class": labels})
+    model.partial_fit(columns, list(labels))
+    assert len(model.release_.certificate.parts) == 4
+    with pytest.raises(ValueError, match="feature"):
+        model.partial_fit(pd.DataFrame(columns)[["age", "flag"]], labels)
+
+
+def test_fit_starts_anew() -> None:
+    model = PrivateRDTClassifier(small_schema(), 1, max_depth=2, random_state=0, budget=Budget(9))
+    model.partial_fit(*small_table(100)).partial_fit(*small_table(100)).fit(*small_table(100))
+    assert len(model.release_.certificate.parts) == 1
+    assert model.release_.certificate.epsilon == "1"
+    assert model.budget.spent == 3
+    assert len(model.partial_fit(*small_table(100)).release_.certificate.parts) == 2
+
+
+# ---------------------------------------------------------------- batches: classes and drafts
+
+
+def test_declared_classes_are_checked_before_anything_is_spent(looks: list[str]) -> None:
+    budget = Budget(9)
+    model = PrivateRDTClassifier(small_schema(), 1, max_depth=2, random_state=0, budget=budget)
+    for _ in range(2):
+        with pytest.raises(SchemaError, match="classes: maybe are not declared in the schema"):
+            model.partial_fit(*small_table(100), classes=["no", "yes", "maybe"])
+        assert looks == []
+        assert budget.spent == (1 if hasattr(model, "release_") else 0)
+        model.partial_fit(*small_table(100), classes=["yes"])
+        looks.clear()
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert budget.spent == 2
+
+
+@unreviewed
+@mergeable
+def test_an_inferred_schema_takes_the_classes_that_may_come(algorithm: Any) -> None:
+    rows, labels = np.array([[0, 1], [1, 0]] * 100), np.array([0, 1] * 100)
+    model = algorithm("infer", 50, random_state=0).partial_fit(rows, labels, classes=[0, 1, 2])
+    assert model.classes_.tolist() == [0, 1, 2]
+    model.partial_fit(rows, np.repeat(2, 200))
+    model.partial_fit(rows, np.repeat(2, 200))
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert model.predict(rows).tolist() == [2] * 200
+    certificate = model.release_.certificate
+    assert (certificate.guarantee, certificate.epsilon, len(certificate.parts)) == ("none", None, 3)
+    assert all("not reviewed" in part.problem for part in certificate.parts)
+    with pytest.raises(ValueError, match="features"):
+        model.partial_fit(rows[:, :1], labels)
+    assert len(model.release_.certificate.parts) == 3
+
+
+def test_an_inferred_schema_is_confessed() -> None:
+    rows, labels = np.array([[0, 1], [1, 0]] * 20), np.array([0, 1] * 20)
+    with pytest.warns(UnreviewedSchemaWarning):
+        PrivateRDTClassifier("infer", 1, max_depth=1).partial_fit(rows, labels)
+
+
+def test_a_draft_needs_consent_for_every_batch() -> None:
+    schema = replace(small_schema(), target=replace(small_schema().target, unreviewed=True))
+    model = PrivateRDTClassifier(schema, 1, max_depth=2)
+    with pytest.raises(SchemaError, match="not reviewed"):
+        model.partial_fit(*small_table(50))
+    with pytest.warns(UnreviewedSchemaWarning):
+        model.partial_fit(*small_table(50), accept_draft=True)
+    with pytest.raises(SchemaError, match="not reviewed"):
+        model.partial_fit(*small_table(50))
+    assert model.partial_fit(*small_table(50), accept_draft=True).release_.certificate.guarantee == "none"
+    assert len(model.release_.certificate.parts) == 2
+
+
+# ---------------------------------------------------------------- what was paid for is kept
+
+
+def odd_batch() -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Half of its rows hold a value of `flag` that is not declared and has no branch."""
+    columns, labels = small_table(1000, seed=1)
+    return {**columns, "flag": np.where(np.arange(1000) % 2, 7, columns["flag"])}, labels
+
+
+def test_a_warning_made_an_error_loses_nothing() -> None:
+    """All warnings of this package are errors in these tests: the batch is kept before its warning is given."""
+    budget = Budget(200)
+    model = PrivateRDTClassifier(small_schema(), 50, n_estimators=8, max_depth=1, random_state=0, budget=budget)
+    model.partial_fit(*small_table(20_000), batch="good")
+    before = [counts.sum() for counts in model.release_.forest.counts]
+    with pytest.raises(SchemaMismatchWarning, match="are counted in no leaf"):
+        model.partial_fit(*odd_batch(), batch="odd")
+    assert [part.id for part in model.release_.certificate.parts] == ["good", "odd"]
+    assert budget.spent == 100 == Fraction(model.release_.certificate.epsilon)
+    after = [counts.sum() for counts in model.release_.forest.counts]
+    assert all(900 < b - a < 1100 or 400 < b - a < 600 for a, b in zip(before, after, strict=True))
+    assert len(set(np.round(np.subtract(after, before), -2))) == 2
+    assert len(model.partial_fit(*small_table(100), batch="more").release_.certificate.parts) == 3
+    assert model.classes_.tolist() == ["no", "yes"]
+
+
+def test_the_first_batch_is_kept_too() -> None:
+    budget = Budget(50)
+    model = PrivateRDTClassifier(small_schema(), 50, n_estimators=8, max_depth=1, random_state=0, budget=budget)
+    with pytest.raises(SchemaMismatchWarning):
+        model.partial_fit(*odd_batch(), batch="odd")
+    assert [part.id for part in model.release_.certificate.parts] == ["odd"]
+    assert budget.spent == 50
+
+
+def test_a_count_that_was_paid_for_comes_with_its_warning() -> None:
+    plan = PrivateRDTClassifier(small_schema(), 10, n_estimators=8, max_depth=1, random_state=0).public_plan()
+    budget = Budget(10)
+    with pytest.raises(SchemaMismatchWarning) as raised:
+        count(plan, *odd_batch(), batch="odd", budget=budget)
+    release = raised.value.release
+    assert (budget.spent, release.certificate.epsilon) == (10, "10")
+    assert [part.id for part in release.certificate.parts] == ["odd"]
+    with pytest.warns(SchemaMismatchWarning):
+        assert count(plan, *odd_batch()).forest.trees == release.forest.trees
+
+
+def test_any_name_leaves_room_for_another_batch() -> None:
+    """Also the names by which the steps are tried before anything is paid."""
+    model = PrivateRDTClassifier(small_schema(), 1, max_depth=2, random_state=0)
+    for name in ("trial", "trial 0", "trial 1", None, "trial 2", None):
+        model.partial_fit(*small_table(50), batch=name)
+    assert len(model.release_.certificate.parts) == 6
+
+
+def test_a_count_that_fails_stays_paid(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows were looked at: nothing is given back."""
+    def fail(*_: Any) -> Any:
+        raise RuntimeError("the disk is gone")
+
+    budget = Budget(3)
+    model = PrivateRDTClassifier(small_schema(), 1, max_depth=2, random_state=0, budget=budget).partial_fit(*small_table(50))
+    before = model.release_.to_json()
+    monkeypatch.setattr(MemoryRows, "leaf_counts", fail)
+    with pytest.raises(RuntimeError):
+        model.partial_fit(*small_table(50))
+    with pytest.raises(RuntimeError):
+        count(depth_plan(), *small_table(50), budget=budget)
+    assert budget.spent == 3
+    assert model.release_.to_json() == before
+
+
+# ---------------------------------------------------------------- plans for several tables
+
+
+@drawn
+@pytest.mark.parametrize("tables", [2, 4, 25])
+def test_noise_that_is_planned_grows_by_the_root(algorithm: Any, tables: int) -> None:
+    model = algorithm(small_schema(), 1, random_state=0)
+    one, many = model.plan(rows=5000), model.plan(rows=5000, tables=tables)
+    assert many.tables == tables
+    assert len(many.trees) == len(one.trees)
+    assert many.noise_sd == pytest.approx(math.sqrt(tables) * one.noise_sd)
+    assert f"of {tables} tables together" in str(many)
+    assert many.epsilon == one.epsilon == 1
+
+
+@settings(max_examples=60)
+@given(
+    st.integers(0, 2**32), st.integers(1, 100_000), st.integers(2, 5), st.integers(1, 500),
+    st.fractions(Fraction(1, 10), 20, max_denominator=10),
+)  # fmt: skip
+def test_snr_trees_are_no_larger_for_more_tables(seed: int, rows: int, values: int, tables: int, epsilon: Fraction) -> None:
+    """Fewer trees, or as many that are no higher; no node that the noise of all tables would drown."""
+    schema = Schema([Categorical(f"a{i}", list(range(values))) for i in range(5)], Target("y", [0, 1]))
+    model = SNRForestClassifier(schema, epsilon, random_state=seed)
+    one, many = model.plan(rows), model.plan(rows, tables)
+    assert len(many.trees) <= len(one.trees)
+    if len(many.trees) == len(one.trees):
+        assert (many.height, many.n_leaves) <= (one.height, one.n_leaves)
+    theta = 2 * math.sqrt(2 * tables) * len(many.trees) / float(epsilon)
+    for tree in many.trees:
+        for node in range(1, tree.n_nodes):
+            assert rows / values ** len(tree.path(node)) > theta * (1 - 1e-9)
+
+
+@given(tables=st.integers(1, 400), trees=st.integers(1, 6))
+def test_the_least_support_of_several_tables_is_equation_5(tables: int, trees: int) -> None:
+    epsilon = Fraction(1, trees)
+    for rule, classes in (("paper", 3), ("tight", math.sqrt(3))):
+        theta = math.sqrt(snr.squared_threshold(3, epsilon, snr.Settings(noise_rule=rule, tables=tables)))
+        assert theta == pytest.approx(classes * math.sqrt(2) * trees * math.sqrt(tables))
+
+
+@mergeable
+def test_one_table_is_planned_as_ever(algorithm: Any) -> None:
+    model = algorithm(small_schema(), "1/3", random_state=0)
+    assert str(model.plan(rows=5000, tables=1)) == str(model.plan(rows=5000))
+    assert model.plan(rows=5000, tables=1).trees == model.plan(rows=5000).trees
+    assert "tables" not in str(model.plan(rows=5000))
+    for bad in (0, -2, 1.5, True, None):
+        with pytest.raises(PlanError, match="tables: got"):
+            model.plan(rows=5000, tables=bad)
+
+
+def test_the_number_of_tables_stands_in_the_plan_alone() -> None:
+    """It shapes the trees; owners who count one plan have the same settings whatever it says."""
+    plans = [SNRForestClassifier(small_schema(3000), 1, random_state=0).public_plan(tables=tables) for tables in (1, 400)]
+    assert plans[1].tables == 400
+    assert sum(len(tree.leaves) for tree in plans[1].trees) < sum(len(tree.leaves) for tree in plans[0].trees)
+    assert all("tables" not in plan.parameters for plan in plans)
+    assert not hasattr(SNRForestClassifier(), "tables")
+    assert rebuild(plans[1])
+    assert not rebuild(replace(plans[1], tables=1))
