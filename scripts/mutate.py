@@ -496,9 +496,11 @@ def explained() -> list[dict[str, str]]:
 
 
 def reason(mutant: Mutant, known: list[dict[str, str]]) -> str | None:
-    """Why a survivor does no harm. An explanation names module, function and how the change begins."""
+    """Why a survivor does no harm. An explanation names module, function, a part of the line and a part of the change."""
+    line = (PACKAGE / mutant.module).read_text(encoding="utf-8").splitlines()[mutant.line - 1]
     for each in known:
-        if each["module"] == mutant.module and each["where"] == mutant.where and each["change"] in mutant.what:
+        here = (each["module"], each["where"]) == (mutant.module, mutant.where)
+        if here and each["line"] in line and each["change"] in mutant.what:
             return each["why"]
     return None
 
@@ -592,7 +594,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--survivors", action="store_true")
     parser.add_argument("--sample", type=int, default=1, help="every so many mutants of a module")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     if given.verb == "serve":
         serve(Path(given.words[0]))
     elif given.verb == "run":
