@@ -33,7 +33,7 @@ lint: $(VENV)/test.done
 
 mutate: $(VENV)/test.done
 	$(BIN)/python scripts/mutate.py run
-	$(BIN)/python scripts/mutate.py report
+	$(BIN)/python scripts/mutate.py report --write
 
 audit-ci: $(VENV)/test.done
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -q -m audit tests/audit

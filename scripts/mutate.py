@@ -4,6 +4,7 @@
     python scripts/mutate.py run private/table.py    those of some modules
     python scripts/mutate.py run --survivors         what survived once more, after tests were written
     python scripts/mutate.py report                  scores; what survived, with its reason where scripts/mutants_explained.toml has one
+    python scripts/mutate.py report --write          the scores into docs/AUDIT.md
     python scripts/mutate.py show 3f9a2c1b           the change that a mutant makes
 
 A mutant is one change: another comparison, a constant that is one more or less, another operator, a condition turned round, a statement
@@ -12,7 +13,7 @@ mutant runs against the tests of its module until one fails, in a process that h
 copy of the source tree; machine code that Numba has kept of the mutated package is taken away before and after, so that the mutant itself
 is what runs. A mutant that outlasts the time limit counts as killed: an endless loop is seen.
 
-Property tests draw the same examples each time and do not shrink them. Results: one line for each mutant in .mutants/results.jsonl. They
+Property tests draw the same examples each time and do not shrink them. Results: one line for each mutant in scripts/mutants.jsonl. They
 are known by the text of the function and the change, so that they stay true while other functions change.
 """
 
@@ -41,7 +42,8 @@ from typing import Any, ClassVar
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "hedgerow"
 STORE = ROOT / ".mutants"
-RESULTS = STORE / "results.jsonl"
+RESULTS = ROOT / "scripts" / "mutants.jsonl"
+DOCUMENT, BEGIN, END = ROOT / "docs" / "AUDIT.md", "<!-- mutations -->\n", "<!-- end of mutations -->"
 EXPLAINED = ROOT / "scripts" / "mutants_explained.toml"
 
 # The tests that matter for a module, the quickest first.
@@ -68,6 +70,7 @@ TESTS: dict[str, list[str]] = {  # a file that is not there is left out
     "private/elsewhere.py": ["tests/client/test_remote_table.py", "tests/client/test_remote_estimators.py"],
     "accounting/meter.py": METERS,
     "accounting/budget_file.py": ["tests/test_budget_crashes.py", *METERS],
+    "accounting/units.py": ["tests/test_units.py", "src/hedgerow/accounting/units.py", *METERS],
     "accounting/zcdp.py": ["tests/test_enclosures.py", "tests/test_zcdp.py", "src/hedgerow/accounting", "tests/test_delta.py"],
     "accounting/loss.py": [*LOSSES, "tests/test_delta.py", "tests/test_certificate.py", "tests/test_release.py"],
     "accounting/noise.py": [*LOSSES, "tests/test_delta.py", "tests/test_user_level.py"],
@@ -550,10 +553,12 @@ def run(words: list[str], workers: int, survivors: bool, sample: int) -> None:
             job.result()
 
 
-def report(words: list[str]) -> None:
+def report(words: list[str], write: bool) -> None:
     done, known = results(), explained()
-    print("| module | mutants | run | killed | of these too slow | survived, explained | survived | killed of what is not explained |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    table = [
+        "| module | mutants | run | killed | of these too slow | survived, explained | survived | killed of what is not explained |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
     silent: list[tuple[Mutant, str | None]] = []
     totals = [0] * 6
     for module in chosen(words):
@@ -564,8 +569,13 @@ def report(words: list[str]) -> None:
         excused = sum(why is not None for _, why in alive)
         numbers = [len(made), len(ran), len(ran) - len(alive), sum(r == "timeout" for _, r in ran), excused, len(alive) - excused]
         totals = [a + b for a, b in zip(totals, numbers, strict=True)]
-        print(f"| {module} | {' | '.join(map(str, numbers))} | {_share(numbers)} |")
-    print(f"| all | {' | '.join(map(str, totals))} | {_share(totals)} |")
+        table.append(f"| {module} | {' | '.join(map(str, numbers))} | {_share(numbers)} |")
+    table.append(f"| all | {' | '.join(map(str, totals))} | {_share(totals)} |")
+    print("\n".join(table))
+    if write:
+        text = DOCUMENT.read_text(encoding="utf-8")
+        before, after = text[: text.index(BEGIN) + len(BEGIN)], text[text.index(END) :]
+        DOCUMENT.write_text("\n".join([before.rstrip("\n"), *table, after]), encoding="utf-8")
     for mutant, why in silent:
         print(f"{mutant.id} {mutant.module}:{mutant.line} {mutant.where}: {mutant.what}{'' if why is None else f'   [{why}]'}")
 
@@ -593,6 +603,7 @@ def main() -> None:
     parser.add_argument("words", nargs="*")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--survivors", action="store_true")
+    parser.add_argument("--write", action="store_true")
     parser.add_argument("--sample", type=int, default=1, help="every so many mutants of a module")
     given = parser.parse_intermixed_args()
     if given.verb == "serve":
@@ -600,7 +611,7 @@ def main() -> None:
     elif given.verb == "run":
         run(given.words, given.workers, given.survivors, given.sample)
     elif given.verb == "report":
-        report(given.words)
+        report(given.words, given.write)
     elif given.verb == "list":
         for module in chosen(given.words):
             print(module, len(mutants_of(module)))
