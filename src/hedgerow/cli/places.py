@@ -133,8 +133,8 @@ class Place:
         return files_of(self.data)
 
     @contextmanager
-    def rows(self) -> Iterator[Any]:
-        """What `fit` takes; a Spark session is open as long."""
+    def rows(self, schema: Schema | None = None) -> Iterator[Any]:
+        """What `fit` takes; a Spark session is open as long. schema: of the rows, where it says how a CSV is written."""
         if self.remote:
             yield self.table
             return
@@ -143,7 +143,7 @@ class Place:
             return
         from hedgerow.rows.spark import open_spark_table
 
-        with open_spark_table(self._rows, self._master) as frame:
+        with open_spark_table(self._rows, self._master, dialect=None if schema is None else schema.csv) as frame:
             yield frame
 
     @cached_property
