@@ -56,14 +56,16 @@ PurposeOption = Annotated[
 ]
 
 
-CSVOption = Annotated[
-    str | None,
-    typer.Option(
-        "--csv",
-        help=r"How the CSV is written, where not as usual: 'delimiter=; quote=none escape=\ multiline'. `multiline`: cells may hold line "
-        "breaks.  [default: as the schema's \\[csv] says; quotes written twice, a line is a row]",
-        show_default=False,
-    ),
+_WRITTEN = (
+    r"How the CSV is written: 'delimiter=; quote=none escape=\ multiline', of these what differs from the default. `multiline`: a quoted "
+    "cell may hold line breaks.  [default: "
+)
+_USUAL = "the delimiter of the header, quotes written twice, a line is a row]"
+CSVOption = Annotated[  # of commands that are given a schema
+    str | None, typer.Option("--csv", help=f"{_WRITTEN}the schema's \\[csv]; without one, {_USUAL}", show_default=False)
+]
+CSVOfRows = Annotated[  # of others: a plan or a forest does not say how files are written
+    str | None, typer.Option("--csv", help=f"{_WRITTEN}{_USUAL}", show_default=False)
 ]
 
 
