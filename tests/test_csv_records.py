@@ -7,6 +7,7 @@ path; the encoded tables may differ by that record alone.
 from __future__ import annotations
 
 import gzip
+import signal
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict
@@ -229,6 +230,61 @@ def test_cells_over_several_lines_only_where_they_are_declared(tmp_path: Path, b
     assert found(CSVDialect()) == [("x", "2"), ("x", "3"), ("x", "4")]
     # What is never closed is left out with its line alone.
     assert found(CSVDialect(multiline=True)) == [('line\nend, "quoted"\n', "1"), ("x", "2"), ("x", "3"), ("x", "4")]
+
+
+def test_of_a_long_line_after_an_open_quote_no_part_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The quote is open for longer than a record may be, so that its line is left out; so is the long line, whose end comes later."""
+    monkeypatch.setattr(csv_reader, "BLOCK", 1 << 16)
+    path = tmp_path / "rows.csv"
+    before = b'a,b\n"open\n'
+    before += b"x" * (33 * csv_reader.BLOCK - len(before))  # a line longer than MOST_LINE, and the next block begins with its end
+    path.write_bytes(before + b",7\nx,1\n")
+    dialect = CSVDialect(multiline=True)
+    found = TableFile(path, ["a", "b"], leave_out_unreadable=True, dialect=dialect).text_columns(["b"])["b"]
+    assert found.tolist() == ["1"]
+
+
+@pytest.mark.parametrize("line", [b"", b"x"])
+def test_short_lines_of_a_wide_table_are_split_some_at_a_time(tmp_path: Path, line: bytes) -> None:
+    columns = [f"c{i}" for i in range(3000)]
+    path = tmp_path / "rows.csv"
+    path.write_bytes(",".join(columns).encode() + b"\n" + (line + b"\n") * 4000)
+    reader = csv_reader.CSVReader([path], columns, columns, CSVDialect(), ",", leave_out=True)
+    batches = list(reader.stream(2))
+    assert sum(batch.num_rows for batch in batches) == (4000 if line else 0)
+    assert max(batch.num_rows for batch in batches) * len(columns) <= csv_split.MOST_CELLS
+    assert len(batches) > 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"a,b,more\rx,1,2\rx,2,3\r",  # no LF at all: all rows would stand in the header
+        b"a,b,more\r\r\nx,1,2\r\r\n",
+        b"a,b," + b"more," * (1 << 18) + b"more\nx,1\n",  # the rest of the header would be a row
+    ],
+)
+def test_what_is_no_header_is_refused_before_anything_is_paid(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(content)
+    with pytest.raises(TableError, match="header"):
+        TableFile(path, ["a", "b"], leave_out_unreadable=True)
+
+
+def test_ctrl_c_while_records_are_read_is_no_error_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b"id,a,b,y\n" + b"p,x,1,n\n" * 50)
+    pieces = csv_reader.CSVReader._pieces
+
+    def told_to_end(reader: Any, path: Path) -> Any:
+        yield from pieces(reader, path)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(csv_reader.CSVReader, "_pieces", told_to_end)
+    with pytest.raises(KeyboardInterrupt):
+        PrivateRDTClassifier(Schema(SCHEMA.attributes, SCHEMA.target, person="id"), 1, n_estimators=1, n_jobs=1).fit(path)
+    with pytest.raises(KeyboardInterrupt):
+        TableFile(path, NEEDED).text_columns(NEEDED)
 
 
 def test_a_certificate_says_that_cells_go_over_lines(tmp_path: Path) -> None:

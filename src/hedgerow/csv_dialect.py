@@ -90,25 +90,30 @@ def header_cells(line: str, dialect: CSVDialect, delimiter: str) -> list[str] | 
 
 def _cell(line: str, place: int, dialect: CSVDialect, delimiter: str) -> tuple[str | None, int]:
     """A cell, or None, and the place of the delimiter behind it."""
-    inner = place + len(line[place:]) - len(line[place:].lstrip(" ")) if delimiter != " " else place
+    inner = place
+    while delimiter != " " and line[inner : inner + 1] == " ":
+        inner += 1
     is_quoted = dialect.quote is not None and line[inner : inner + 1] == dialect.quote
-    place, text = (inner + 1 if is_quoted else place), ""
+    place, text = (inner + 1 if is_quoted else place), list[str]()
     while place < len(line):
         here = line[place]
         if here == dialect.escape:
             if place + 1 == len(line):
                 return None, place
-            text, place = text + line[place + 1], place + 2
+            text.append(line[place + 1])
+            place += 2
         elif is_quoted and here == dialect.quote:
             if dialect.escape is None and line[place + 1 : place + 2] == here:
-                text, place = text + here, place + 2
+                text.append(here)
+                place += 2
                 continue
             place += 1
             while delimiter != " " and line[place : place + 1] == " ":
                 place += 1
-            return (text, place) if line[place : place + 1] in ("", delimiter) else (None, place)
+            return ("".join(text), place) if line[place : place + 1] in ("", delimiter) else (None, place)
         elif not is_quoted and here == delimiter:
-            return text, place
+            return "".join(text), place
         else:
-            text, place = text + here, place + 1
-    return (None if is_quoted else text), place
+            text.append(here)
+            place += 1
+    return (None if is_quoted else "".join(text)), place

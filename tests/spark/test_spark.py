@@ -475,3 +475,25 @@ def test_a_csv_is_one_row_for_each_line(spark: Any, tmp_path: Path, dialect: CSV
         assert {kind for _, kind in rows.dtypes} == {"string"}
     with pytest.raises(TableError, match="multiline"), open_spark_table(CSVTable(str(tmp_path / "*.csv"), multiline=True)):
         pass
+
+
+def test_the_dialect_of_the_schema_counts_where_none_is_given(spark: Any, frame: Any, tmp_path: Path) -> None:
+    from hedgerow.cli.places import EngineName, Place
+
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b"colour;class\n're;d';yes\n'open;no\n")
+    attributes, target = [Categorical("colour", ["re;d"])], Target("class", ["yes", "no"])
+
+    def place(data: str, csv: str | None = None) -> Place:
+        return Place(data, None, None, EngineName.spark, None, csv=csv)
+
+    with place(str(path)).rows(Schema(attributes, target, csv=CSVDialect(quote="'"))) as rows:
+        assert [tuple(row) for row in rows.collect()] == [("re;d", "yes")]
+    several = Schema(attributes, target, csv=CSVDialect(quote="'", multiline=True))
+    with pytest.raises(TableError, match="multiline"), place(str(path)).rows(several):
+        pass
+    with place(str(path), "quote='").rows(several) as rows:  # what is said last
+        assert len(rows.collect()) == 1
+    frame.createOrReplaceTempView("visits")
+    with place("visits").rows(several) as rows:  # it speaks of CSV files alone
+        assert rows.columns == frame.columns

@@ -12,7 +12,7 @@ from hedgerow.cli.console import progress_bar, say
 from hedgerow.cli.fit import save_paid, summarise
 from hedgerow.cli.options import BudgetPath, Jobs, threads
 from hedgerow.cli.outputs import check_output
-from hedgerow.cli.places import CSVOption, Data, EngineName, EngineOption, MasterOption, Place, PurposeOption, QueryOption, TableOption
+from hedgerow.cli.places import CSVOfRows, Data, EngineName, EngineOption, MasterOption, Place, PurposeOption, QueryOption, TableOption
 from hedgerow.cli.tables import Batch, Disjoint, Owner, SignKey, checked_owner, stem
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def count(
     query: QueryOption = None,
     engine: EngineOption = EngineName.duckdb,
     master: MasterOption = None,
-    csv: CSVOption = None,
+    csv: CSVOfRows = None,
     purpose: PurposeOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
 ) -> None:

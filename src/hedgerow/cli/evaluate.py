@@ -10,7 +10,7 @@ import typer
 from hedgerow.cli import console
 from hedgerow.cli.console import guarantee, say, warn
 from hedgerow.cli.options import BudgetPath, Jobs, threads
-from hedgerow.cli.places import CSVOption, Data, EngineName, EngineOption, MasterOption, Place, PurposeOption, QueryOption, TableOption
+from hedgerow.cli.places import CSVOfRows, Data, EngineName, EngineOption, MasterOption, Place, PurposeOption, QueryOption, TableOption
 from hedgerow.errors import PlanError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def evaluate(
     query: QueryOption = None,
     engine: EngineOption = EngineName.duckdb,
     master: MasterOption = None,
-    csv: CSVOption = None,
+    csv: CSVOfRows = None,
     purpose: PurposeOption = None,
 ) -> None:
     """Measure a forest on private test rows: a noisy confusion matrix and the accuracy, each with its error.

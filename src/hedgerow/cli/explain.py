@@ -9,7 +9,7 @@ import typer
 
 from hedgerow.cli.console import say
 from hedgerow.cli.outputs import check_output
-from hedgerow.cli.places import CSVOption, csv_rows
+from hedgerow.cli.places import CSVOfRows, csv_rows
 from hedgerow.errors import PlanError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def explain(
         Path | None,
         typer.Option("--output", "-o", help="A picture: a name that ends in .svg (one row) or .html.", show_default=False),
     ] = None,
-    csv: CSVOption = None,
+    csv: CSVOfRows = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
 ) -> None:
     """Tell why a row is predicted as it is: what each attribute adds, the largest first. Costs no ε.

@@ -136,7 +136,7 @@ def fit(
         if budget is not None:
             raise PlanError(f"--budget: {algorithm} keeps no ε, so no budget can pay for it. Leave it out.")
         estimator = options.estimator(declared, n_jobs=threads(jobs))
-        with place.rows() as rows, progress_bar("counting") as progress:
+        with place.rows(declared) as rows, progress_bar("counting") as progress:
             estimator.fit(rows, progress=progress, **how)
         warn(f"{algorithm} releases exact counts: this forest has no privacy at all and is as private as the table.")
         estimator.release_.save(output)
@@ -156,7 +156,7 @@ def fit(
     purse = open_purse(budget, epsilon, used, place.remote)
     estimator.set_params(budget=purse)
     with paid_look(purse, unfinished="No forest was saved."):
-        with place.rows() as rows, progress_bar("counting") as progress:
+        with place.rows(declared) as rows, progress_bar("counting") as progress:
             learn(rows, progress=progress, **how)
         saved = save_paid(estimator.release_, output)
     summarise(estimator.release_, saved)

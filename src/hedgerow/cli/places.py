@@ -56,14 +56,16 @@ PurposeOption = Annotated[
 ]
 
 
-CSVOption = Annotated[
-    str | None,
-    typer.Option(
-        "--csv",
-        help=r"How the CSV is written, where not as usual: 'delimiter=; quote=none escape=\ multiline'. `multiline`: cells may hold line "
-        "breaks.  [default: as the schema's \\[csv] says; quotes written twice, a line is a row]",
-        show_default=False,
-    ),
+_WRITTEN = (
+    r"How the CSV is written: 'delimiter=; quote=none escape=\ multiline', of these what differs from the default. `multiline`: a quoted "
+    "cell may hold line breaks.  [default: "
+)
+_USUAL = "the delimiter of the header, quotes written twice, a line is a row]"
+CSVOption = Annotated[  # of commands that are given a schema
+    str | None, typer.Option("--csv", help=f"{_WRITTEN}the schema's \\[csv]; without one, {_USUAL}", show_default=False)
+]
+CSVOfRows = Annotated[  # of others: a plan or a forest does not say how files are written
+    str | None, typer.Option("--csv", help=f"{_WRITTEN}{_USUAL}", show_default=False)
 ]
 
 
@@ -133,8 +135,8 @@ class Place:
         return files_of(self.data)
 
     @contextmanager
-    def rows(self) -> Iterator[Any]:
-        """What `fit` takes; a Spark session is open as long."""
+    def rows(self, schema: Schema | None = None) -> Iterator[Any]:
+        """What `fit` takes; a Spark session is open as long. schema: of the rows, where it says how a CSV is written."""
         if self.remote:
             yield self.table
             return
@@ -143,7 +145,7 @@ class Place:
             return
         from hedgerow.rows.spark import open_spark_table
 
-        with open_spark_table(self._rows, self._master) as frame:
+        with open_spark_table(self._rows, self._master, dialect=None if schema is None else schema.csv) as frame:
             yield frame
 
     @cached_property

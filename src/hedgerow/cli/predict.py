@@ -14,7 +14,7 @@ import typer
 from hedgerow.cli.console import say, warn
 from hedgerow.cli.options import Jobs, threads
 from hedgerow.cli.outputs import check_output
-from hedgerow.cli.places import CSVOption, csv_rows
+from hedgerow.cli.places import CSVOfRows, csv_rows
 
 
 def predict(
@@ -27,7 +27,7 @@ def predict(
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add a column with the probability of each class.")] = False,
     jobs: Jobs = None,
-    csv: CSVOption = None,
+    csv: CSVOfRows = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
 ) -> None:
     """Predict the class of each row of a table. Costs no ε.

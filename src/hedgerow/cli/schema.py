@@ -11,7 +11,7 @@ import typer
 
 from hedgerow.cli.console import say, table
 from hedgerow.cli.outputs import check_output
-from hedgerow.cli.places import CSVOption, csv_rows
+from hedgerow.cli.places import CSVOfRows, csv_rows
 from hedgerow.errors import PlanError, TableError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def draft(
         int | None,
         typer.Option("--rows-per-person", min=1, help="How many rows of a person count at most.  [default: 1]", show_default=False),
     ] = None,
-    csv: CSVOption = None,
+    csv: CSVOfRows = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write a first schema from a table, for you to review.

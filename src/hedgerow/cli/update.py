@@ -14,7 +14,7 @@ from hedgerow.cli.errors import REFUSED
 from hedgerow.cli.fit import save_paid, summarise
 from hedgerow.cli.options import BudgetPath, Epsilon, Jobs, threads
 from hedgerow.cli.outputs import alone, check_output
-from hedgerow.cli.places import CSVOption, Data, EngineName, EngineOption, MasterOption, Place, PurposeOption, QueryOption, TableOption
+from hedgerow.cli.places import CSVOfRows, Data, EngineName, EngineOption, MasterOption, Place, PurposeOption, QueryOption, TableOption
 from hedgerow.cli.tables import Batch, Disjoint, Owner, SignKey, checked_owner, show_tables
 
 
@@ -36,7 +36,7 @@ def update(
     query: QueryOption = None,
     engine: EngineOption = EngineName.duckdb,
     master: MasterOption = None,
-    csv: CSVOption = None,
+    csv: CSVOfRows = None,
     purpose: PurposeOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
 ) -> None:

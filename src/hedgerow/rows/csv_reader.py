@@ -45,6 +45,7 @@ class CSVReader:
         self._total = max(1, sum(path.stat().st_size for path in paths))
         self._read = 0
         self.problem = ""
+        self.ended: BaseException | None = None  # Ctrl-C while records were waited for: DuckDB would tell it as an error of the file
 
     @property
     def share(self) -> float:
@@ -61,23 +62,28 @@ class CSVReader:
             try:
                 for path in self._paths:
                     line = 2
-                    for records in self._records(path):
-                        waiting.append(pool.submit(self._batch, path, line, *records))
-                        line += len(records[1])
-                        if len(waiting) > 2 * threads:
-                            yield waiting.popleft().result()
+                    for data, starts, ends in self._records(path):
+                        for records in self._splitter.parts(starts, ends):
+                            waiting.append(pool.submit(self._batch, path, line, data, *records))
+                            line += len(records[0])
+                            if len(waiting) > 2 * threads:
+                                yield waiting.popleft().result()
                 while waiting:
                     yield waiting.popleft().result()
+            except (KeyboardInterrupt, SystemExit) as error:
+                self.ended = error
+                raise
             finally:
                 for each in waiting:
                     each.cancel()
 
     def _records(self, path: Path) -> Iterator[Records]:
-        """Whole records, some at a time. Of a line that is longer than a record may be, so much is kept that it is left out."""
+        """Whole records, some at a time. Of a line that is longer than a record may be, so much is kept that it is left out: with
+        `multiline`, what may go on stands before it, and is no longer than a record."""
         rest = b""
         for piece in self._pieces(path):
             cut = piece.rfind(b"\n") + 1
-            data, rest = (rest + piece[:cut], piece[cut:]) if cut else (b"", (rest + piece)[: MOST_LINE + 2])
+            data, rest = (rest + piece[:cut], piece[cut:]) if cut else (b"", (rest + piece)[: 2 * (MOST_LINE + 2)])
             if data:
                 records, left = self._found(data, at_end=False)
                 rest = left + rest
@@ -120,5 +126,7 @@ def first_line(file: Any) -> tuple[bytes, bytes]:
     read = b""
     while b"\n" not in read and len(read) < MAX_HEADER and (more := file.read(BLOCK)):
         read += more
+    if b"\n" not in read and len(read) >= MAX_HEADER:
+        raise OSError("the first line is longer than a header may be")
     header, _, after = read.partition(b"\n")
     return header.removeprefix(BOM).removesuffix(b"\r"), after

@@ -7,6 +7,7 @@ cell that are no UTF-8, more than MOST_LINE bytes. Fewer cells are missing value
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numba
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from hedgerow.csv_dialect import CSVDialect
 
 MOST_LINE = 1 << 21  # bytes of a record
+MOST_CELLS = 1 << 20  # of a batch: more than a block of whole rows has. Short lines of a wide table would fill the memory otherwise
 NOTHING = -1  # in place of a character: there is none
 LF, CR, SPACE = 10, 13, 32
 PLAIN, ESCAPED = 0, 1
@@ -32,8 +34,15 @@ class Splitter:
     def __init__(self, columns: list[str], needed: list[str], dialect: CSVDialect, delimiter: str) -> None:
         quote, escape = (NOTHING if mark is None else ord(mark) for mark in (dialect.quote, dialect.escape))
         self.marks = (ord(delimiter), quote, escape)
-        self._wanted = np.array([needed.index(name) if name in needed else -1 for name in columns], dtype=np.int64)
-        self.schema = pyarrow.schema([(f"column{columns.index(name)}", pyarrow.string()) for name in needed])
+        place, made = ({name: i for i, name in enumerate(names)} for names in (columns, needed))
+        self._wanted = np.array([made.get(name, -1) for name in columns], dtype=np.int64)
+        self.schema = pyarrow.schema([(f"column{place[name]}", pyarrow.string()) for name in needed])
+
+    def parts(self, starts: NDArray[Any], ends: NDArray[Any]) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+        """The same records, so many at a time that a batch of them has at most MOST_CELLS cells."""
+        most = max(1, MOST_CELLS // len(self.schema))
+        for first in range(0, max(1, len(starts)), most):
+            yield starts[first : first + most], ends[first : first + most]
 
     def batch(self, data: NDArray[np.uint8], starts: NDArray[Any], ends: NDArray[Any]) -> tuple[Any, int]:
         """The rows of the records data[start:end], and the first record that was left out, or −1."""

@@ -90,7 +90,8 @@ class TableFile:
             self._internal = {name: name for name in self.columns}
         absent = [column for column in needed if column not in self.columns]
         self.absent = frozenset(absent)
-        self._wanted = [name for name in self.columns if name in needed or not needed]
+        asked = set(needed or self.columns)
+        self._wanted = [name for name in self.columns if name in asked]
         if absent and not (optional and len(absent) < len(needed)):
             # The header is not repeated: in a file without one it is a private row. Only its own spelling of a needed name is.
             raise TableError(
@@ -112,6 +113,11 @@ class TableFile:
     def share(self) -> float | None:
         """How much of a CSV was read in this pass; DuckDB tells it of others."""
         return None if self._reader is None else self._reader.share
+
+    @property
+    def ended(self) -> BaseException | None:
+        """What ended the pass, where that was the user."""
+        return None if self._reader is None else self._reader.ended
 
     def sql_name(self, column: str) -> str:
         return identifier(self._internal[column])
@@ -135,9 +141,9 @@ class TableFile:
             return told_by_kind(self.name, read)
         except TableError:
             problem = "" if self._reader is None else self._reader.problem
-            if not problem:
+            if not problem and self.ended is None:
                 raise
-        raise TableError(f"table {self.name!r}: {problem}.")
+        raise TableError(f"table {self.name!r}: {problem}.") if self.ended is None else type(self.ended)(*self.ended.args)
 
     def stamp(self) -> Any:
         """Sizes and times of the files, None for one that is gone."""
@@ -205,10 +211,14 @@ class TableFile:
         delimiters = DELIMITERS if self._dialect.delimiter is None else (self._dialect.delimiter,)
         cuts = [(cells, d) for d in delimiters if (cells := header_cells(first, self._dialect, d)) is not None]
         quote = self._dialect.quote
-        if not cuts or (quote is not None and self._dialect.escape is None and first.count(quote) % 2):
-            raise TableError(f"table {self.name!r}: its first line is not a header; expected names, and quotes that end in that line.")
+        if not cuts or "\r" in first or (quote is not None and self._dialect.escape is None and first.count(quote) % 2):
+            raise TableError(
+                f"table {self.name!r}: its first line is not a header; expected names, quotes that end in that line, and lines that end "
+                "with LF or CRLF."
+            )
         header, delimiter = max(cuts, key=lambda cut: (len(set(cut[0]) & set(needed)), len(cut[0])))
-        unique = [name if header.index(name) == i and name else f"column {i + 1} without a name" for i, name in enumerate(header)]
+        first_place = {name: i for i, name in reversed(list(enumerate(header)))}
+        unique = [name if first_place[name] == i and name else f"column {i + 1} without a name" for i, name in enumerate(header)]
         return unique, delimiter
 
 
@@ -277,7 +287,7 @@ def _first_line(path: Path) -> str:
             return first_line(file if packed is None else pyarrow.CompressedInputStream(file, packed))[0].decode()
     except (OSError, UnicodeDecodeError, pyarrow.ArrowException) as error:
         kind = type(error).__name__
-    raise TableError(f"table {str(path)!r} cannot be read ({kind}); expected UTF-8 text with a header.")
+    raise TableError(f"table {str(path)!r} cannot be read ({kind}); expected UTF-8 text, its first line a header of less than 1 MiB.")
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:

@@ -28,17 +28,20 @@ ARROW = {"spark.sql.execution.arrow.maxRecordsPerBatch": "65536"}
 
 
 @contextmanager
-def open_spark_table(table: str | CSVTable, master: str | None = None, connect: str | None = None) -> Iterator[Any]:
+def open_spark_table(
+    table: str | CSVTable, master: str | None = None, connect: str | None = None, dialect: CSVDialect | None = None
+) -> Iterator[Any]:
     """A DataFrame of a table by its name, or of Parquet or CSV files by a path or pattern that Spark can read.
 
     master: a cluster (spark://host:7077, local[2]), or sc://host:15002 for Spark Connect; by default what Spark is configured for
     connect: the address of a Spark Connect server
+    dialect: of a path to CSV files, `schema.csv`; a `CSVTable` has its own
 
     A CSV is read as the other engines read it, each line by itself (`csv_split.py`). A line that is the header is left out wherever it is.
     """
-    dialect = table.dialect if isinstance(table, CSVTable) else CSVDialect()
+    dialect = table.dialect if isinstance(table, CSVTable) else dialect or CSVDialect()
     table = str(table.path) if isinstance(table, CSVTable) else table
-    if dialect.multiline:
+    if dialect.multiline and _ending(table) in CSV_ENDINGS:
         raise TableError("csv multiline: Spark reads a CSV line by line. Write it as Parquet first, or count without Spark.")
     if master is not None and master.startswith("sc://"):
         master, connect = None, master
@@ -118,13 +121,17 @@ def _quiet_start() -> Iterator[None]:
 
 
 def _frame(session: Any, table: str, dialect: CSVDialect) -> Any:
-    endings = [ending.lower() for ending in PurePosixPath(table).suffixes if ending.lower() not in (".gz", ".zst")]
-    ending = endings[-1] if endings else ""
+    ending = _ending(table)
     if ending in CSV_ENDINGS:
         return _csv(session, table, dialect)
     if ending in PARQUET_ENDINGS or "/" in table:
         return session.read.parquet(table)
     return session.table(table)
+
+
+def _ending(table: str) -> str:
+    endings = [ending.lower() for ending in PurePosixPath(table).suffixes if ending.lower() not in (".gz", ".zst")]
+    return endings[-1] if endings else ""
 
 
 def _csv(session: Any, path: str, dialect: CSVDialect) -> Any:
@@ -136,7 +143,7 @@ def _csv(session: Any, path: str, dialect: CSVDialect) -> Any:
     line = first[0][0].removeprefix("\ufeff").removesuffix("\r") if first else ""
     delimiters = DELIMITERS if dialect.delimiter is None else (dialect.delimiter,)
     cuts = [(cells, d) for d in delimiters if (cells := header_cells(line, dialect, d)) is not None]
-    if not cuts:
+    if not cuts or "\r" in line:
         raise ValueError("no header")
     names, delimiter = max(cuts, key=lambda cut: len(cut[0]))
     shape = StructType([StructField(name, StringType()) for name in names])

@@ -129,7 +129,8 @@ def _cells(header: bytes, columns: int, dialect: CSVDialect, delimiter: str, bat
         text = text.filter(pc.invert(pc.is_in(text, pa.array(plain, type=pa.binary()))))
         offsets = np.frombuffer(text.buffers()[1], dtype=np.int32)[text.offset : text.offset + len(text) + 1]
         data = np.frombuffer(text.buffers()[2] or b"", dtype=np.uint8)
-        yield splitter.batch(data, offsets[:-1], offsets[1:])[0]
+        for starts, ends in splitter.parts(offsets[:-1], offsets[1:]):
+            yield splitter.batch(data, starts, ends)[0]
 
 
 def _unpacked(numbers: Any) -> NDArray[np.int64]:

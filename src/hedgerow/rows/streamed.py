@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.encoding import Codebook
-from hedgerow.rows.connection import changed, told_by_kind
+from hedgerow.errors import TableError
+from hedgerow.rows.connection import DAMAGED, Result, changed, told_by_kind
 from hedgerow.rows.counting import CountingRows
 from hedgerow.rows.encoding_sql import BATCH, Encoding
 from hedgerow.rows.engine import Progress
@@ -105,8 +106,8 @@ class StreamedRows(CountingRows):
         if self._memory is not None:
             return self._memory._ask(question)
         if self._persons is not None and not self._persons.filled:
-            told_by_kind(self.source.name, self._choose_rows, SORTING)
-        counting = told_by_kind(self.source.name, lambda: self._count(question))
+            self._told(self._choose_rows, SORTING)
+        counting = self._told(lambda: self._count(question))
         if self._rows is not None and counting.rows != self._rows:
             raise changed(self.source.name)
         self._rows = counting.rows
@@ -115,6 +116,16 @@ class StreamedRows(CountingRows):
             codes, classes = map(np.concatenate, zip(*(counting.kept or [nothing]), strict=True))
             self._memory = MemoryRows.of_codes(codes, classes, self.codebook, self.n_jobs, self._progress)
         return counting.sums
+
+    def _told(self, read: Callable[[], Result], advice: str = DAMAGED) -> Result:
+        """What `read` gives. Where the user has ended the pass, that goes on."""
+        try:
+            return told_by_kind(self.source.name, read, advice)
+        except TableError:
+            ended: BaseException | None = getattr(self.source, "ended", None)
+            if ended is None:
+                raise
+        raise type(ended)(*ended.args)
 
     def _choose_rows(self) -> None:
         with self._reading(self._persons.expression) as (_, reader):
@@ -148,7 +159,8 @@ class StreamedRows(CountingRows):
         seen = getattr(self._progress, "rows_seen", None)
         if seen is not None:
             seen(rows)
-        told = getattr(self.source, "share", None)  # of a source that DuckDB sees as a stream
+        chosen = self._persons is not None and self._persons.filled
+        told = None if chosen else getattr(self.source, "share", None)  # of a source that DuckDB sees as a stream
         share = connection.query_progress() / 100 if told is None else told
         if 0 <= share <= 1:
             self._progress(share)
