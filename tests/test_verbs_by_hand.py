@@ -20,6 +20,7 @@ from hedgerow.accounting.events import (
 )
 from hedgerow.accounting.meter import Budget
 from hedgerow.accounting.prices import Rho
+from hedgerow.accounting.units import Unit
 from hedgerow.additive_model import GRID, AdditiveModel
 from hedgerow.encoding import Codebook
 from hedgerow.errors import PlanError
@@ -67,7 +68,7 @@ def engine_of(k: int) -> MemoryRows:
 
 def asked(engine: MemoryRows, seed: int, verb: Any, delta: Any = 0) -> tuple[Any, Event]:
     """The answer, and the one event."""
-    reservation = Budget(1, delta).reserve(1, "test", delta)
+    reservation = Budget(1, delta).reserve(1, "test", delta, Unit.of(engine.codebook.schema))
     answer = verb(PrivateTable(engine, reservation, SeededCoins(seed)))
     (event,) = reservation.events
     return answer, event
