@@ -180,20 +180,20 @@ def test_a_budget_without_delta_pays_for_pure_epsilon_alone(make_budget: Make) -
     assert "δ" not in repr(budget)
 
 
-def test_a_file_without_delta_is_written_as_ever(tmp_path: Path) -> None:
+def test_a_file_without_delta_says_0(tmp_path: Path) -> None:
     budget = BudgetFile.create(tmp_path / "budget.json", "1/3")
     budget.reserve("0.1", "fit").settle()
     document = json.loads((tmp_path / "budget.json").read_text())
-    assert list(document) == ["format", "version", "epsilon", "entries"]
-    assert document["version"] == 1
-    assert list(document["entries"][0]) == ["key", "when", "what", "reserved", "spent"]
+    assert list(document) == ["format", "version", "epsilon", "delta", "unit", "entries"]
+    assert (document["version"], document["delta"]) == (3, "0")
+    assert list(document["entries"][0]) == ["key", "when", "what", "reserved", "spent", "delta", "unit"]
 
 
-def test_a_file_with_delta_has_version_two(tmp_path: Path) -> None:
+def test_a_file_keeps_its_delta(tmp_path: Path) -> None:
     path = tmp_path / "budget.json"
     BudgetFile.create(path, 1, "1e-6").reserve("0.5", "fit", "1e-7").settle()
     document = json.loads(path.read_text())
-    assert (document["version"], document["delta"]) == (2, "0.000001")
+    assert (document["version"], document["delta"]) == (3, "0.000001")
     (entry,) = BudgetFile(path).entries
     assert (entry.reserved, entry.spent, entry.delta) == (Fraction(1, 2), Fraction(1, 2), MICRO / 10)
     for change in ({"delta": "-1"}, {"delta": "0.9"}, {"spent": "0.4"}, {"delta": None}):
@@ -287,7 +287,7 @@ def test_the_command_line_keeps_both_totals(tmp_path: Path) -> None:
     assert "4e-07" in next(line for line in shown.splitlines() if "fit something" in line)
     run("budget", "init", tmp_path / "pure.json", "--epsilon", "1")
     assert "δ" not in run("budget", "show", tmp_path / "pure.json").stdout
-    assert json.loads((tmp_path / "pure.json").read_text())["version"] == 1
+    assert json.loads((tmp_path / "pure.json").read_text())["delta"] == "0"
     refused = run("budget", "init", tmp_path / "no.json", "--epsilon", "1", "--delta", "1")
     assert refused.exit_code != 0
     assert not (tmp_path / "no.json").exists()

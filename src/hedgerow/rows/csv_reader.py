@@ -20,7 +20,7 @@ from hedgerow.rows.csv_split import LF, MOST_LINE, Splitter, joined, lines
 
 BLOCK = 1 << 20  # bytes that are read at a time
 BOM = b"\xef\xbb\xbf"
-MAX_HEADER = 1 << 20
+MAX_HEADER, HEADER_PIECE = 1 << 20, 1 << 12  # little more is read than the header: where a file is damaged further on is not seen
 PACKED = {".gz": "gzip", ".zst": "zstd"}
 NO_ROW = (
     "is no row: a quote is open at its end, text follows a closing quote, it has more cells than the header, or bytes that are no UTF-8. "
@@ -124,7 +124,7 @@ class CSVReader:
 def first_line(file: Any) -> tuple[bytes, bytes]:
     """The header, without a BOM and without its end; and what was read after it."""
     read = b""
-    while b"\n" not in read and len(read) < MAX_HEADER and (more := file.read(BLOCK)):
+    while b"\n" not in read and len(read) < MAX_HEADER and (more := file.read(HEADER_PIECE)):
         read += more
     if b"\n" not in read and len(read) >= MAX_HEADER:
         raise OSError("the first line is longer than a header may be")
