@@ -7,6 +7,7 @@ path; the encoded tables may differ by that record alone.
 from __future__ import annotations
 
 import gzip
+import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict
@@ -204,6 +205,26 @@ def test_what_a_line_is(tmp_path: Path, line: bytes, cells: list[tuple[str | Non
     if not cells and line.strip(b"\r"):
         with pytest.raises(TableError, match=r"line 3 of 'rows\.csv' is no row"):  # where every row needs an answer
             TableFile(path, names).text_columns(names)
+
+
+def test_the_first_line_that_is_no_row_is_told_whichever_block_is_split_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b"a,b\n" + b"x,1\n" * 3 + b"x,1,2,3\n" + b"x,1\n" * 2000 + b'"\n' * 5000)
+    batch, later = csv_reader.CSVReader._batch, threading.Event()
+
+    def slow_at_first(reader: Any, path: Path, line: int, *records: Any) -> Any:
+        if line == 2:
+            later.wait(30)  # until another block has found its own
+        try:
+            return batch(reader, path, line, *records)
+        finally:
+            if line > 2:
+                later.set()
+
+    monkeypatch.setattr(csv_reader.CSVReader, "_batch", slow_at_first)
+    with pytest.raises(TableError, match=r"line 5 of 'rows\.csv' is no row"):
+        TableFile(path, ["a", "b"]).text_columns(["a", "b"])
+    assert later.is_set()
 
 
 def test_an_empty_line_is_a_missing_value_where_there_is_one_column(tmp_path: Path) -> None:

@@ -30,6 +30,10 @@ NO_ROW = (
 Records = tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]  # bytes, and where each record begins and ends
 
 
+class _NoRow(OSError):
+    """Tells a line by its number, and nothing of what it holds."""
+
+
 class CSVReader:
     """One pass over files that have the same header.
 
@@ -70,6 +74,9 @@ class CSVReader:
                                 yield waiting.popleft().result()
                 while waiting:
                     yield waiting.popleft().result()
+            except _NoRow as error:  # of the first block that has one, since their results are taken in order
+                self.problem = str(error)
+                raise
             except (KeyboardInterrupt, SystemExit) as error:
                 self.ended = error
                 raise
@@ -116,8 +123,7 @@ class CSVReader:
     def _batch(self, path: Path, line: int, *records: Any) -> Any:
         batch, bad = self._splitter.batch(*records)
         if bad >= 0 and not self._leave_out:
-            self.problem = self.problem or f"line {line + bad:,} of {path.name!r} {NO_ROW}"
-            raise OSError("a line is no row")
+            raise _NoRow(f"line {line + bad:,} of {path.name!r} {NO_ROW}")
         return batch
 
 
