@@ -74,7 +74,7 @@ TESTS: dict[str, list[str]] = {  # a file that is not there is left out
     "accounting/zcdp.py": ["tests/test_enclosures.py", "tests/test_zcdp.py", "src/hedgerow/accounting", "tests/test_delta.py"],
     "accounting/loss.py": [*LOSSES, "tests/test_delta.py", "tests/test_certificate.py", "tests/test_release.py"],
     "accounting/noise.py": [*LOSSES, "tests/test_delta.py", "tests/test_user_level.py"],
-    "accounting/prices.py": [*LOSSES, "tests/test_delta.py"],
+    "accounting/prices.py": ["tests/test_prices.py", *LOSSES, "tests/test_delta.py"],
     "accounting/events.py": [*LOSSES, "tests/test_zcdp.py", "tests/test_delta.py", "tests/test_certificate.py", "tests/test_release.py"],
     "rows/persons.py": PERSONS,
     "rows/person_ids.py": PERSONS,
