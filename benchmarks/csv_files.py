@@ -16,12 +16,12 @@ import numpy as np
 
 from benchmarks.measure import Line, at_most, fastest
 from hedgerow import Categorical, Numeric, Schema, Target
-from hedgerow.encoding import Codebook
-from hedgerow.rows.connection import connected
-from hedgerow.rows.encoding_sql import quoted
-from hedgerow.rows.files import TableFile
-from hedgerow.rows.opening import open_place
-from hedgerow.rows.streamed import StreamedRows
+from hedgerow.engines.connection import connected
+from hedgerow.engines.encoding_sql import quoted
+from hedgerow.engines.files import TableFile
+from hedgerow.engines.opening import open_place
+from hedgerow.engines.streamed import StreamedRows
+from hedgerow.schema.codebook import Codebook
 
 ROWS, QUICK_ROWS = 1_000_000, 100_000
 COLOURS = ["red", "green", "blue", "violet"]

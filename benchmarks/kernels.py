@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from benchmarks.big_table import ATTRIBUTES, HEIGHT, SCHEMA, TREES, VALUES
 from benchmarks.measure import Line, at_least, at_most, fastest
-from hedgerow.encoding import Codebook
 from hedgerow.growers import rdt
 from hedgerow.parallel import ROWS_AT_ONCE, row_blocks
-from hedgerow.routing import route
-from hedgerow.rows import kernels
-from hedgerow.tree import Tree, TreeBuilder
+from hedgerow.queries import kernels
+from hedgerow.schema.codebook import Codebook
+from hedgerow.trees.routing import route
+from hedgerow.trees.tree import Tree, TreeBuilder
 
 ROWS, QUICK_ROWS = 4_000_000, 400_000
 ROUNDS = 5

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable
 from fractions import Fraction
 
-from hedgerow.private.coins import SYSTEM
-from hedgerow.private.samplers import discrete_laplace
+from hedgerow.mechanisms.coins import SYSTEM
+from hedgerow.mechanisms.samplers import discrete_laplace
 
 SCALES = (1, 10, 100, 1000)
 OUR_DRAWS = 10**6

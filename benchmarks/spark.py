@@ -26,7 +26,7 @@ from benchmarks.measure import Line, at_least, at_most, not_run, table
 from benchmarks.memory import REPOSITORY
 from benchmarks.scale import write_table
 from hedgerow import PrivateRDTClassifier
-from hedgerow.encoding import Codebook
+from hedgerow.schema.codebook import Codebook
 
 ROWS, QUICK_ROWS = (100_000, 1_000_000, 10_000_000), (10_000, 100_000)
 FILES = 8  # of each table: as many partitions at least
@@ -72,7 +72,7 @@ def session(master: str) -> Iterator[Any]:
 
 
 def streamed(places: list[Path]) -> list[dict[str, float]]:
-    from hedgerow.rows.opening import open_place
+    from hedgerow.engines.opening import open_place
 
     return _timed(places, lambda place: open_place(str(place), Codebook(SCHEMA), CORES))
 
@@ -91,7 +91,7 @@ def cluster(places: list[Path]) -> list[dict[str, float]]:
 
 
 def _on_spark(places: list[Path], spark: Any) -> list[dict[str, float]]:
-    from hedgerow.rows.spark import SparkRows
+    from hedgerow.engines.spark import SparkRows
 
     return _timed(places, lambda place: SparkRows(spark.read.parquet(str(place)), Codebook(SCHEMA)))
 

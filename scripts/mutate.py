@@ -1,7 +1,7 @@
 """Mutations: does a test fail for every small mistake in the code that keeps the guarantee?
 
     python scripts/mutate.py run                     every mutant that has no result yet, on all cores; goes on where it was stopped
-    python scripts/mutate.py run private/table.py    those of some modules
+    python scripts/mutate.py run private_table.py    those of some modules
     python scripts/mutate.py run --survivors         what survived once more, after tests were written
     python scripts/mutate.py report                  scores; what survived, with its reason where scripts/mutants_explained.toml has one
     python scripts/mutate.py report --write          the scores into docs/AUDIT.md
@@ -59,15 +59,15 @@ METERS = [
 PERSONS = ["tests/test_persons.py", "tests/test_one_person.py", "tests/contracts/test_engine.py", "tests/test_places.py"]
 LOSSES = ["tests/test_loss.py", "src/hedgerow/accounting", "tests/contracts/test_meters.py"]
 TESTS: dict[str, list[str]] = {  # a file that is not there is left out
-    "private/exactmath.py": ["tests/test_enclosures.py", *SAMPLING],
-    "private/samplers.py": SAMPLING,
-    "private/choices.py": SAMPLING,
-    "private/gaussian.py": ["tests/test_gaussian.py", "tests/statistical/test_gaussian_distribution.py"],
-    "private/mechanisms.py": ["tests/test_mechanisms.py", *VERBS],
-    "private/table.py": ["tests/test_verbs_by_hand.py", *VERBS, "tests/test_best_scale.py", "tests/test_gradients.py"],
-    "private/scores.py": ["tests/test_scores.py", "tests/test_private_table.py", "tests/test_greedy.py"],
-    "private/coins.py": ["tests/test_samplers.py", "tests/test_traps.py", "tests/test_estimators.py"],
-    "private/elsewhere.py": ["tests/client/test_remote_table.py", "tests/client/test_remote_estimators.py"],
+    "mechanisms/exactmath.py": ["tests/test_enclosures.py", *SAMPLING],
+    "mechanisms/samplers.py": SAMPLING,
+    "mechanisms/choices.py": SAMPLING,
+    "mechanisms/gaussian.py": ["tests/test_gaussian.py", "tests/statistical/test_gaussian_distribution.py"],
+    "mechanisms/noise.py": ["tests/test_mechanisms.py", *VERBS],
+    "private_table.py": ["tests/test_verbs_by_hand.py", "tests/test_best_scale.py", "tests/test_units.py", *VERBS, "tests/test_gradients.py"],
+    "mechanisms/scores.py": ["tests/test_scores.py", "tests/test_private_table.py", "tests/test_greedy.py"],
+    "mechanisms/coins.py": ["tests/test_samplers.py", "tests/test_traps.py", "tests/test_estimators.py"],
+    "remote_stub.py": ["tests/client/test_remote_table.py", "tests/client/test_remote_estimators.py"],
     "accounting/meter.py": METERS,
     "accounting/budget_file.py": ["tests/test_budget_crashes.py", *METERS],
     "accounting/units.py": ["tests/test_units.py", "src/hedgerow/accounting/units.py", *METERS],
@@ -76,11 +76,15 @@ TESTS: dict[str, list[str]] = {  # a file that is not there is left out
     "accounting/noise.py": [*LOSSES, "tests/test_delta.py", "tests/test_user_level.py"],
     "accounting/prices.py": ["tests/test_prices.py", *LOSSES, "tests/test_delta.py"],
     "accounting/events.py": [*LOSSES, "tests/test_zcdp.py", "tests/test_delta.py", "tests/test_certificate.py", "tests/test_release.py"],
-    "rows/persons.py": PERSONS,
-    "rows/person_ids.py": PERSONS,
-    "rows/person_store.py": ["tests/test_one_person.py", "tests/contracts/test_engine.py", "tests/test_places.py"],
+    "engines/persons.py": PERSONS,
+    "engines/person_ids.py": PERSONS,
+    "engines/person_store.py": ["tests/test_one_person.py", "tests/contracts/test_engine.py", "tests/test_places.py"],
 }
-COMPILED = {"private": "private/__pycache__/*.nb?", "rows": "rows/__pycache__/persons.*.nb?"}  # what depends on a mutant's package
+SAMPLERS = "mechanisms/__pycache__/*.nb?"
+COMPILED = {  # machine code that depends on a module
+    "mechanisms/exactmath.py": SAMPLERS, "mechanisms/samplers.py": SAMPLERS, "mechanisms/choices.py": SAMPLERS, "mechanisms/gaussian.py": SAMPLERS,
+    "engines/persons.py": "engines/__pycache__/persons.*.nb?",
+}  # fmt: skip
 LIBRARIES = (
     "pytest hypothesis hypothesis.strategies hypothesis.extra numpy numba scipy.stats scipy.optimize sklearn.base sklearn.utils.validation "
     "sklearn.model_selection pandas polars pyarrow pyarrow.compute pyarrow.parquet duckdb msgspec narwhals "
@@ -380,7 +384,7 @@ class Worker:
         limit = self.limit(mutant.module)
         path = self.package / mutant.module
         before, source = path.stat(), path.read_bytes()
-        pattern = COMPILED.get(mutant.module.split("/")[0])
+        pattern = COMPILED.get(mutant.module)
         kept = {each: (each.read_bytes(), each.stat()) for each in (self.package.glob(pattern) if pattern else ())}
         try:
             for each in kept:

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from hedgerow.encoding import Codebook
-from hedgerow.forest import CountedForest
-from hedgerow.schema import Categorical, Numeric, Schema, Target, text_of
-from hedgerow.tree import Tree, TreeBuilder
+from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.schema import Categorical, Numeric, Schema, Target, text_of
+from hedgerow.trees.forest import CountedForest
+from hedgerow.trees.tree import Tree, TreeBuilder
 
 names = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=8)
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=6)

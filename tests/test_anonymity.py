@@ -18,25 +18,25 @@ from hypothesis import strategies as st
 from strategies import forests, small_schema, small_table
 
 from hedgerow import LocalTreeClassifier, PrivateRDTClassifier, Release
-from hedgerow.anonymity.disclosure import disclosure
 from hedgerow.anonymity.groups import Group, together
-from hedgerow.anonymity.measure import largest_k, measure, smallest_alpha, smallest_c
-from hedgerow.anonymity.prune import Pruned, prune
 from hedgerow.anonymity.requirement import Requirement
-from hedgerow.anonymity.rules import check_disjoint, prune_rules, rule_set
-from hedgerow.anonymous import anonymous_release
-from hedgerow.documents import content_hash
-from hedgerow.encoding import Codebook
 from hedgerow.errors import HedgerowError, MergeError, PlanError, ReleaseError
 from hedgerow.estimators.mergeable import add_batch, count
-from hedgerow.forest import CountedForest
-from hedgerow.merging import merge, merge_columns
-from hedgerow.paths import Paths, from_counts, paths_of, paths_with_hits, reach
-from hedgerow.release_document import Document
-from hedgerow.routing import route
-from hedgerow.schema import Categorical, Numeric, Schema, Target
-from hedgerow.scoring import private_score
-from hedgerow.tree import TreeBuilder
+from hedgerow.evaluation.private import private_score
+from hedgerow.release.document import Document
+from hedgerow.release.files import content_hash
+from hedgerow.release.merging import merge, merge_columns
+from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
+from hedgerow.sharing.anonymous_release import anonymous_release
+from hedgerow.sharing.disclosure import disclosure
+from hedgerow.sharing.measure import largest_k, measure, smallest_alpha, smallest_c
+from hedgerow.sharing.prune import Pruned, prune
+from hedgerow.sharing.rule_sets import check_disjoint, prune_rules, rule_set
+from hedgerow.trees.forest import CountedForest
+from hedgerow.trees.paths import Paths, from_counts, paths_of, paths_with_hits, reach
+from hedgerow.trees.routing import route
+from hedgerow.trees.tree import TreeBuilder
 
 # ---------------------------------------------------------------- requirements
 

@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 from strategies import forests
 
 from hedgerow.anonymity.groups import Group, together
-from hedgerow.anonymity.prune import Pruned, prune, prune_groups
 from hedgerow.anonymity.requirement import Requirement
-from hedgerow.encoding import Codebook
 from hedgerow.errors import PlanError
-from hedgerow.forest import CountedForest
-from hedgerow.paths import paths_of
-from hedgerow.routing import route
-from hedgerow.schema import Categorical, Numeric, Schema, Target
-from hedgerow.tree import Tree, TreeBuilder
+from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
+from hedgerow.sharing.prune import Pruned, prune, prune_groups
+from hedgerow.trees.forest import CountedForest
+from hedgerow.trees.paths import paths_of
+from hedgerow.trees.routing import route
+from hedgerow.trees.tree import Tree, TreeBuilder
 
 MODES = ("needed", "all")
 

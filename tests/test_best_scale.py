@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from hedgerow import Budget, Categorical, Schema, Target
-from hedgerow.additive_model import GRID, AdditiveModel
-from hedgerow.encoding import Codebook
+from hedgerow.engines.memory import MemoryRows
 from hedgerow.errors import PlanError
-from hedgerow.private.table import PrivateTable
-from hedgerow.rows import kernels
-from hedgerow.rows.memory import MemoryRows
-from hedgerow.tree import TreeBuilder
+from hedgerow.private_table import PrivateTable
+from hedgerow.queries import kernels
+from hedgerow.schema.codebook import Codebook
+from hedgerow.trees.additive_model import GRID, AdditiveModel
+from hedgerow.trees.tree import TreeBuilder
 
 SCALES = np.array([1.0, 0.7, 0.5, 0.35])
 

@@ -18,16 +18,16 @@ import hedgerow.parallel as parallel
 from hedgerow import Budget, PrivateRDTClassifier, RandomDecisionTreesClassifier, calibration, private_calibration
 from hedgerow.accounting.loss import noise_variance
 from hedgerow.accounting.prices import Rho
-from hedgerow.after.calibration import Calibration, growth
-from hedgerow.after.reliability_svg import reliability_svg
-from hedgerow.certificate import no_certificate
-from hedgerow.encoding import Codebook
+from hedgerow.engines.memory import MemoryRows
 from hedgerow.errors import BudgetError, PlanError, TableError
-from hedgerow.private.table import PrivateTable
-from hedgerow.report import html_report
-from hedgerow.rows.memory import MemoryRows
-from hedgerow.rows.reliability import bin_edges, reliability
-from hedgerow.scoring import private_evaluation, private_score
+from hedgerow.evaluation.private import private_evaluation, private_score
+from hedgerow.inference.calibration import Calibration, growth
+from hedgerow.plots.reliability_svg import reliability_svg
+from hedgerow.plots.report import html_report
+from hedgerow.private_table import PrivateTable
+from hedgerow.queries.reliability_bins import bin_edges, reliability
+from hedgerow.release.certificate import no_certificate
+from hedgerow.schema.codebook import Codebook
 
 COLUMNS, LABELS = small_table(4000)
 MODEL = PrivateRDTClassifier(small_schema(), 20, random_state=0).fit(COLUMNS, LABELS)
@@ -103,7 +103,7 @@ def test_blocks_threads_and_files_count_alike(monkeypatch: pytest.MonkeyPatch, t
         seen.append(len(codes))
         return ask(codes)
 
-    monkeypatch.setattr("hedgerow.rows.memory.row_blocks", lambda rows: parallel.row_blocks(rows, 64))
+    monkeypatch.setattr("hedgerow.engines.memory.row_blocks", lambda rows: parallel.row_blocks(rows, 64))
     for n_jobs in (1, 4):
         assert np.array_equal(MemoryRows(TEST, TRUTH, CODEBOOK, n_jobs).reliability(watched, 10), whole)
     assert max(seen) == 64  # never the whole table

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.accounting.loss import plain_fraction, text_of_fraction
-from hedgerow.certificate import (
+from hedgerow.errors import PlanError
+from hedgerow.release.certificate import (
     NEIGHBOURS,
     NEIGHBOURS_OF_PARTS,
     UNIT,
@@ -25,7 +26,6 @@ from hedgerow.certificate import (
     loss_of,
     shaping_part,
 )
-from hedgerow.errors import PlanError
 
 epsilons = st.fractions(Fraction(1, 1000), 20, max_denominator=1000)
 booleans = st.booleans()

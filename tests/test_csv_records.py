@@ -21,15 +21,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hedgerow import CSVTable, PrivateRDTClassifier, Release
-from hedgerow.csv_dialect import CSVDialect, header_cells
-from hedgerow.encoding import Codebook
+from hedgerow.engines import csv_reader, csv_split
+from hedgerow.engines.encoding_sql import Encoding
+from hedgerow.engines.files import SEVERAL_LINES, TableFile
+from hedgerow.engines.opening import open_place
+from hedgerow.engines.spark_work import split_lines
 from hedgerow.errors import SchemaError, TableError
-from hedgerow.rows import csv_reader, csv_split
-from hedgerow.rows.encoding_sql import Encoding
-from hedgerow.rows.files import SEVERAL_LINES, TableFile
-from hedgerow.rows.opening import open_place
-from hedgerow.rows.spark_work import split_lines
-from hedgerow.schema import Categorical, Numeric, Schema, Target
+from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.csv_dialect import CSVDialect, header_cells
+from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
 
 SCHEMA = Schema(
     [Categorical("a", ["x", "né", 'q"q', "d,d"], other="other", missing="gone"), Numeric("b", 0, 10, missing="none")],

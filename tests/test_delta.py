@@ -27,20 +27,20 @@ from hedgerow.accounting.meter import Budget
 from hedgerow.accounting.noise import Gaussian, noise_from_text, noise_of, rough_variance, text_of_noise, variance_of
 from hedgerow.accounting.prices import Rho
 from hedgerow.accounting.zcdp import gaussian_variance, rho_for, zcdp_cost
-from hedgerow.additive_model import GRID
-from hedgerow.certificate import EventRecord, Part, certificate_of, losses_of, part_of, shaping_part
 from hedgerow.cli import app
-from hedgerow.documents import content_hash
+from hedgerow.engines.memory import MemoryRows
 from hedgerow.errors import BudgetError, PlanError, ReleaseError
-from hedgerow.forest import CountedForest, Grown
-from hedgerow.merging import _once
-from hedgerow.plan import Plan
-from hedgerow.private.coins import SeededCoins
-from hedgerow.private.mechanisms import counting_event
-from hedgerow.private.table import PrivateTable
-from hedgerow.report import html_report
-from hedgerow.rows.memory import MemoryRows
-from hedgerow.scoring import private_score
+from hedgerow.evaluation.private import private_score
+from hedgerow.mechanisms.coins import SeededCoins
+from hedgerow.mechanisms.noise import counting_event
+from hedgerow.plots.report import html_report
+from hedgerow.private_table import PrivateTable
+from hedgerow.release.certificate import EventRecord, Part, certificate_of, losses_of, part_of, shaping_part
+from hedgerow.release.files import content_hash
+from hedgerow.release.merging import _once
+from hedgerow.trees.additive_model import GRID
+from hedgerow.trees.forest import CountedForest, Grown
+from hedgerow.trees.plan import Plan
 
 MICRO = Fraction(1, 10**6)
 WHOLE = rho_for(Fraction(1), MICRO)
@@ -444,7 +444,7 @@ def test_a_private_score_of_such_a_forest_is_a_score_with_a_guarantee() -> None:
 
 
 def test_pseudo_data_keep_both(tmp_path: Path) -> None:
-    from hedgerow.pseudo.tables import pseudo_data
+    from hedgerow.sharing.pseudo.tables import pseudo_data
 
     certificate = pseudo_data([trained(0)], 10, seed=1).save(tmp_path / "one.csv")
     assert (certificate.guarantee, certificate.epsilon, certificate.delta) == ("epsilon-delta-DP", "1", "0.000001")

@@ -10,14 +10,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hedgerow.after.confidence import unreliable
-from hedgerow.after.draw import bars_svg, confusion_svg, tree_svg, tree_text
-from hedgerow.after.prune import pruned_nodes
-from hedgerow.encoding import Codebook
 from hedgerow.errors import PlanError
-from hedgerow.forest import NODES, CountedForest
-from hedgerow.schema import Categorical, Numeric, Schema, Target
-from hedgerow.tree import TreeBuilder
+from hedgerow.inference.confidence import unreliable
+from hedgerow.inference.prune import pruned_nodes
+from hedgerow.plots.draw import bars_svg, confusion_svg, tree_svg, tree_text
+from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
+from hedgerow.trees.forest import NODES, CountedForest
+from hedgerow.trees.tree import TreeBuilder
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = '<script>alert("1")</script>]]>&\'\x1b[31m\u202e\x00'

@@ -13,24 +13,24 @@ import numpy as np
 import pytest
 
 from hedgerow import datasets
-from hedgerow.after.additive import AdditiveForest
-from hedgerow.after.effect_noise import centred
-from hedgerow.after.effect_svg import effect_svg, effects_svg
-from hedgerow.after.effect_text import effect_text, explanation_text, signed, two_sided_bar
-from hedgerow.after.effects import Effect, alike, effect_importances, effect_named, effects
-from hedgerow.after.explain import explain
-from hedgerow.after.layout import Layout, attributes_to_ask
-from hedgerow.after.parts import Parts, contributions, score_errors
-from hedgerow.after.waterfall_svg import waterfall_svg
-from hedgerow.encoding import Codebook
 from hedgerow.errors import PlanError, ReleaseError, TableError
 from hedgerow.estimators.hedgerow import HedgerowClassifier
 from hedgerow.estimators.private_rdt import PrivateRDTClassifier
-from hedgerow.forest import Correction, CountedForest
-from hedgerow.report import html_report
-from hedgerow.routing import route
-from hedgerow.schema import Categorical, Numeric, Schema, Target
-from hedgerow.tree import TreeBuilder
+from hedgerow.inference.additive import AdditiveForest
+from hedgerow.inference.effect_noise import centred
+from hedgerow.inference.effects import Effect, alike, effect_importances, effect_named, effects
+from hedgerow.inference.explain import explain
+from hedgerow.inference.layout import Layout, attributes_to_ask
+from hedgerow.inference.parts import Parts, contributions, score_errors
+from hedgerow.plots.effect_svg import effect_svg, effects_svg
+from hedgerow.plots.effect_text import effect_text, explanation_text, signed, two_sided_bar
+from hedgerow.plots.report import html_report
+from hedgerow.plots.waterfall_svg import waterfall_svg
+from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
+from hedgerow.trees.forest import Correction, CountedForest
+from hedgerow.trees.routing import route
+from hedgerow.trees.tree import TreeBuilder
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = '<script>alert("1")</script>]]>&\'\x1b[31m\u202e\x00'

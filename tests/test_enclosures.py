@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from hedgerow.accounting import zcdp
 from hedgerow.accounting.zcdp import _artanh_bounds, _gain, _short, epsilon_for, log_bounds, rho_for
-from hedgerow.private.exactmath import _exp_bounds, exp_minus_bounds, logistic_bounds
+from hedgerow.mechanisms.exactmath import _exp_bounds, exp_minus_bounds, logistic_bounds
 
 DIGITS = 150  # the error of what is computed here is below one part in 10^140
 PRECISE = Context(prec=DIGITS)

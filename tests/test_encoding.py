@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import schemas, small_schema, small_table, tables
 
-from hedgerow.encoding import Codebook
+from hedgerow.engines.files import TableFile
 from hedgerow.errors import SchemaError, TableError
-from hedgerow.rows.files import TableFile
-from hedgerow.schema import Categorical, Numeric, Schema, Target, is_missing, text_of
+from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.schema import Categorical, Numeric, Schema, Target, is_missing, text_of
 
 
 def code_by_definition(attribute: Categorical | Numeric, bins: int, value: Any) -> int:

@@ -36,7 +36,7 @@ from hedgerow.errors import (
     TableError,
     UnreviewedSchemaWarning,
 )
-from hedgerow.private.coins import SeededCoins
+from hedgerow.mechanisms.coins import SeededCoins
 
 PRIVATE = [PrivateRDTClassifier, SNRForestClassifier]
 private = pytest.mark.parametrize("algorithm", PRIVATE)

@@ -8,11 +8,19 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hedgerow.private import gaussian
-from hedgerow.private.coins import SYSTEM, SeededCoins
-from hedgerow.private.exactmath import exp_minus_bounds, leading_bits
-from hedgerow.private.gaussian import GUARD, LARGEST_VARIANCE, _accepts, _discrete_gaussian, _gaussian_kernel, _geometric, discrete_gaussian
-from hedgerow.private.samplers import LARGEST_DRAW
+from hedgerow.mechanisms import gaussian
+from hedgerow.mechanisms.coins import SYSTEM, SeededCoins
+from hedgerow.mechanisms.exactmath import exp_minus_bounds, leading_bits
+from hedgerow.mechanisms.gaussian import (
+    GUARD,
+    LARGEST_VARIANCE,
+    _accepts,
+    _discrete_gaussian,
+    _gaussian_kernel,
+    _geometric,
+    discrete_gaussian,
+)
+from hedgerow.mechanisms.samplers import LARGEST_DRAW
 
 
 class NoCoins:

@@ -15,13 +15,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hedgerow import datasets
-from hedgerow.anonymity.generalise import Generalised, generalise, minimal_generalisations
-from hedgerow.anonymity.lattice import Bounds, _judge
 from hedgerow.anonymity.requirement import Requirement
-from hedgerow.anonymity.taxonomy import Taxonomies, with_cells_of_taxonomies
-from hedgerow.encoding import Codebook
 from hedgerow.errors import PlanError, TableError
-from hedgerow.schema import Categorical, Numeric, Schema, Target
+from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
+from hedgerow.sharing.generalise import Generalised, generalise, minimal_generalisations
+from hedgerow.sharing.lattice import Bounds, _judge
+from hedgerow.sharing.taxonomy import Taxonomies, with_cells_of_taxonomies
 
 needs_files = pytest.mark.skipif(
     not os.environ.get("HEDGEROW_DATA"), reason="HEDGEROW_DATA does not name the folder of the public data sets"

@@ -24,10 +24,10 @@ from strategies import schemas, small_schema, small_table, tables
 from hedgerow import Categorical, ConjunctiveRuleClassifier, DecisionTableClassifier, Numeric, Schema, SchemaEncoder, Target, global_model
 from hedgerow.errors import PlanError, SchemaError, TableError
 from hedgerow.estimators import all_estimators
-from hedgerow.global_models.antecedents import Antecedent
-from hedgerow.global_models.dealing import folds, held_out
-from hedgerow.global_models.models import GLOBAL_MODELS
-from hedgerow.global_models.subset_search import CrossValidation, LeaveOneOut, best_first, grouped
+from hedgerow.sharing.global_models.antecedents import Antecedent
+from hedgerow.sharing.global_models.dealing import folds, held_out
+from hedgerow.sharing.global_models.models import GLOBAL_MODELS
+from hedgerow.sharing.global_models.subset_search import CrossValidation, LeaveOneOut, best_first, grouped
 
 ENCODINGS = [(categorical, numeric) for categorical in ("onehot", "codes") for numeric in ("value", "cells")]
 

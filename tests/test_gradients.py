@@ -15,16 +15,16 @@ from strategies import codes_for, small_schema, small_table, trees
 
 from hedgerow.accounting.meter import Budget
 from hedgerow.accounting.prices import Rho
-from hedgerow.additive_model import GRID, MOST_SCORE, AdditiveModel, exp_minus, gradient_norms, gradient_width
-from hedgerow.encoding import Codebook
+from hedgerow.engines import memory as memory_module
+from hedgerow.engines.memory import MemoryRows
 from hedgerow.errors import PlanError
-from hedgerow.private.table import PrivateTable
-from hedgerow.routing import route
-from hedgerow.rows import kernels
-from hedgerow.rows import memory as memory_module
-from hedgerow.rows.memory import MemoryRows
-from hedgerow.schema import Categorical, Schema, Target
-from hedgerow.tree import Tree, TreeBuilder
+from hedgerow.private_table import PrivateTable
+from hedgerow.queries import kernels
+from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.schema import Categorical, Schema, Target
+from hedgerow.trees.additive_model import GRID, MOST_SCORE, AdditiveModel, exp_minus, gradient_norms, gradient_width
+from hedgerow.trees.routing import route
+from hedgerow.trees.tree import Tree, TreeBuilder
 
 SIZES = (3, 2)
 

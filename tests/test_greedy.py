@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 
 from hedgerow import Budget, ID3Classifier, PrivateID3Classifier
-from hedgerow.encoding import Codebook
 from hedgerow.errors import BudgetError, HedgerowError, PlanError
 from hedgerow.estimators.diffpid3 import DiffPID3Classifier
 from hedgerow.estimators.dpdf import DPDFClassifier
 from hedgerow.growers import diffpid3, dpdf, id3
-from hedgerow.private.table import PrivateTable
-from hedgerow.release import Release
-from hedgerow.routing import route
-from hedgerow.schema import Categorical, Numeric, Schema, Target
-from hedgerow.splits import by_threshold
-from hedgerow.tree import Tree
+from hedgerow.private_table import PrivateTable
+from hedgerow.release.release import Release
+from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
+from hedgerow.trees.routing import route
+from hedgerow.trees.splits import by_threshold
+from hedgerow.trees.tree import Tree
 
 GREEDY = [DPDFClassifier, DiffPID3Classifier, PrivateID3Classifier]
 

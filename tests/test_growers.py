@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 from strategies import codes_for, forests, small_schema, small_table
 
 from hedgerow.accounting.meter import Budget, Reservation
-from hedgerow.after import confidence
-from hedgerow.after.vote import MOST_CONFIDENT, SUMMED_COUNTS, SummedCounts, vote_named
-from hedgerow.encoding import Codebook
+from hedgerow.engines.memory import MemoryRows
 from hedgerow.errors import PlanError
-from hedgerow.forest import CountedForest
 from hedgerow.growers import rdt, snr
-from hedgerow.private.table import PrivateTable
-from hedgerow.routing import route
-from hedgerow.rows.memory import MemoryRows
-from hedgerow.schema import Categorical, Numeric, Schema, Target
+from hedgerow.inference import confidence
+from hedgerow.inference.vote import MOST_CONFIDENT, SUMMED_COUNTS, SummedCounts, vote_named
+from hedgerow.private_table import PrivateTable
+from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
+from hedgerow.trees.forest import CountedForest
+from hedgerow.trees.routing import route
 
 CODEBOOK = Codebook(small_schema())
 

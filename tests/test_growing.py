@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import codes_for, small_schema
 
-from hedgerow.encoding import Codebook
-from hedgerow.rows import growing, kernels
-from hedgerow.rows.memory import MemoryRows
-from hedgerow.rows.questions import ClassCounts, Question, SplitCounts
-from hedgerow.tree import TreeBuilder
+from hedgerow.engines import growing
+from hedgerow.engines.memory import MemoryRows
+from hedgerow.queries import kernels
+from hedgerow.queries.blocks import ClassCounts, Question, SplitCounts
+from hedgerow.schema.codebook import Codebook
+from hedgerow.trees.tree import TreeBuilder
 
 CODEBOOK = Codebook(small_schema())
 K = CODEBOOK.n_classes

@@ -21,24 +21,24 @@ import hedgerow
 from hedgerow import Budget, HedgerowClassifier, PublicPlan, Release, count, merge, merge_columns
 from hedgerow.accounting.events import EXPONENTIAL, PERMUTE_AND_FLIP
 from hedgerow.accounting.zcdp import rho_for
-from hedgerow.after.additive import FLAT, TREE, AdditiveForest, Reading, Tables
-from hedgerow.after.layout import Layout, attributes_to_ask, layout_of
-from hedgerow.after.parts import score_errors
-from hedgerow.after.tables import information_cap, put_together
-from hedgerow.certificate import EventRecord, Part, certificate_of, shaping_part
-from hedgerow.documents import with_hash
-from hedgerow.encoding import Codebook
+from hedgerow.engines.memory import MemoryRows
 from hedgerow.errors import MergeError, PlanError, ReleaseError
 from hedgerow.estimators.mergeable import estimator_for, rebuild
-from hedgerow.forest import CountedForest
 from hedgerow.growers import hedgerow as grower
-from hedgerow.private.coins import SeededCoins
-from hedgerow.private.table import PrivateTable
-from hedgerow.release_document import Document
-from hedgerow.rows.memory import MemoryRows
-from hedgerow.schema import Categorical, Numeric, Schema, Target
-from hedgerow.splits import by_threshold
-from hedgerow.tree import TreeBuilder
+from hedgerow.inference.additive import FLAT, TREE, AdditiveForest, Reading, Tables
+from hedgerow.inference.layout import Layout, attributes_to_ask, layout_of
+from hedgerow.inference.parts import score_errors
+from hedgerow.inference.tables import information_cap, put_together
+from hedgerow.mechanisms.coins import SeededCoins
+from hedgerow.private_table import PrivateTable
+from hedgerow.release.certificate import EventRecord, Part, certificate_of, shaping_part
+from hedgerow.release.document import Document
+from hedgerow.release.files import with_hash
+from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
+from hedgerow.trees.forest import CountedForest
+from hedgerow.trees.splits import by_threshold
+from hedgerow.trees.tree import TreeBuilder
 
 mismatch = pytest.mark.filterwarnings("ignore::hedgerow.errors.SchemaMismatchWarning")
 deltas = pytest.mark.parametrize("delta", [0, 1e-6])

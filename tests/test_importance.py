@@ -11,11 +11,11 @@ from hypothesis import given
 from strategies import forests, small_schema, small_table
 
 from hedgerow import RandomDecisionTreesClassifier
-from hedgerow.after.importance import importances
-from hedgerow.encoding import Codebook
-from hedgerow.forest import NODES, CountedForest
-from hedgerow.schema import Categorical, Schema, Target
-from hedgerow.tree import TreeBuilder
+from hedgerow.inference.importance import importances
+from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.schema import Categorical, Schema, Target
+from hedgerow.trees.forest import NODES, CountedForest
+from hedgerow.trees.tree import TreeBuilder
 
 
 def impurity(counts) -> float:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hedgerow.after.vote import _add_counts
-from hedgerow.routing import ABREAST, TOGETHER, route
-from hedgerow.rows import kernels
-from hedgerow.tree import Tree, TreeBuilder
+from hedgerow.inference.vote import _add_counts
+from hedgerow.queries import kernels
+from hedgerow.trees.routing import ABREAST, TOGETHER, route
+from hedgerow.trees.tree import Tree, TreeBuilder
 
 SIZES = (3, 1, 5, 2, 4)
 N_CLASSES = 3

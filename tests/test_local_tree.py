@@ -17,12 +17,12 @@ from scipy.stats import beta
 from strategies import codes_for, small_schema, small_table
 
 from hedgerow import Categorical, LocalTreeClassifier, Numeric, Release, Schema, Target
-from hedgerow.encoding import Codebook
 from hedgerow.errors import HedgerowError, PlanError
 from hedgerow.growers import c45
-from hedgerow.routing import route
-from hedgerow.rows import kernels
-from hedgerow.tree import Tree, TreeBuilder
+from hedgerow.queries import kernels
+from hedgerow.schema.codebook import Codebook
+from hedgerow.trees.routing import route
+from hedgerow.trees.tree import Tree, TreeBuilder
 
 WEATHER = """
 sunny 85 85 false no|sunny 80 90 true no|overcast 83 86 false yes|rainy 70 96 false yes|rainy 68 80 false yes|rainy 65 70 true no

@@ -28,8 +28,8 @@ from hedgerow.accounting.loss import (
     text_of_loss,
 )
 from hedgerow.errors import PlanError
-from hedgerow.private.gaussian import LARGEST_VARIANCE
-from hedgerow.private.samplers import LARGEST_SCALE
+from hedgerow.mechanisms.gaussian import LARGEST_VARIANCE
+from hedgerow.mechanisms.samplers import LARGEST_SCALE
 
 
 def test_decimals_mean_what_they_say() -> None:

@@ -12,11 +12,11 @@ import pytest
 from hedgerow.accounting.events import DISCRETE_GAUSSIAN, DISCRETE_LAPLACE, EXPONENTIAL, PERMUTE_AND_FLIP, Event
 from hedgerow.accounting.prices import Rho
 from hedgerow.errors import PlanError
-from hedgerow.private import mechanisms
-from hedgerow.private.choices import exponential_mechanism, permute_and_flip
-from hedgerow.private.coins import SYSTEM, Coins, SeededCoins
-from hedgerow.private.gaussian import discrete_gaussian
-from hedgerow.private.mechanisms import (
+from hedgerow.mechanisms import noise as mechanisms
+from hedgerow.mechanisms.choices import exponential_mechanism, permute_and_flip
+from hedgerow.mechanisms.coins import SYSTEM, Coins, SeededCoins
+from hedgerow.mechanisms.gaussian import discrete_gaussian
+from hedgerow.mechanisms.noise import (
     SAMPLERS,
     add_noise,
     check_noise_source,
@@ -26,8 +26,8 @@ from hedgerow.private.mechanisms import (
     opendp_laplace,
     sampler_named,
 )
-from hedgerow.private.samplers import discrete_laplace
-from hedgerow.private.scores import GINI, MAX, NORMAL_GINI
+from hedgerow.mechanisms.samplers import discrete_laplace
+from hedgerow.mechanisms.scores import GINI, MAX, NORMAL_GINI
 
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
 

@@ -34,16 +34,16 @@ from hedgerow import (
     merge,
     merge_columns,
 )
-from hedgerow.certificate import certificate_of
-from hedgerow.documents import with_hash
+from hedgerow.engines.memory import MemoryRows
 from hedgerow.errors import BudgetError, PlanError, SchemaError, SchemaMismatchWarning, UnreviewedSchemaWarning
 from hedgerow.estimators import all_estimators
 from hedgerow.estimators.base import PrivateForestClassifier
 from hedgerow.estimators.mergeable import MergeableForestClassifier, cost_of, estimator_for, rebuild
 from hedgerow.growers import rdt, snr
-from hedgerow.private.coins import SeededCoins
-from hedgerow.rows.memory import MemoryRows
-from hedgerow.schema import Categorical, Schema, Target
+from hedgerow.mechanisms.coins import SeededCoins
+from hedgerow.release.certificate import certificate_of
+from hedgerow.release.files import with_hash
+from hedgerow.schema.schema import Categorical, Schema, Target
 
 MERGEABLE = [each for each in all_estimators().values() if issubclass(each, MergeableForestClassifier)]
 DRAWN = [each for each in MERGEABLE if each._seeded]  # at random; the trees of the others follow from the schema
@@ -852,7 +852,7 @@ def test_one_row_changes_one_count_of_a_tree_by_one(algorithm: Any, out: int, se
     for rows in (np.ones(60, dtype=bool), kept):
         model = seeded(estimator_for(plan_of(algorithm)), seed)
         engine = model._engine_for({name: column[rows] for name, column in columns.items()}, labels[rows], None, False)
-        releases.append(model._count(engine, plan_of(algorithm), hedgerow.certificate.TableName()))
+        releases.append(model._count(engine, plan_of(algorithm), hedgerow.release.certificate.TableName()))
     for whole, less in zip(*(release.forest.counts for release in releases), strict=True):
         changes = (whole - less)[whole != less]
         assert changes.tolist() in ([], [1])

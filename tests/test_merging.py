@@ -42,21 +42,21 @@ from hedgerow import (
     merge_columns,
 )
 from hedgerow.accounting.loss import noise_variance, text_of_fraction
-from hedgerow.after.confidence import signal_to_noise
-from hedgerow.after.draw import tree_svg, tree_text
-from hedgerow.after.importance import importances
-from hedgerow.after.rebuild import Accumulated, accumulated
-from hedgerow.after.rules import Rule
-from hedgerow.after.vote import MAJORITY, SummedCounts
-from hedgerow.certificate import NEIGHBOURS, NEIGHBOURS_OF_PARTS, UNIT, UNIT_OF_PARTS, Part, TableName, certificate_of, part_of
-from hedgerow.encoding import Codebook
 from hedgerow.errors import MergeError, MissingColumnsWarning, ReleaseError, TableError
-from hedgerow.forest import CountedForest, Ensemble
-from hedgerow.private.mechanisms import counting_event
-from hedgerow.report import html_report, show_page
-from hedgerow.routing import route
-from hedgerow.schema import Categorical, Numeric, Schema, Target
-from hedgerow.tree import NODE, Tree, TreeBuilder
+from hedgerow.inference.confidence import signal_to_noise
+from hedgerow.inference.importance import importances
+from hedgerow.inference.rebuild import Accumulated, accumulated
+from hedgerow.inference.rules import Rule
+from hedgerow.inference.vote import MAJORITY, SummedCounts
+from hedgerow.mechanisms.noise import counting_event
+from hedgerow.plots.draw import tree_svg, tree_text
+from hedgerow.plots.report import html_report, show_page
+from hedgerow.release.certificate import NEIGHBOURS, NEIGHBOURS_OF_PARTS, UNIT, UNIT_OF_PARTS, Part, TableName, certificate_of, part_of
+from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
+from hedgerow.trees.forest import CountedForest, Ensemble
+from hedgerow.trees.routing import route
+from hedgerow.trees.tree import NODE, Tree, TreeBuilder
 
 ROWS = 3000
 WHOLE = small_schema(ROWS)

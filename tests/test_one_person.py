@@ -24,18 +24,18 @@ from strategies import small_schema, small_table
 
 import hedgerow
 from hedgerow import PrivateRDTClassifier, private_calibration, private_score
-from hedgerow.encoding import Codebook
+from hedgerow.engines import persons as persons_module
+from hedgerow.engines import streamed
+from hedgerow.engines.memory import MemoryRows
+from hedgerow.engines.opening import open_place
+from hedgerow.engines.persons import PersonLimit, limited
+from hedgerow.engines.spark_work import Task, add_to, counted_by_person, encoded, slices_of
 from hedgerow.estimators import all_estimators
-from hedgerow.rows import persons as persons_module
-from hedgerow.rows import streamed
-from hedgerow.rows.memory import MemoryRows
-from hedgerow.rows.opening import open_place
-from hedgerow.rows.persons import PersonLimit, limited
-from hedgerow.rows.questions import LeafCounts
-from hedgerow.rows.spark_work import Task, add_to, counted_by_person, encoded, slices_of
-from hedgerow.schema import Categorical, Schema, Target
-from hedgerow.scoring import private_evaluation
-from hedgerow.tree import Tree, TreeBuilder
+from hedgerow.evaluation.private import private_evaluation
+from hedgerow.queries.blocks import LeafCounts
+from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.schema import Categorical, Schema, Target
+from hedgerow.trees.tree import Tree, TreeBuilder
 
 KEY = bytes(range(16))
 VALUES = 3  # distinct rows, by the first code alone or by code and class

@@ -17,11 +17,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from hedgerow.encoding import Codebook
+from hedgerow.engines.files import TableFile
+from hedgerow.engines.memory import MemoryRows
 from hedgerow.errors import TableError
-from hedgerow.rows.files import TableFile
-from hedgerow.rows.memory import MemoryRows
-from hedgerow.schema import Categorical, Numeric, Schema, Target
+from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
 
 BIG = 2**53
 SCHEMA = Schema(
@@ -295,7 +295,7 @@ def test_text_that_is_no_utf8_is_a_value_like_any_other() -> None:
 
 
 def test_huge_counts_do_not_overflow_the_scores() -> None:
-    from hedgerow.private.scores import GINI, MAX, NORMAL_GINI
+    from hedgerow.mechanisms.scores import GINI, MAX, NORMAL_GINI
 
     for score in (GINI, MAX, NORMAL_GINI):
         for large in (3_037_000_499, 2**31, 2**40):

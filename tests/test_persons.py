@@ -18,9 +18,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hedgerow.engines.person_ids import person_changes, person_column, person_numbers, person_sql
+from hedgerow.engines.persons import PersonLimit, keyed_hash, limited
 from hedgerow.errors import PlanError, TableError
-from hedgerow.rows.person_ids import person_changes, person_column, person_numbers, person_sql
-from hedgerow.rows.persons import PersonLimit, keyed_hash, limited
 
 KEY = bytes(range(16))
 

@@ -20,14 +20,14 @@ import pyarrow as pa
 import pytest
 
 from hedgerow import Budget, Categorical, Numeric, PrivateRDTClassifier, Schema, SQLTable, Target, private_score
-from hedgerow.encoding import Codebook
+from hedgerow.engines import connection as connections
+from hedgerow.engines import streamed
+from hedgerow.engines.connection import connected, told_by_kind
+from hedgerow.engines.files import TableFile
+from hedgerow.engines.opening import open_place
 from hedgerow.errors import TableError
-from hedgerow.rows import connection as connections
-from hedgerow.rows import streamed
-from hedgerow.rows.connection import connected, told_by_kind
-from hedgerow.rows.files import TableFile
-from hedgerow.rows.opening import open_place
-from hedgerow.rows.questions import RowCount
+from hedgerow.queries.blocks import RowCount
+from hedgerow.schema.codebook import Codebook
 
 SCHEMA = Schema([Categorical("a", ["x", "y"], other="other"), Numeric("b", 0, 10)], Target("y", [0, 1]))
 CODEBOOK = Codebook(SCHEMA)
@@ -202,7 +202,7 @@ def test_an_error_in_one_thread_stops_the_others(tmp_path: Path, monkeypatch: py
 
 
 def test_wide_tables_come_in_smaller_batches() -> None:
-    from hedgerow.rows.encoding_sql import BATCH, MOST_CELLS, Encoding
+    from hedgerow.engines.encoding_sql import BATCH, MOST_CELLS, Encoding
 
     wide = Codebook(Schema([Numeric(f"a{j}", 0, 1) for j in range(500)], Target("y", [0, 1])))
     encoding = Encoding(wide, {**dict.fromkeys(wide.schema.names, "DOUBLE"), "y": "BIGINT"}, str)
@@ -245,7 +245,7 @@ def test_a_full_folder_for_temporary_files_is_named(monkeypatch: pytest.MonkeyPa
     def full(*what: Any, **more: Any) -> Any:
         raise duckdb.IOException("IO Error: could not write")
 
-    monkeypatch.setattr("hedgerow.rows.person_store.connect", full)
+    monkeypatch.setattr("hedgerow.engines.person_store.connect", full)
     with pytest.raises(TableError, match="TMPDIR"):
         open_place(tmp_path / "rows.parquet", Codebook(schema), key=b"k" * 16).count_rows()
 
@@ -310,7 +310,7 @@ def test_an_end_while_rows_are_sorted_is_no_error(end: type[BaseException], tmp_
     def ending(*what: Any) -> Any:
         raise end
 
-    monkeypatch.setattr("hedgerow.rows.person_store.bytes_of", ending)
+    monkeypatch.setattr("hedgerow.engines.person_store.bytes_of", ending)
     engine = open_place(tmp_path / "rows.parquet", Codebook(PERSONS), key=b"k" * 16)
     with pytest.raises(end):
         engine.count_rows()

@@ -16,16 +16,16 @@ from hedgerow.accounting.events import EXPONENTIAL
 from hedgerow.accounting.meter import Budget, Reservation
 from hedgerow.accounting.prices import Rho
 from hedgerow.accounting.zcdp import rho_for
-from hedgerow.additive_model import AdditiveModel
-from hedgerow.encoding import Codebook
+from hedgerow.engines.memory import MemoryRows
 from hedgerow.errors import BudgetError, PlanError
 from hedgerow.growers import rdt
-from hedgerow.private.coins import SeededCoins
-from hedgerow.private.scores import GINI, MAX, NORMAL_GINI, Score, information_gain, scores_of
-from hedgerow.private.table import PrivateTable
-from hedgerow.rows.memory import MemoryRows
-from hedgerow.splits import by_threshold, by_value
-from hedgerow.tree import Tree
+from hedgerow.mechanisms.coins import SeededCoins
+from hedgerow.mechanisms.scores import GINI, MAX, NORMAL_GINI, Score, information_gain, scores_of
+from hedgerow.private_table import PrivateTable
+from hedgerow.schema.codebook import Codebook
+from hedgerow.trees.additive_model import AdditiveModel
+from hedgerow.trees.splits import by_threshold, by_value
+from hedgerow.trees.tree import Tree
 
 CODEBOOK = Codebook(small_schema())
 TREES = [rdt.build_tree_structure(CODEBOOK, 2, "bins", np.random.default_rng(i)) for i in range(3)]

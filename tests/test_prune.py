@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import codes_for, schemas, trees
 
-from hedgerow.after.prune import gini, pruned_nodes, resting_place
-from hedgerow.after.vote import MAJORITY, PRUNED_SUM, WEIGHTED, vote_named
-from hedgerow.encoding import Codebook
-from hedgerow.forest import LEAVES, NODES, CountedForest
-from hedgerow.routing import route
-from hedgerow.schema import Categorical, Schema, Target
-from hedgerow.tree import Tree, TreeBuilder
+from hedgerow.inference.prune import gini, pruned_nodes, resting_place
+from hedgerow.inference.vote import MAJORITY, PRUNED_SUM, WEIGHTED, vote_named
+from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.schema import Categorical, Schema, Target
+from hedgerow.trees.forest import LEAVES, NODES, CountedForest
+from hedgerow.trees.routing import route
+from hedgerow.trees.tree import Tree, TreeBuilder
 
 CLOSE = Fraction(1, 10**9)  # a tie in exact arithmetic may fall either way in floats
 VOTES = (WEIGHTED, MAJORITY, PRUNED_SUM)

@@ -19,8 +19,18 @@ from strategies import forests, schemas, small_schema, small_table, trees
 
 import hedgerow
 from hedgerow import DPDFClassifier, PrivateRDTClassifier, Release, SNRForestClassifier, count, merge, merge_columns, pseudo_data
-from hedgerow.after.match import class_match, path_match
-from hedgerow.after.pseudo import (
+from hedgerow.engines.files import TableFile
+from hedgerow.errors import PlanError
+from hedgerow.inference.vote import MAJORITY, SUMMED_COUNTS, vote_named
+from hedgerow.release.certificate import NEIGHBOURS, NEIGHBOURS_OF_PARTS, anonymity_certificate, no_certificate
+from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.csv_dialect import CSVDialect
+from hedgerow.schema.schema import Categorical, Numeric, Schema, Target, text_of
+from hedgerow.sharing.match import class_match, path_match
+from hedgerow.sharing.pseudo.decoding import value_text, values_by_code
+from hedgerow.sharing.pseudo.diversity import Diversity
+from hedgerow.sharing.pseudo.files import write_csv, write_parquet
+from hedgerow.sharing.pseudo.generate import (
     BASEGEN,
     BLOCK,
     FOREST,
@@ -35,22 +45,12 @@ from hedgerow.after.pseudo import (
     model_of,
     model_of_paths,
 )
-from hedgerow.after.pseudo_sizes import whole_numbers, whole_numbers_by_row
-from hedgerow.after.pseudo_values import HIGH, LOW, MIDDLE, NORMAL, NUMERIC, TICKETS, UNIFORM, declared_codes, shares_told
-from hedgerow.after.vote import MAJORITY, SUMMED_COUNTS, vote_named
-from hedgerow.certificate import NEIGHBOURS, NEIGHBOURS_OF_PARTS, anonymity_certificate, no_certificate
-from hedgerow.csv_dialect import CSVDialect
-from hedgerow.encoding import Codebook
-from hedgerow.errors import PlanError
-from hedgerow.forest import NODES, CountedForest
-from hedgerow.paths import paths_left, paths_of, paths_with_hits, reach
-from hedgerow.pseudo.decoding import value_text, values_by_code
-from hedgerow.pseudo.diversity import Diversity
-from hedgerow.pseudo.files import write_csv, write_parquet
-from hedgerow.routing import route
-from hedgerow.rows.files import TableFile
-from hedgerow.schema import Categorical, Numeric, Schema, Target, text_of
-from hedgerow.tree import Tree, TreeBuilder
+from hedgerow.sharing.pseudo.sizes import whole_numbers, whole_numbers_by_row
+from hedgerow.sharing.pseudo.values import HIGH, LOW, MIDDLE, NORMAL, NUMERIC, TICKETS, UNIFORM, declared_codes, shares_told
+from hedgerow.trees.forest import NODES, CountedForest
+from hedgerow.trees.paths import paths_left, paths_of, paths_with_hits, reach
+from hedgerow.trees.routing import route
+from hedgerow.trees.tree import Tree, TreeBuilder
 
 few = settings(max_examples=60, deadline=None)
 
@@ -593,7 +593,7 @@ def test_diversity_is_that_of_equal_rows(monkeypatch: pytest.MonkeyPatch) -> Non
     assert found.measured() == {
         "measured": True, "groups": 2, "smallest_group": 2, "fewest_classes_in_a_group": 1, "largest_share_of_one_class": 1.0,
     }  # fmt: skip
-    monkeypatch.setattr("hedgerow.pseudo.diversity.MOST_GROUPS", 1)
+    monkeypatch.setattr("hedgerow.sharing.pseudo.diversity.MOST_GROUPS", 1)
     many = Diversity(3)
     many.add(block)
     many.add(block)
@@ -689,7 +689,7 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: p
     path = tmp_path / "a.csv"
     path.write_text("old")
     data = pseudo_data(exact_release(small_forest()), 10)
-    monkeypatch.setattr("hedgerow.pseudo.files._texts", lambda entry: 1 / 0)
+    monkeypatch.setattr("hedgerow.sharing.pseudo.files._texts", lambda entry: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         data.save(path)
     assert [file.name for file in tmp_path.iterdir()] == ["a.csv"]

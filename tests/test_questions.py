@@ -16,13 +16,13 @@ import pytest
 from strategies import small_schema, small_table
 
 from hedgerow.accounting.meter import Budget
-from hedgerow.encoding import Codebook
+from hedgerow.engines.engine import Engine
+from hedgerow.engines.memory import MemoryRows
+from hedgerow.engines.opening import open_place
 from hedgerow.errors import TableError
-from hedgerow.private.table import PrivateTable
-from hedgerow.rows.engine import Engine
-from hedgerow.rows.memory import MemoryRows
-from hedgerow.rows.opening import open_place
-from hedgerow.rows.questions import Confusions, ReliabilityCounts
+from hedgerow.private_table import PrivateTable
+from hedgerow.queries.blocks import Confusions, ReliabilityCounts
+from hedgerow.schema.codebook import Codebook
 
 ROWS = 7
 CODEBOOK = Codebook(small_schema())

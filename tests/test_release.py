@@ -31,15 +31,15 @@ from strategies import codes_for, forests, small_schema, small_table
 import hedgerow
 from hedgerow import DPDFClassifier, PrivateRDTClassifier, PublicPlan, Release, Schema, SNRForestClassifier
 from hedgerow.accounting.loss import text_of_fraction
-from hedgerow.after.vote import ADDITIVE, VOTES
-from hedgerow.certificate import NEIGHBOURS, NEIGHBOURS_OF_PARTS, UNIT, UNIT_OF_PARTS, Part, certificate_of, no_certificate
-from hedgerow.documents import MAX_SIGNATURES, content_hash, signed_text
 from hedgerow.errors import ReleaseError
-from hedgerow.forest import CountedForest
-from hedgerow.public_plan import PlanDocument
-from hedgerow.release_document import FORMAT, PLAN_FORMAT, VERSION, Document
-from hedgerow.release_v1 import Document1
-from hedgerow.signing import Signature, sign
+from hedgerow.inference.vote import ADDITIVE, VOTES
+from hedgerow.release.certificate import NEIGHBOURS, NEIGHBOURS_OF_PARTS, UNIT, UNIT_OF_PARTS, Part, certificate_of, no_certificate
+from hedgerow.release.document import FORMAT, PLAN_FORMAT, VERSION, Document
+from hedgerow.release.files import MAX_SIGNATURES, content_hash, signed_text
+from hedgerow.release.public_plan import PlanDocument
+from hedgerow.release.signing import Signature, sign
+from hedgerow.release.version_1 import Document1
+from hedgerow.trees.forest import CountedForest
 
 DATA = Path(__file__).parent / "data"
 KEY, OTHER_KEY = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
@@ -770,9 +770,9 @@ def test_loading_imports_no_code_that_reads_rows_or_draws_noise(tmp_path: Path) 
     signed().save(tmp_path / "forest.json")
     plan().save(tmp_path / "plan.json")
     program = (
-        "import sys; from hedgerow.release import Release; from hedgerow.public_plan import PublicPlan; "
+        "import sys; from hedgerow.release.release import Release; from hedgerow.release.public_plan import PublicPlan; "
         "Release.load(sys.argv[1]); PublicPlan.load(sys.argv[2]); "
-        "print([m for m in sys.modules if m.startswith(('hedgerow.private', 'hedgerow.rows', 'sklearn'))])"
+        "print([m for m in sys.modules if m.startswith(('hedgerow.mechanisms', 'hedgerow.engines', 'sklearn'))])"
     )
     paths = [str(tmp_path / "forest.json"), str(tmp_path / "plan.json")]
     done = subprocess.run([sys.executable, "-c", program, *paths], capture_output=True, text=True, check=True)

@@ -23,11 +23,11 @@ from hedgerow import (
     SNRForestClassifier,
     Target,
 )
-from hedgerow.after.text import count_with_error
 from hedgerow.datasets import patients
-from hedgerow.forest import CountedForest
-from hedgerow.report import html_report, show_page
-from hedgerow.scoring import private_score
+from hedgerow.evaluation.private import private_score
+from hedgerow.inference.text import count_with_error
+from hedgerow.plots.report import html_report, show_page
+from hedgerow.trees.forest import CountedForest
 
 HOSTILE = "<script>alert('x')</script>\"&<img src=x onerror=alert(1)>"
 
@@ -142,7 +142,7 @@ def test_trees_that_tell_nothing_have_no_important_attributes(data):
 
 
 def test_the_factor_is_never_rounded_down(data):
-    from hedgerow.report_privacy import _factor
+    from hedgerow.plots.report_privacy import _factor
 
     assert _factor(Fraction(1)) == "2.72"
     assert _factor(Fraction(1, 100)) == "1.011"

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 from hedgerow import Release
-from hedgerow.after.confidence import unreliable
-from hedgerow.after.prune import gini, pruned_nodes
-from hedgerow.after.rules import COLUMNS, rules
-from hedgerow.after.text import plain, share_text, share_with_error, values_in_words
-from hedgerow.after.vote import MAJORITY, MOST_CONFIDENT, PRUNED_SUM, SUMMED_COUNTS, WEIGHTED
-from hedgerow.certificate import no_certificate
-from hedgerow.encoding import Codebook
 from hedgerow.errors import PlanError
-from hedgerow.forest import NODES, CountedForest
-from hedgerow.schema import Categorical, Numeric, Schema, Target
-from hedgerow.tree import Tree, TreeBuilder
+from hedgerow.inference.confidence import unreliable
+from hedgerow.inference.prune import gini, pruned_nodes
+from hedgerow.inference.rules import COLUMNS, rules
+from hedgerow.inference.text import plain, share_text, share_with_error, values_in_words
+from hedgerow.inference.vote import MAJORITY, MOST_CONFIDENT, PRUNED_SUM, SUMMED_COUNTS, WEIGHTED
+from hedgerow.release.certificate import no_certificate
+from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
+from hedgerow.trees.forest import NODES, CountedForest
+from hedgerow.trees.tree import Tree, TreeBuilder
 
 SCHEMA = Schema(
     [

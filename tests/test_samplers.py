@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hedgerow.private import choices, samplers
-from hedgerow.private.choices import _choose, exponential_mechanism, permute_and_flip
-from hedgerow.private.coins import SYSTEM, SeededCoins
-from hedgerow.private.exactmath import (
+from hedgerow.mechanisms import choices, samplers
+from hedgerow.mechanisms.choices import _choose, exponential_mechanism, permute_and_flip
+from hedgerow.mechanisms.coins import SYSTEM, SeededCoins
+from hedgerow.mechanisms.exactmath import (
     bernoulli_exp,
     exp_minus_bounds,
     leading_bits,
@@ -20,7 +20,7 @@ from hedgerow.private.exactmath import (
     uniform_index,
     uniform_is_below,
 )
-from hedgerow.private.samplers import _discrete_laplace, _thresholds, discrete_laplace
+from hedgerow.mechanisms.samplers import _discrete_laplace, _thresholds, discrete_laplace
 
 MECHANISMS = [exponential_mechanism, permute_and_flip]
 

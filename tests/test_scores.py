@@ -16,14 +16,14 @@ import numpy as np
 import pytest
 
 from hedgerow.accounting.events import EXPONENTIAL
-from hedgerow.encoding import Codebook
-from hedgerow.private import scores
-from hedgerow.private.mechanisms import choice_event
-from hedgerow.private.scores import GINI, MAX, NORMAL_GINI, Score, information_gain, scores_of
-from hedgerow.rows.memory import MemoryRows
-from hedgerow.schema import Categorical, Numeric, Schema, Target
-from hedgerow.splits import Candidates, Split, by_threshold, by_value
-from hedgerow.tree import TreeBuilder
+from hedgerow.engines.memory import MemoryRows
+from hedgerow.mechanisms import scores
+from hedgerow.mechanisms.noise import choice_event
+from hedgerow.mechanisms.scores import GINI, MAX, NORMAL_GINI, Score, information_gain, scores_of
+from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
+from hedgerow.trees.splits import Candidates, Split, by_threshold, by_value
+from hedgerow.trees.tree import TreeBuilder
 
 LIST = {
     "GINI": GINI, "MAX": MAX, "NORMAL_GINI": NORMAL_GINI,
@@ -355,7 +355,7 @@ def test_the_candidates_of_a_schema() -> None:
 
 def test_the_sensitivities_that_a_certificate_may_state_are_those_of_the_scores() -> None:
     from hedgerow.accounting import events
-    from hedgerow.private import scores
+    from hedgerow.mechanisms import scores
 
     assert (scores.GINI.plain_sensitivity, scores.MAX.plain_sensitivity) == events.MONOTONE
     assert scores.NORMAL_GINI.plain_sensitivity == events.NOT_MONOTONE

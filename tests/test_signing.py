@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.errors import KeyFileError
-from hedgerow.signing import PublicKey, Signature, fingerprint, holds, load_private_key, load_public_key, make_key, sign
+from hedgerow.release.signing import PublicKey, Signature, fingerprint, holds, load_private_key, load_public_key, make_key, sign
 
 PEM, OPENSSH, RAW = serialization.Encoding.PEM, serialization.Encoding.OpenSSH, serialization.Encoding.Raw
 PKCS8, SSH_PRIVATE = serialization.PrivateFormat.PKCS8, serialization.PrivateFormat.OpenSSH
@@ -142,7 +142,7 @@ FULL_DISK = """
 import resource, sys
 from pathlib import Path
 from hedgerow.errors import KeyFileError
-from hedgerow.signing import make_key
+from hedgerow.release.signing import make_key
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 try:
     make_key(Path(sys.argv[1]), sys.argv[2])

@@ -17,12 +17,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
-from hedgerow import Categorical, Numeric, Schema, SchemaEncoder, Target, sklearn_trees
+from hedgerow import Categorical, Numeric, Schema, SchemaEncoder, Target
 from hedgerow.errors import PlanError
-from hedgerow.forest import CountedForest
-from hedgerow.routing import route
-from hedgerow.sklearn_trees import first_above, from_sklearn
-from hedgerow.tree import Tree
+from hedgerow.sharing import sklearn_trees
+from hedgerow.sharing.sklearn_trees import first_above, from_sklearn
+from hedgerow.trees.forest import CountedForest
+from hedgerow.trees.routing import route
+from hedgerow.trees.tree import Tree
 
 COLUMNS = ["colour=red", "colour=green", "colour=blue", "size", "age", "income"]
 

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import branch_names, distinct, names, schemas, values
 
-from hedgerow.anonymity.taxonomy import EVERYTHING, Taxonomies, with_cells_of_taxonomies
 from hedgerow.datasets.dataset import declared_schema
-from hedgerow.encoding import Codebook
 from hedgerow.errors import SchemaError
-from hedgerow.schema import Categorical, Numeric, Schema, Target, text_of
-from hedgerow.schema_toml import from_plain, to_plain
+from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.schema import Categorical, Numeric, Schema, Target, text_of
+from hedgerow.schema.toml import from_plain, to_plain
+from hedgerow.sharing.taxonomy import EVERYTHING, Taxonomies, with_cells_of_taxonomies
 
 COLOURS = Categorical(
     "colour",

@@ -20,11 +20,11 @@ from strategies import small_schema, small_table
 
 import hedgerow
 from hedgerow import Budget, HedgerowClassifier, PrivateRDTClassifier
-from hedgerow.encoding import Codebook
+from hedgerow.engines.memory import MemoryRows
 from hedgerow.errors import TableError
 from hedgerow.estimators import all_estimators
 from hedgerow.growers import rdt
-from hedgerow.rows.memory import MemoryRows
+from hedgerow.schema.codebook import Codebook
 
 PRIVATE = [estimator for estimator in all_estimators().values() if "epsilon" in estimator().get_params()]
 # Those whose structure is drawn before any row is seen. The others choose theirs privately, from paid answers.
@@ -122,7 +122,7 @@ def test_8_a_fitted_model_holds_nothing_but_its_release(algorithm: Any) -> None:
 
 def test_9_noise_comes_from_the_coins_alone() -> None:
     """No NumPy, no `random`, no clock, no float noise in the trusted code; no seed is kept in a release."""
-    for path in sorted((PACKAGE / "private").glob("*.py")):
+    for path in sorted(path for room in ("mechanisms", "queries") for path in (PACKAGE / room).glob("*.py")):
         code = path.read_text()
         assert not re.search(r"np\.random|numpy\.random|import random|from random|import time|secrets", code), path.name
         if path.name != "coins.py":
@@ -134,7 +134,7 @@ def test_9_noise_comes_from_the_coins_alone() -> None:
 
 def test_9_nothing_outside_draws_secret_bits() -> None:
     for path in sorted(PACKAGE.rglob("*.py")):
-        if path.relative_to(PACKAGE).as_posix() != "private/coins.py":
+        if path.relative_to(PACKAGE).as_posix() != "mechanisms/coins.py":
             assert not re.search(r"urandom|import secrets|SystemRandom", path.read_text()), path
 
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from strategies import codes_for, trees
 
 from hedgerow.errors import ReleaseError
-from hedgerow.routing import route
-from hedgerow.rows.kernels import leaf_counts
-from hedgerow.tree import NODE, Tree, TreeBuilder
+from hedgerow.queries.kernels import leaf_counts
+from hedgerow.trees.routing import route
+from hedgerow.trees.tree import NODE, Tree, TreeBuilder
 
 sizes = st.lists(st.integers(1, 4), min_size=1, max_size=4).map(tuple)
 

@@ -16,13 +16,13 @@ from strategies import names, schemas, small_schema, small_table
 
 from hedgerow import Budget, Schema, Unit, count, private_calibration, private_score, private_scorer
 from hedgerow.accounting.units import ROW
-from hedgerow.encoding import Codebook
+from hedgerow.engines.memory import MemoryRows
 from hedgerow.errors import BudgetError, PlanError
 from hedgerow.estimators import all_estimators
-from hedgerow.private.table import PrivateTable
-from hedgerow.rows.memory import MemoryRows
-from hedgerow.schema import MAX_ROWS_PER_PERSON
-from hedgerow.scoring import private_evaluation
+from hedgerow.evaluation.private import private_evaluation
+from hedgerow.private_table import PrivateTable
+from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.schema import MAX_ROWS_PER_PERSON
 
 PRIVATE = [estimator for estimator in all_estimators().values() if "epsilon" in estimator().get_params()]
 private = pytest.mark.parametrize("algorithm", PRIVATE)

@@ -19,37 +19,37 @@ import pytest
 from strategies import small_schema, small_table
 
 from hedgerow import Budget, HedgerowClassifier, PrivateRDTClassifier, Schema, Unit, count, merge, merge_columns, private_score, pseudo_data
+from hedgerow import private_table as table_module
 from hedgerow.accounting.events import DISCRETE_GAUSSIAN, EXPONENTIAL, Event
 from hedgerow.accounting.loss import plain_fraction
 from hedgerow.accounting.meter import Reservation
 from hedgerow.accounting.noise import noise_of
 from hedgerow.accounting.prices import Rho
-from hedgerow.additive_model import AdditiveModel
-from hedgerow.anonymity.prune import prune
 from hedgerow.anonymity.requirement import Requirement
-from hedgerow.anonymous import anonymous_release
 from hedgerow.audit.algorithms import Trainer
 from hedgerow.audit.bounds import epsilon_at_level
 from hedgerow.audit.likelihood import KnownRatio
 from hedgerow.audit.membership import membership
 from hedgerow.audit.neighbours import SMALL, pairs_for
-from hedgerow.certificate import certificate_of, part_of
-from hedgerow.encoding import Codebook
+from hedgerow.engines.memory import MemoryRows
 from hedgerow.errors import MergeError, PlanError, ReleaseError, SchemaError
 from hedgerow.estimators import all_estimators
 from hedgerow.growers import hedgerow as hedgerow_grower
 from hedgerow.growers import rdt
-from hedgerow.plan import Plan
-from hedgerow.private import table as table_module
-from hedgerow.private.coins import SeededCoins
-from hedgerow.private.mechanisms import choice_event, counting_event
-from hedgerow.private.scores import BRIER, GINI, MAX, NORMAL_GINI, information_gain, scores_of
-from hedgerow.private.table import PrivateTable
-from hedgerow.public_plan import PublicPlan
-from hedgerow.release import Release
-from hedgerow.report import html_report
-from hedgerow.rows.memory import MemoryRows
-from hedgerow.splits import by_threshold, by_value
+from hedgerow.mechanisms.coins import SeededCoins
+from hedgerow.mechanisms.noise import choice_event, counting_event
+from hedgerow.mechanisms.scores import BRIER, GINI, MAX, NORMAL_GINI, information_gain, scores_of
+from hedgerow.plots.report import html_report
+from hedgerow.private_table import PrivateTable
+from hedgerow.release.certificate import certificate_of, part_of
+from hedgerow.release.public_plan import PublicPlan
+from hedgerow.release.release import Release
+from hedgerow.schema.codebook import Codebook
+from hedgerow.sharing.anonymous_release import anonymous_release
+from hedgerow.sharing.prune import prune
+from hedgerow.trees.additive_model import AdditiveModel
+from hedgerow.trees.plan import Plan
+from hedgerow.trees.splits import by_threshold, by_value
 
 K = 3
 KEY = bytes(16)
@@ -430,8 +430,8 @@ def test_a_release_states_the_noise_that_was_drawn(algorithm: Any, delta: Any, m
 
 
 def tampered(release: Release, change: Callable[[dict[str, Any]], None]) -> bytes:
-    from hedgerow.documents import with_hash
-    from hedgerow.release_document import Document
+    from hedgerow.release.document import Document
+    from hedgerow.release.files import with_hash
 
     plain = json.loads(release.to_json())
     change(plain)

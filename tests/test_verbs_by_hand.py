@@ -21,18 +21,18 @@ from hedgerow.accounting.events import (
 from hedgerow.accounting.meter import Budget
 from hedgerow.accounting.prices import Rho
 from hedgerow.accounting.units import Unit
-from hedgerow.additive_model import GRID, AdditiveModel
-from hedgerow.encoding import Codebook
+from hedgerow.engines.memory import MemoryRows
 from hedgerow.errors import PlanError
 from hedgerow.growers import rdt
-from hedgerow.private.choices import exponential_mechanism, permute_and_flip
-from hedgerow.private.coins import SeededCoins
-from hedgerow.private.gaussian import discrete_gaussian
-from hedgerow.private.samplers import discrete_laplace
-from hedgerow.private.scores import GINI, MAX, NORMAL_GINI, information_gain, scores_of
-from hedgerow.private.table import MOST_BINS, PrivateTable, checked_bins
-from hedgerow.rows.memory import MemoryRows
-from hedgerow.splits import by_value
+from hedgerow.mechanisms.choices import exponential_mechanism, permute_and_flip
+from hedgerow.mechanisms.coins import SeededCoins
+from hedgerow.mechanisms.gaussian import discrete_gaussian
+from hedgerow.mechanisms.samplers import discrete_laplace
+from hedgerow.mechanisms.scores import GINI, MAX, NORMAL_GINI, information_gain, scores_of
+from hedgerow.private_table import MOST_BINS, PrivateTable, checked_bins
+from hedgerow.schema.codebook import Codebook
+from hedgerow.trees.additive_model import GRID, AdditiveModel
+from hedgerow.trees.splits import by_value
 
 EPSILON = Fraction(1, 7)
 RHO = Fraction(1, 70)

@@ -17,10 +17,11 @@ from strategies import codes_for, small_schema, small_table
 
 from hedgerow import HedgerowClassifier, PrivateRDTClassifier, Release, count, merge_columns, private_score
 from hedgerow.accounting.meter import Budget
-from hedgerow.additive_model import AdditiveModel, MostProbable
-from hedgerow.after.additive import Tables
-from hedgerow.after.confidence import ConfidentVote
-from hedgerow.after.vote import (
+from hedgerow.errors import PlanError
+from hedgerow.evaluation.private import ready_probabilities
+from hedgerow.inference.additive import Tables
+from hedgerow.inference.confidence import ConfidentVote
+from hedgerow.inference.vote import (
     ADDITIVE,
     MAJORITY,
     MOST_CONFIDENT,
@@ -32,13 +33,12 @@ from hedgerow.after.vote import (
     SummedCounts,
     probabilities,
 )
-from hedgerow.certificate import no_certificate
-from hedgerow.encoding import Codebook
-from hedgerow.errors import PlanError
-from hedgerow.forest import LEAVES, CountedForest
-from hedgerow.schema import Categorical, Schema, Target
-from hedgerow.scoring import ready_probabilities
-from hedgerow.tree import Tree
+from hedgerow.release.certificate import no_certificate
+from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.schema import Categorical, Schema, Target
+from hedgerow.trees.additive_model import AdditiveModel, MostProbable
+from hedgerow.trees.forest import LEAVES, CountedForest
+from hedgerow.trees.tree import Tree
 
 ROWS = 600  # more than go down a tree together
 Answer = Callable[[NDArray[Any]], NDArray[Any]]
@@ -152,7 +152,7 @@ def test_a_vote_of_another_version_is_made_again(monkeypatch: pytest.MonkeyPatch
     release = count(PrivateRDTClassifier(small_schema(2000), 1, random_state=0).public_plan(), *small_table(300))
     ready_probabilities(release)
     sent = pickle.dumps(release)
-    monkeypatch.setattr("hedgerow.release.__version__", "9.9")
+    monkeypatch.setattr("hedgerow.release.release.__version__", "9.9")
     assert "_vote" not in pickle.loads(sent).__dict__  # noqa: S301
     assert pickle.loads(pickle.dumps(Release.from_json(release.to_json()))).to_json() == release.to_json()  # noqa: S301
 

@@ -9,7 +9,8 @@ if TYPE_CHECKING:
     from hedgerow.accounting.budget_file import BudgetFile as BudgetFile
     from hedgerow.accounting.meter import Budget as Budget
     from hedgerow.accounting.units import Unit as Unit
-    from hedgerow.client.connection import connect as connect
+    from hedgerow.engines.files import CSVTable as CSVTable
+    from hedgerow.engines.sql import SQLTable as SQLTable
     from hedgerow.estimators.diffpid3 import DiffPID3Classifier as DiffPID3Classifier
     from hedgerow.estimators.dpdf import DPDFClassifier as DPDFClassifier
     from hedgerow.estimators.hedgerow import HedgerowClassifier as HedgerowClassifier
@@ -20,60 +21,59 @@ if TYPE_CHECKING:
     from hedgerow.estimators.private_id3 import PrivateID3Classifier as PrivateID3Classifier
     from hedgerow.estimators.private_rdt import PrivateRDTClassifier as PrivateRDTClassifier
     from hedgerow.estimators.snr import SNRForestClassifier as SNRForestClassifier
-    from hedgerow.global_models.conjunctive_rule import ConjunctiveRuleClassifier as ConjunctiveRuleClassifier
-    from hedgerow.global_models.decision_table import DecisionTableClassifier as DecisionTableClassifier
-    from hedgerow.global_models.encoder import SchemaEncoder as SchemaEncoder
-    from hedgerow.global_models.models import global_model as global_model
-    from hedgerow.merging import merge as merge
-    from hedgerow.merging import merge_columns as merge_columns
-    from hedgerow.pseudo.tables import pseudo_data as pseudo_data
-    from hedgerow.public_plan import PublicPlan as PublicPlan
-    from hedgerow.public_scoring import calibration as calibration
-    from hedgerow.release import Release as Release
-    from hedgerow.rows.files import CSVTable as CSVTable
-    from hedgerow.rows.sql import SQLTable as SQLTable
-    from hedgerow.schema import Categorical as Categorical
-    from hedgerow.schema import Numeric as Numeric
-    from hedgerow.schema import Schema as Schema
-    from hedgerow.schema import Target as Target
-    from hedgerow.scoring import private_calibration as private_calibration
-    from hedgerow.scoring import private_score as private_score
-    from hedgerow.scoring import private_scorer as private_scorer
+    from hedgerow.evaluation.private import private_calibration as private_calibration
+    from hedgerow.evaluation.private import private_score as private_score
+    from hedgerow.evaluation.private import private_scorer as private_scorer
+    from hedgerow.evaluation.public import calibration as calibration
+    from hedgerow.release.merging import merge as merge
+    from hedgerow.release.merging import merge_columns as merge_columns
+    from hedgerow.release.public_plan import PublicPlan as PublicPlan
+    from hedgerow.release.release import Release as Release
+    from hedgerow.remote.connection import connect as connect
+    from hedgerow.schema.schema import Categorical as Categorical
+    from hedgerow.schema.schema import Numeric as Numeric
+    from hedgerow.schema.schema import Schema as Schema
+    from hedgerow.schema.schema import Target as Target
+    from hedgerow.sharing.global_models.conjunctive_rule import ConjunctiveRuleClassifier as ConjunctiveRuleClassifier
+    from hedgerow.sharing.global_models.decision_table import DecisionTableClassifier as DecisionTableClassifier
+    from hedgerow.sharing.global_models.encoder import SchemaEncoder as SchemaEncoder
+    from hedgerow.sharing.global_models.models import global_model as global_model
+    from hedgerow.sharing.pseudo.tables import pseudo_data as pseudo_data
 
 _HOME = {
     "Budget": "hedgerow.accounting.meter",
     "BudgetFile": "hedgerow.accounting.budget_file",
-    "CSVTable": "hedgerow.rows.files",
-    "Categorical": "hedgerow.schema",
-    "ConjunctiveRuleClassifier": "hedgerow.global_models.conjunctive_rule",
+    "CSVTable": "hedgerow.engines.files",
+    "Categorical": "hedgerow.schema.schema",
+    "ConjunctiveRuleClassifier": "hedgerow.sharing.global_models.conjunctive_rule",
     "DPDFClassifier": "hedgerow.estimators.dpdf",
-    "DecisionTableClassifier": "hedgerow.global_models.decision_table",
+    "DecisionTableClassifier": "hedgerow.sharing.global_models.decision_table",
     "DiffPID3Classifier": "hedgerow.estimators.diffpid3",
     "HedgerowClassifier": "hedgerow.estimators.hedgerow",
     "ID3Classifier": "hedgerow.estimators.id3",
     "LocalTreeClassifier": "hedgerow.estimators.local_tree",
-    "Numeric": "hedgerow.schema",
+    "Numeric": "hedgerow.schema.schema",
     "PrivateID3Classifier": "hedgerow.estimators.private_id3",
     "PrivateRDTClassifier": "hedgerow.estimators.private_rdt",
     "RandomDecisionTreesClassifier": "hedgerow.estimators.plain_rdt",
-    "PublicPlan": "hedgerow.public_plan",
-    "Release": "hedgerow.release",
+    "PublicPlan": "hedgerow.release.public_plan",
+    "Release": "hedgerow.release.release",
     "SNRForestClassifier": "hedgerow.estimators.snr",
-    "SQLTable": "hedgerow.rows.sql",
-    "Schema": "hedgerow.schema",
-    "SchemaEncoder": "hedgerow.global_models.encoder",
-    "Target": "hedgerow.schema",
+    "SQLTable": "hedgerow.engines.sql",
+    "Schema": "hedgerow.schema.schema",
+    "SchemaEncoder": "hedgerow.sharing.global_models.encoder",
+    "Target": "hedgerow.schema.schema",
     "Unit": "hedgerow.accounting.units",
-    "calibration": "hedgerow.public_scoring",
-    "connect": "hedgerow.client.connection",
+    "calibration": "hedgerow.evaluation.public",
+    "connect": "hedgerow.remote.connection",
     "count": "hedgerow.estimators.mergeable",
-    "global_model": "hedgerow.global_models.models",
-    "merge": "hedgerow.merging",
-    "merge_columns": "hedgerow.merging",
-    "private_calibration": "hedgerow.scoring",
-    "private_score": "hedgerow.scoring",
-    "private_scorer": "hedgerow.scoring",
-    "pseudo_data": "hedgerow.pseudo.tables",
+    "global_model": "hedgerow.sharing.global_models.models",
+    "merge": "hedgerow.release.merging",
+    "merge_columns": "hedgerow.release.merging",
+    "private_calibration": "hedgerow.evaluation.private",
+    "private_score": "hedgerow.evaluation.private",
+    "private_scorer": "hedgerow.evaluation.private",
+    "pseudo_data": "hedgerow.sharing.pseudo.tables",
 }
 
 __all__ = ["__version__", *_HOME]

@@ -21,19 +21,19 @@ from hedgerow.accounting.meter import Budget, Reservation
 from hedgerow.audit.algorithms import Trainer
 from hedgerow.audit.neighbours import Table
 from hedgerow.audit.outputs import Feature, features_of
-from hedgerow.encoding import Codebook
+from hedgerow.engines.memory import MemoryRows
 from hedgerow.estimators import base
 from hedgerow.estimators.private_rdt import PrivateRDTClassifier
 from hedgerow.growers import dpdf, rdt
-from hedgerow.private.coins import SeededCoins
-from hedgerow.private.mechanisms import add_noise, counting_event
-from hedgerow.private.samplers import discrete_laplace
-from hedgerow.private.table import PrivateTable
-from hedgerow.release import Release
-from hedgerow.rows import kernels
-from hedgerow.rows.memory import MemoryRows
-from hedgerow.schema import Categorical, Target
-from hedgerow.tree import Tree, TreeBuilder
+from hedgerow.mechanisms.coins import SeededCoins
+from hedgerow.mechanisms.noise import add_noise, counting_event
+from hedgerow.mechanisms.samplers import discrete_laplace
+from hedgerow.private_table import PrivateTable
+from hedgerow.queries import kernels
+from hedgerow.release.release import Release
+from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.schema import Categorical, Target
+from hedgerow.trees.tree import Tree, TreeBuilder
 
 Integers = NDArray[np.int64]
 

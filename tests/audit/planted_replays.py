@@ -10,16 +10,16 @@ from unittest.mock import patch
 
 import numpy as np
 
-from hedgerow import scoring
+from hedgerow import private_table as verbs
 from hedgerow.accounting.meter import Reservation
+from hedgerow.engines import persons
+from hedgerow.engines.memory import MemoryRows
+from hedgerow.engines.streamed import StreamedRows
 from hedgerow.estimators.base import ForestClassifier
+from hedgerow.evaluation import private as scoring
 from hedgerow.growers import dpdf
-from hedgerow.private import mechanisms
-from hedgerow.private import table as verbs
-from hedgerow.private.table import PrivateTable
-from hedgerow.rows import persons
-from hedgerow.rows.memory import MemoryRows
-from hedgerow.rows.streamed import StreamedRows
+from hedgerow.mechanisms import noise as mechanisms
+from hedgerow.private_table import PrivateTable
 
 
 @contextmanager

@@ -10,18 +10,18 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow import private_table as verbs
 from hedgerow.accounting.meter import Budget
 from hedgerow.audit.neighbours import Table
 from hedgerow.audit.outputs import Feature
-from hedgerow.encoding import Codebook
-from hedgerow.private import table as verbs
-from hedgerow.private.coins import SYSTEM
-from hedgerow.private.samplers import discrete_laplace
-from hedgerow.private.scores import Score, scores_of
-from hedgerow.private.table import PrivateTable
-from hedgerow.rows.memory import MemoryRows
-from hedgerow.splits import by_value
-from hedgerow.tree import TreeBuilder
+from hedgerow.engines.memory import MemoryRows
+from hedgerow.mechanisms.coins import SYSTEM
+from hedgerow.mechanisms.samplers import discrete_laplace
+from hedgerow.mechanisms.scores import Score, scores_of
+from hedgerow.private_table import PrivateTable
+from hedgerow.schema.codebook import Codebook
+from hedgerow.trees.splits import by_value
+from hedgerow.trees.tree import TreeBuilder
 
 WIDTH = 10  # of the domain of x: the global sensitivity of its median
 

@@ -43,7 +43,7 @@ def test_no_attack_finds_more_than_was_paid(job: Job) -> None:
 
 
 def test_every_verb_is_attacked() -> None:
-    from hedgerow.private.table import PrivateTable
+    from hedgerow.private_table import PrivateTable
 
     verbs = {name for name, thing in vars(PrivateTable).items() if callable(thing) and not name.startswith("_")}
     assert verbs == {name.split(",")[0] for name in VERBS} | {NOT_PROVEN.name}

@@ -20,7 +20,7 @@ from audit import planted_small as small
 from hedgerow.audit.attack import Audit, Train, audit
 from hedgerow.audit.neighbours import Pair, Row, pairs_for
 from hedgerow.audit.outputs import features_of
-from hedgerow.schema import Categorical, Numeric, Schema, Target
+from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
 
 CLASSES = ("no", "yes")
 A_B = Schema([Categorical("a", ("0", "1")), Categorical("b", ("0", "1"))], Target("class", CLASSES))

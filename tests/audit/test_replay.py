@@ -16,6 +16,7 @@ import pytest
 from audit import planted_replays as faults
 from audit.test_planted import CASES, TABLES, Case
 
+from hedgerow import private_table as verbs
 from hedgerow.accounting.meter import Reservation
 from hedgerow.audit import random_pairs, replay
 from hedgerow.audit.algorithms import ALGORITHMS
@@ -27,13 +28,13 @@ from hedgerow.audit.replaying import Replay
 from hedgerow.audit.requests import OTHERS, PLACES, WIDE, Request, evaluate, fit, place_named
 from hedgerow.audit.transcript import Transcript
 from hedgerow.errors import AuditError, PlanError
-from hedgerow.private import choices, gaussian, mechanisms, samplers
-from hedgerow.private import table as verbs
-from hedgerow.private.coins import SYSTEM, SystemCoins
-from hedgerow.private.samplers import discrete_laplace
-from hedgerow.private.table import PrivateTable
-from hedgerow.schema import Schema
-from hedgerow.tree import TreeBuilder
+from hedgerow.mechanisms import choices, gaussian, samplers
+from hedgerow.mechanisms import noise as mechanisms
+from hedgerow.mechanisms.coins import SYSTEM, SystemCoins
+from hedgerow.mechanisms.samplers import discrete_laplace
+from hedgerow.private_table import PrivateTable
+from hedgerow.schema.schema import Schema
+from hedgerow.trees.tree import TreeBuilder
 
 UNITS = {"row": SMALL, "person": replace(SMALL, person="who"), "person, k = 3": replace(SMALL, person="who", rows_per_person=3)}
 REQUESTS = {**{name: (fit(name), 1) for name in ALGORITHMS}, **OTHERS}

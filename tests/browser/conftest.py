@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from hedgerow import Categorical, Numeric, Schema, Target
-from hedgerow.curator.service.bundle import Curator
+from hedgerow.curator.http.service_context import Curator
 
 SCHEMA = Schema(
     [

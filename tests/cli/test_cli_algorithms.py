@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from hedgerow import BudgetFile, Release, Schema
-from hedgerow.after.vote import WEIGHTED
-from hedgerow.certificate import no_certificate
 from hedgerow.cli.options import Algorithm
-from hedgerow.encoding import Codebook
 from hedgerow.estimators.names import ESTIMATORS
-from hedgerow.forest import NODES, CountedForest
-from hedgerow.tree import TreeBuilder
+from hedgerow.inference.vote import WEIGHTED
+from hedgerow.release.certificate import no_certificate
+from hedgerow.schema.codebook import Codebook
+from hedgerow.trees.forest import NODES, CountedForest
+from hedgerow.trees.tree import TreeBuilder
 
 OWN_OPTIONS = {
     "hedgerow": ["--bins", 16],

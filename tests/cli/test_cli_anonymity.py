@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from hedgerow import Release
-from hedgerow.anonymity.measure import measure
 from hedgerow.anonymity.requirement import Requirement
-from hedgerow.certificate import no_certificate
-from hedgerow.encoding import Codebook
-from hedgerow.forest import CountedForest
-from hedgerow.paths import paths_of
-from hedgerow.schema import Categorical, Schema, Target
-from hedgerow.tree import TreeBuilder
+from hedgerow.release.certificate import no_certificate
+from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.schema import Categorical, Schema, Target
+from hedgerow.sharing.measure import measure
+from hedgerow.trees.forest import CountedForest
+from hedgerow.trees.paths import paths_of
+from hedgerow.trees.tree import TreeBuilder
 
 Run = Callable[..., Any]
 

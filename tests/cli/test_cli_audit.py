@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hedgerow.audit.evidence import load
-from hedgerow.rows.memory import MemoryRows
+from hedgerow.engines.memory import MemoryRows
 
 QUICK = ("--runs", 200, "--workers", 1)
 

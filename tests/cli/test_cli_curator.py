@@ -14,9 +14,9 @@ import pytest
 pytest.importorskip("sqlalchemy")
 
 from hedgerow import Categorical, Schema, Target, Unit
-from hedgerow.curator.accounts import Accounts
-from hedgerow.curator.database import open_database
-from hedgerow.curator.ledger import Ledger
+from hedgerow.curator.ledger.accounts import Accounts
+from hedgerow.curator.ledger.database import open_database
+from hedgerow.curator.ledger.ledger import Ledger
 
 SCHEMA = Schema([Categorical("smoker", ["no", "yes"])], Target("class", ["a", "b"]))
 

@@ -13,8 +13,8 @@ import pytest
 
 pytest.importorskip("sqlalchemy")
 
-from hedgerow.curator.database import FILE
-from hedgerow.curator.ledger import Ledger
+from hedgerow.curator.ledger.database import FILE
+from hedgerow.curator.ledger.ledger import Ledger
 
 
 @pytest.fixture

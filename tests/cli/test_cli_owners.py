@@ -17,10 +17,10 @@ import msgspec
 import pytest
 
 from hedgerow import BudgetFile, Release
-from hedgerow.documents import with_hash
+from hedgerow.engines.files import TableFile
 from hedgerow.errors import MergeError, ReleaseError
-from hedgerow.public_plan import PlanDocument
-from hedgerow.rows.files import TableFile
+from hedgerow.release.files import with_hash
+from hedgerow.release.public_plan import PlanDocument
 
 DATA = Path(__file__).parents[1] / "data"
 RDT = ["--algorithm", "rdt", "--trees", 4, "--depth", 2, "--epsilon", "0.5", "--seed", 1]

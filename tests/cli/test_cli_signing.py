@@ -14,9 +14,9 @@ import msgspec
 import pytest
 
 from hedgerow import BudgetFile, Release
-from hedgerow.documents import with_hash
-from hedgerow.public_plan import PlanDocument
-from hedgerow.release_document import Document
+from hedgerow.release.document import Document
+from hedgerow.release.files import with_hash
+from hedgerow.release.public_plan import PlanDocument
 
 PLAN = ["plan", "--schema", "schema.toml", "--algorithm", "rdt", "--trees", 4, "--depth", 2, "--rows", 1800]
 OFFICES = ["office-a.json", "office-b.json", "office-c.json"]

@@ -17,12 +17,12 @@ import pyarrow.parquet
 import pytest
 
 from hedgerow import Release, Schema, pseudo_data
-from hedgerow.after.vote import SUMMED_COUNTS
-from hedgerow.certificate import anonymity_certificate
-from hedgerow.encoding import Codebook
-from hedgerow.forest import CountedForest
-from hedgerow.rows.files import TableFile
-from hedgerow.tree import TreeBuilder
+from hedgerow.engines.files import TableFile
+from hedgerow.inference.vote import SUMMED_COUNTS
+from hedgerow.release.certificate import anonymity_certificate
+from hedgerow.schema.codebook import Codebook
+from hedgerow.trees.forest import CountedForest
+from hedgerow.trees.tree import TreeBuilder
 
 NAMES = ["smoker", "age", "sex", "ill"]
 

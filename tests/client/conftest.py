@@ -15,10 +15,10 @@ import pytest
 import uvicorn
 
 from hedgerow import Categorical, Numeric, Schema, Target
-from hedgerow.curator.database import open_database
-from hedgerow.curator.service.application import application
-from hedgerow.curator.service.bundle import Curator
-from hedgerow.curator.service.limits import Limits
+from hedgerow.curator.http.application import application
+from hedgerow.curator.http.limits import Limits
+from hedgerow.curator.http.service_context import Curator
+from hedgerow.curator.ledger.database import open_database
 
 SCHEMA = Schema([Numeric("age", 0, 120), Categorical("smoker", ["no", "yes"])], Target("class", ["a", "b"]))
 
@@ -127,7 +127,7 @@ def served(servers: Servers) -> Served:
 @pytest.fixture
 def hold(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], threading.Event]]:
     """hold("Clinic A"): its jobs that count wait until the event is set, or the test has ended."""
-    from hedgerow.curator.service import work
+    from hedgerow.curator.http import work
 
     events: dict[str, threading.Event] = {}
     real = work.counted

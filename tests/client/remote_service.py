@@ -17,12 +17,12 @@ import uvicorn
 from curator.conftest import address, new_address
 
 from hedgerow import Categorical, Numeric, Schema, Target
-from hedgerow.client.remote_table import RemoteTable
-from hedgerow.client.transport import Transport
-from hedgerow.curator.database import open_database
-from hedgerow.curator.service.application import application
-from hedgerow.curator.service.bundle import Curator
-from hedgerow.curator.service.limits import Limits
+from hedgerow.curator.http.application import application
+from hedgerow.curator.http.limits import Limits
+from hedgerow.curator.http.service_context import Curator
+from hedgerow.curator.ledger.database import open_database
+from hedgerow.remote.remote_table import RemoteTable
+from hedgerow.remote.transport import Transport
 
 __all__ = ["address", "limits", "new_address", "served"]  # the fixtures
 ATTRIBUTES = [Numeric("age", 0, 120), Categorical("smoker", ["no", "yes"]), Categorical("ward", ["a", "b", "c"])]

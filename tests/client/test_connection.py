@@ -13,9 +13,9 @@ import pytest
 from client.conftest import SCHEMA, Served, Servers
 
 import hedgerow
-from hedgerow.client.connection import Connection
-from hedgerow.client.jobs import Job
 from hedgerow.errors import BudgetError, CuratorError, PlanError
+from hedgerow.remote.connection import Connection
+from hedgerow.remote.jobs import Job
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_the_purpose(ada: Connection, served: Served) -> None:
 def test_a_job_that_fails_or_takes_long(ada: Connection, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     import threading
 
-    from hedgerow.curator.service import work
+    from hedgerow.curator.http import work
 
     go_on = threading.Event()
 

@@ -14,8 +14,8 @@ from curator.service.routes import ROUTES
 from curator.service.serving import Served
 
 import hedgerow
-from hedgerow.curator.ledger import Ledger
-from hedgerow.curator.service.limits import Limits
+from hedgerow.curator.http.limits import Limits
+from hedgerow.curator.ledger.ledger import Ledger
 
 SOURCES = str(Path(hedgerow.__file__).parents[1])
 TEXT = (Path(__file__).parents[2] / "docs" / "CURATOR.md").read_text(encoding="utf-8")

@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 import hedgerow
 from hedgerow import Categorical, HedgerowClassifier, Numeric, PublicPlan, Release, Schema, Target
 from hedgerow.cli import app
-from hedgerow.client.federation import differences
+from hedgerow.remote.federation import differences
 
 SOURCES = str(Path(hedgerow.__file__).parents[1])
 Hold = Callable[[str], threading.Event]
@@ -189,7 +189,7 @@ def test_one_is_slow(three: Three, hold: Hold) -> None:
 
 
 def test_one_that_hangs_does_not_hold_up_the_others(three: Three, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hedgerow.client.federation.LOOK", 3.0)
+    monkeypatch.setattr("hedgerow.remote.federation.LOOK", 3.0)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
@@ -232,7 +232,7 @@ def test_counts_that_failed_over_the_rows_are_paid_again(three: Three, monkeypat
         raise RuntimeError("row 17 holds 57.3")
 
     with monkeypatch.context() as patch:
-        patch.setattr("hedgerow.rows.streamed.StreamedRows.leaf_counts", fails)
+        patch.setattr("hedgerow.engines.streamed.StreamedRows.leaf_counts", fails)
         said = three.run(clinics=three.clinics[:1], code=2)
     assert "could not be ended; its owner can see why. It has cost ε = 0.5" in said
     assert "57.3" not in said
@@ -253,7 +253,7 @@ def wait_until(fine: Callable[[], bool], seconds: float = 60) -> None:
 
 
 def test_the_keys_are_written_before_anybody_is_asked(three: Three, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hedgerow.client.transport import Transport
+    from hedgerow.remote.transport import Transport
 
     seen: list[set[str]] = []
     real = Transport.bytes

@@ -12,7 +12,7 @@ from cli.conftest import run
 from client.remote_service import *  # noqa: F403
 from client.remote_service import SCHEMA, Served
 
-from hedgerow.release import Release
+from hedgerow.release.release import Release
 
 _ = run  # the fixture
 

@@ -13,18 +13,18 @@ from client.remote_service import *  # noqa: F403
 from client.remote_service import ATTRIBUTES, SCHEMA, Counted, Served, registered, running_server, written
 
 from hedgerow import Budget, Schema, private_calibration, private_score
-from hedgerow.client.remote_table import RemoteTable
-from hedgerow.curator.service.application import application
-from hedgerow.curator.service.bundle import Curator
-from hedgerow.curator.service.limits import Limits
-from hedgerow.curator.service.looking import Desk
+from hedgerow.curator.http.application import application
+from hedgerow.curator.http.limits import Limits
+from hedgerow.curator.http.service_context import Curator
+from hedgerow.curator.http.session_worker import Desk
+from hedgerow.engines.streamed import StreamedRows
 from hedgerow.errors import BudgetError, CuratorError, PlanError, SchemaError
 from hedgerow.estimators import all_estimators
 from hedgerow.estimators.mergeable import count
-from hedgerow.private.coins import SeededCoins
-from hedgerow.public_scoring import public_score
-from hedgerow.release import Release
-from hedgerow.rows.streamed import StreamedRows
+from hedgerow.evaluation.public import public_score
+from hedgerow.mechanisms.coins import SeededCoins
+from hedgerow.release.release import Release
+from hedgerow.remote.remote_table import RemoteTable
 
 ALL = all_estimators()
 PRIVATE: dict[str, dict[str, Any]] = {

@@ -19,20 +19,20 @@ from client.remote_service import SCHEMA, Served
 from hedgerow import HedgerowClassifier
 from hedgerow.accounting.meter import Budget
 from hedgerow.accounting.prices import Rho
-from hedgerow.additive_model import AdditiveModel, MostProbable
-from hedgerow.client.remote_table import RemoteTable
-from hedgerow.curator.service.limits import Limits
-from hedgerow.curator.service.looking import Desk
-from hedgerow.encoding import Codebook
+from hedgerow.curator.http.limits import Limits
+from hedgerow.curator.http.session_worker import Desk
+from hedgerow.engines.opening import open_place
+from hedgerow.engines.streamed import StreamedRows
 from hedgerow.errors import BudgetError, CuratorError, HedgerowWarning, PlanError
 from hedgerow.growers import rdt
-from hedgerow.private.coins import SeededCoins
-from hedgerow.private.scores import GINI, MAX, NORMAL_GINI, information_gain
-from hedgerow.private.table import PrivateTable
-from hedgerow.release import Release
-from hedgerow.rows.opening import open_place
-from hedgerow.rows.streamed import StreamedRows
-from hedgerow.splits import by_threshold, by_value
+from hedgerow.mechanisms.coins import SeededCoins
+from hedgerow.mechanisms.scores import GINI, MAX, NORMAL_GINI, information_gain
+from hedgerow.private_table import PrivateTable
+from hedgerow.release.release import Release
+from hedgerow.remote.remote_table import RemoteTable
+from hedgerow.schema.codebook import Codebook
+from hedgerow.trees.additive_model import AdditiveModel, MostProbable
+from hedgerow.trees.splits import by_threshold, by_value
 
 CODEBOOK = Codebook(SCHEMA)
 TREES = [rdt.build_tree_structure(CODEBOOK, 2, "bins", np.random.default_rng(i)) for i in range(3)]
@@ -212,7 +212,7 @@ def test_a_service_that_charges_otherwise_is_noticed(served: Served, monkeypatch
     table = RemoteTable(served.transport, "patients", "research", twice)
     with pytest.raises(CuratorError, match="charged otherwise"):
         table.rows(PRICE)
-    monkeypatch.setattr("hedgerow.curator.service.prepaid.rounded_up", lambda amount: amount + Fraction(1, 100))
+    monkeypatch.setattr("hedgerow.curator.http.prepaid.rounded_up", lambda amount: amount + Fraction(1, 100))
     with pytest.warns(HedgerowWarning, match="has charged ε = 0.11; expected ε = 0.1,"), served.table.session(1) as paid:
         paid.rows(Fraction(1, 10))
 
@@ -269,7 +269,7 @@ class TestBusy:
                 tries.append(other.close())
                 threading.Event().wait(0.5)
 
-            monkeypatch.setattr("hedgerow.client.session.time", SimpleNamespace(sleep=wait, monotonic=time.monotonic))
+            monkeypatch.setattr("hedgerow.remote.session.time", SimpleNamespace(sleep=wait, monotonic=time.monotonic))
             paid.rows(PRICE)
             monkeypatch.undo()
         assert tries

@@ -13,8 +13,8 @@ import pytest
 from client.conftest import SCHEMA
 
 import hedgerow
-from hedgerow.client import transport as module
 from hedgerow.errors import BudgetError, CuratorError, HedgerowWarning, PlanError, ReleaseError
+from hedgerow.remote import transport as module
 
 DEEP = b"[" * 200_000 + b"]" * 200_000
 ENDLESS = "1e40000000"
@@ -66,7 +66,7 @@ def service() -> Iterator[Service]:
         server.shutdown()
 
 
-def connected(service: Service, **how: Any) -> hedgerow.client.connection.Connection:
+def connected(service: Service, **how: Any) -> hedgerow.remote.connection.Connection:
     return hedgerow.connect(service.url, "hrw_x", **how)
 
 
@@ -89,7 +89,7 @@ def test_a_look_that_is_under_way_for_ever(service: Service) -> None:
     from fractions import Fraction
 
     service.says("sessions", SESSION)
-    service.says("rows", hedgerow.wire.RUNNING, 202)
+    service.says("rows", hedgerow.remote.codec.RUNNING, 202)
     service.says("end", {"spent": {"epsilon": "1", "delta": "0"}})
     with pytest.raises(CuratorError, match=r"0\.2 seconds.*look_timeout"):
         connected(service, look_timeout=0.2).table("visits").rows(Fraction(1, 10))

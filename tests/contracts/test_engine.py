@@ -23,13 +23,13 @@ from strategies import small_schema, small_table
 
 import hedgerow
 from hedgerow import Budget, Release, Schema, SQLTable, private_score
-from hedgerow.encoding import Codebook
+from hedgerow.engines import streamed
+from hedgerow.engines.memory import MemoryRows
+from hedgerow.engines.opening import open_place
 from hedgerow.growers import rdt
-from hedgerow.private.coins import SeededCoins
-from hedgerow.private.table import PrivateTable
-from hedgerow.rows import streamed
-from hedgerow.rows.memory import MemoryRows
-from hedgerow.rows.opening import open_place
+from hedgerow.mechanisms.coins import SeededCoins
+from hedgerow.private_table import PrivateTable
+from hedgerow.schema.codebook import Codebook
 
 ROWS = 3_000
 SCHEMA = small_schema()
@@ -183,7 +183,7 @@ def test_batches_and_scores_are_the_same(place: Any, kept: bool) -> None:
         scores = []
         for table in (place, FRAME):
             coins = SeededCoins(6)
-            patch.setattr("hedgerow.scoring.PrivateTable", lambda engine, meter, coins=coins: PrivateTable(engine, meter, coins))
+            patch.setattr("hedgerow.evaluation.private.PrivateTable", lambda engine, meter, coins=coins: PrivateTable(engine, meter, coins))
             scores.append(private_score(model, table, epsilon=1, budget=Budget(1)).confusion)
     np.testing.assert_array_equal(*scores)
 
@@ -365,7 +365,7 @@ def test_files_that_do_not_fit_together_are_refused_before_anything_is_spent(tmp
 
 
 def test_ctrl_c_stops_the_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hedgerow.rows.questions import LeafCounts
+    from hedgerow.queries.blocks import LeafCounts
 
     def interrupting(*what: Any) -> None:
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)

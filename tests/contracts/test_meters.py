@@ -25,7 +25,7 @@ from hedgerow.accounting.meter import Budget
 from hedgerow.accounting.prices import Rho
 from hedgerow.accounting.units import ROW, Unit
 from hedgerow.errors import BudgetError, PlanError
-from hedgerow.private.mechanisms import counting_event
+from hedgerow.mechanisms.noise import counting_event
 
 Make = Callable[[Any], Budget]
 PERSONS = Unit("patient_id", 40)

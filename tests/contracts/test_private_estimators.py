@@ -20,10 +20,10 @@ from hedgerow.accounting.loss import exact_epsilon
 from hedgerow.accounting.zcdp import rho_for
 from hedgerow.errors import BudgetError, PlanError
 from hedgerow.estimators import all_estimators
-from hedgerow.private.coins import SeededCoins
-from hedgerow.private.table import PrivateTable
-from hedgerow.release import Release
-from hedgerow.schema import Categorical, Schema, Target
+from hedgerow.mechanisms.coins import SeededCoins
+from hedgerow.private_table import PrivateTable
+from hedgerow.release.release import Release
+from hedgerow.schema.schema import Categorical, Schema, Target
 
 PRIVATE = [estimator for estimator in all_estimators().values() if "epsilon" in estimator().get_params()]
 private = pytest.mark.parametrize("algorithm", PRIVATE)

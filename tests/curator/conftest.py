@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hedgerow.curator.ledger import Ledger
+from hedgerow.curator.ledger.ledger import Ledger
 
 BOTH = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hedgerow.curator.ledger import Ledger
+from hedgerow.curator.ledger.ledger import Ledger
 
 TRIGGERS = ("ledger_entries_at_the_end", "ledger_entries_unchanged", "ledger_entries_kept")
 

@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 
-from hedgerow.curator.ledger import Ledger
+from hedgerow.curator.ledger.ledger import Ledger
 from hedgerow.errors import BudgetError, LedgerError
 
 said = threading.Lock()

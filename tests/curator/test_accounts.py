@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import sqlalchemy as sql
 
-from hedgerow.curator import service_tables
-from hedgerow.curator.accounts import Accounts, Person
-from hedgerow.curator.database import Database, open_database
+from hedgerow.curator.ledger import service_tables
+from hedgerow.curator.ledger.accounts import Accounts, Person
+from hedgerow.curator.ledger.database import Database, open_database
 from hedgerow.errors import LedgerError
 
 START = datetime(2026, 5, 1, 12, tzinfo=UTC)

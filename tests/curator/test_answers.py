@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 import sqlalchemy as sql
 
-from hedgerow.curator import service_tables
-from hedgerow.curator.accounts import Accounts
-from hedgerow.curator.answers import Answer, Answers
-from hedgerow.curator.database import open_database
-from hedgerow.curator.ledger import Ledger
-from hedgerow.curator.transactions import Joined, alone
+from hedgerow.curator.ledger import service_tables
+from hedgerow.curator.ledger.accounts import Accounts
+from hedgerow.curator.ledger.answers import Answer, Answers
+from hedgerow.curator.ledger.database import open_database
+from hedgerow.curator.ledger.ledger import Ledger
+from hedgerow.curator.ledger.transactions import Joined, alone
 from hedgerow.errors import LedgerError, PlanError
 
 REQUEST, OTHER = hashlib.sha256(b"request").hexdigest(), hashlib.sha256(b"other").hexdigest()
@@ -30,8 +30,8 @@ JSON = "application/json"
 KILLS = 5 * int(os.environ.get("HEDGEROW_SOAK", "1"))
 WRITER = """
 import sys
-from hedgerow.curator.answers import Answers
-from hedgerow.curator.ledger import Ledger
+from hedgerow.curator.ledger.answers import Answers
+from hedgerow.curator.ledger.ledger import Ledger
 ledger = Ledger.open(sys.argv[1])
 while True:
     key = ledger.reserve("patients", "ada", "research", "0.003").key

@@ -15,10 +15,10 @@ import pytest
 import sqlalchemy as sql
 from sqlalchemy.engine import make_url
 
-from hedgerow.curator.books import Books
-from hedgerow.curator.chain import LedgerEntry
-from hedgerow.curator.database import FILE, open_database
-from hedgerow.curator.ledger import Ledger
+from hedgerow.curator.ledger.chain import LedgerEntry
+from hedgerow.curator.ledger.database import FILE, open_database
+from hedgerow.curator.ledger.ledger import Ledger
+from hedgerow.curator.ledger.tables import Books
 from hedgerow.errors import LedgerError
 
 
@@ -96,7 +96,7 @@ def test_a_wrong_password(new_address: Callable[[], str]) -> None:
 
 
 def test_a_ledger_that_is_locked_for_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hedgerow.curator.database.PATIENCE", 0)
+    monkeypatch.setattr("hedgerow.curator.ledger.database.PATIENCE", 0)
     ledger = Ledger.open(tmp_path)
     ledger.ceiling("patients", 1)
     other = sqlite3.connect(tmp_path / FILE, isolation_level=None)
@@ -120,7 +120,7 @@ def test_older_books_get_their_indexes(address: str) -> None:
 
 
 def test_an_event_loop_does_not_wait_for_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hedgerow.curator.database.PATIENCE", 0.1)
+    monkeypatch.setattr("hedgerow.curator.ledger.database.PATIENCE", 0.1)
 
     async def read() -> int:
         return ledger.head().seq

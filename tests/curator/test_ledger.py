@@ -11,8 +11,8 @@ from fractions import Fraction
 
 import pytest
 
-from hedgerow.curator.chain import LedgerEntry, hash_of
-from hedgerow.curator.ledger import Ledger
+from hedgerow.curator.ledger.chain import LedgerEntry, hash_of
+from hedgerow.curator.ledger.ledger import Ledger
 from hedgerow.errors import BudgetError, LedgerError, PlanError
 
 WHO = ("patients", "ada", "research")
@@ -161,7 +161,7 @@ def test_a_ledger_opened_again_is_the_same(ledger: Ledger, address: str) -> None
 
 
 def test_export(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hedgerow.curator.ledger.PAGE", 2)
+    monkeypatch.setattr("hedgerow.curator.ledger.ledger.PAGE", 2)
     for what in ("=1+1", "+1", "-1", "@x", 'a "fit", done\nwell'):
         ledger.reserve(*WHO, "0.01", what=what)
     rows = list(csv.DictReader(io.StringIO("".join(ledger.export("csv")), newline="")))

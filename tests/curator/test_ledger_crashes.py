@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from hedgerow.curator.database import open_database
-from hedgerow.curator.ledger import Ledger
+from hedgerow.curator.ledger.database import open_database
+from hedgerow.curator.ledger.ledger import Ledger
 
 WORK = [sys.executable, str(Path(__file__).parent / "ledger_work.py")]
 SOAK = int(os.environ.get("HEDGEROW_SOAK", "1"))

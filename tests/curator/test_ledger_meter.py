@@ -29,10 +29,10 @@ from contracts.test_meters import (  # noqa: F401  collected here, with the ledg
 from strategies import small_schema, small_table
 
 from hedgerow import Budget, PrivateRDTClassifier, private_score
-from hedgerow.curator.ledger import Ledger
-from hedgerow.curator.ledger_budget import LedgerBudget
+from hedgerow.curator.ledger.budget import LedgerBudget
+from hedgerow.curator.ledger.ledger import Ledger
 from hedgerow.errors import BudgetError, LedgerError
-from hedgerow.private.table import PrivateTable
+from hedgerow.private_table import PrivateTable
 
 Make = Callable[[Any], Budget]
 

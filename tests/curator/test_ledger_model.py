@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from hedgerow.curator.ledger import Ledger
+from hedgerow.curator.ledger.ledger import Ledger
 from hedgerow.errors import BudgetError, LedgerError
 
 datasets, analysts, purposes = st.sampled_from(["a", "b"]), st.sampled_from(["ada", "bob"]), st.sampled_from(["care", "cost"])

@@ -7,8 +7,8 @@ from dataclasses import asdict, fields, replace
 import pytest
 from curator.forging import TRIGGERS, forge
 
-from hedgerow.curator.chain import LedgerEntry, hash_of
-from hedgerow.curator.ledger import Ledger
+from hedgerow.curator.ledger.chain import LedgerEntry, hash_of
+from hedgerow.curator.ledger.ledger import Ledger
 from hedgerow.errors import LedgerError
 
 COLUMNS = 'seq, "when", kind, key, dataset, analyst, purpose, what, epsilon, delta, previous, hash, unit'

@@ -13,12 +13,12 @@ from strategies import small_schema, small_table
 
 from hedgerow import Categorical, PrivateRDTClassifier, Schema, Target, Unit, private_score
 from hedgerow.accounting.units import ROW
-from hedgerow.curator.balances import accounts_of
-from hedgerow.curator.books import Books
-from hedgerow.curator.chain import RESERVE, LedgerEntry, hash_of
-from hedgerow.curator.ledger import Ledger
-from hedgerow.curator.ledger_budget import LedgerBudget
-from hedgerow.curator.registry import Registry
+from hedgerow.curator.ledger.balances import accounts_of
+from hedgerow.curator.ledger.budget import LedgerBudget
+from hedgerow.curator.ledger.chain import RESERVE, LedgerEntry, hash_of
+from hedgerow.curator.ledger.ledger import Ledger
+from hedgerow.curator.ledger.registry import Registry
+from hedgerow.curator.ledger.tables import Books
 from hedgerow.errors import BudgetError, LedgerError
 
 PERSONS = Unit("patient_id", 40)

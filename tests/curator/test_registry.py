@@ -13,11 +13,11 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from hedgerow import Categorical, Numeric, Schema, SQLTable, Target
-from hedgerow.csv_dialect import CSVDialect
-from hedgerow.curator.database import Database, open_database
-from hedgerow.curator.ledger import Ledger
-from hedgerow.curator.registry import Dataset, Registry
+from hedgerow.curator.ledger.database import Database, open_database
+from hedgerow.curator.ledger.ledger import Ledger
+from hedgerow.curator.ledger.registry import Dataset, Registry
 from hedgerow.errors import LedgerError, SchemaError, TableError
+from hedgerow.schema.csv_dialect import CSVDialect
 
 SCHEMA = Schema(
     [Numeric("age", 0, 120), Categorical("smoker", ["no", "yes", "naïve \"quote\"\n"])], Target("class", ["a", "b"]),

@@ -10,9 +10,9 @@ from itertools import pairwise
 
 import pytest
 
-from hedgerow.after.svg import text_width
 from hedgerow.experiments.chart_parts import Scale, value_scale, value_ticks
 from hedgerow.experiments.charts import Panel, Point, Series, bars, boxes, lines, panels
+from hedgerow.plots.svg import text_width
 
 NAN, INF = math.nan, math.inf
 EPSILONS = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 1, 2, 5, 10]

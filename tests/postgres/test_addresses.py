@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
+from hedgerow.engines.encoding_sql import dotted
+from hedgerow.engines.postgres import PostgresSource, _one_statement, _with_defaults, masked
 from hedgerow.errors import TableError
-from hedgerow.rows.encoding_sql import dotted
-from hedgerow.rows.postgres import PostgresSource, _one_statement, _with_defaults, masked
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ import duckdb
 import pytest
 
 from hedgerow import SQLTable
-from hedgerow.encoding import Codebook
+from hedgerow.engines.opening import open_place
+from hedgerow.engines.postgres import PostgresSource
 from hedgerow.errors import TableError
-from hedgerow.rows.opening import open_place
-from hedgerow.rows.postgres import PostgresSource
-from hedgerow.schema import Numeric, Schema, Target
+from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.schema import Numeric, Schema, Target
 
 pytestmark = pytest.mark.postgres
 

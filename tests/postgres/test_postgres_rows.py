@@ -13,16 +13,16 @@ import pytest
 
 import hedgerow
 from hedgerow import SQLTable
-from hedgerow.encoding import Codebook
+from hedgerow.engines import streamed
+from hedgerow.engines.encoding_sql import Encoding
+from hedgerow.engines.memory import MemoryRows
+from hedgerow.engines.opening import open_place
+from hedgerow.engines.postgres import PostgresSource
+from hedgerow.engines.streamed import StreamedRows
 from hedgerow.errors import TableError
-from hedgerow.private.coins import SeededCoins
-from hedgerow.rows import streamed
-from hedgerow.rows.encoding_sql import Encoding
-from hedgerow.rows.memory import MemoryRows
-from hedgerow.rows.opening import open_place
-from hedgerow.rows.postgres import PostgresSource
-from hedgerow.rows.streamed import StreamedRows
-from hedgerow.schema import Categorical, Numeric, Schema, Target
+from hedgerow.mechanisms.coins import SeededCoins
+from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
 
 pytestmark = pytest.mark.postgres
 

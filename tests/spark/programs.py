@@ -22,9 +22,9 @@ from spark.cluster import HOST, Cluster, connect_server, standalone
 from strategies import small_schema
 
 from hedgerow import Budget, PrivateRDTClassifier, private_score
-from hedgerow.encoding import Codebook
-from hedgerow.private.coins import SeededCoins
-from hedgerow.rows.spark import SparkRows
+from hedgerow.engines.spark import SparkRows
+from hedgerow.mechanisms.coins import SeededCoins
+from hedgerow.schema.codebook import Codebook
 
 
 def model(budget: Budget | None = None) -> Any:

@@ -14,7 +14,7 @@ import pytest
 from strategies import small_schema
 
 from hedgerow import PrivateRDTClassifier
-from hedgerow.private.coins import SeededCoins
+from hedgerow.mechanisms.coins import SeededCoins
 
 needs_spark = pytest.mark.skipif(find_spec("pyspark") is None, reason="pyspark is not installed: pip install 'hedgerow[spark]'")
 needs_connect = pytest.mark.skipif(find_spec("grpc") is None, reason="Spark Connect is not installed: pip install 'pyspark[connect]'")

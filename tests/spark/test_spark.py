@@ -17,21 +17,21 @@ from strategies import small_schema
 
 import hedgerow
 from hedgerow import Budget, CSVTable, PrivateRDTClassifier, count, private_score
-from hedgerow.csv_dialect import CSVDialect
-from hedgerow.encoding import Codebook
+from hedgerow.engines import spark as spark_rows
+from hedgerow.engines import spark_job
+from hedgerow.engines.files import TableFile
+from hedgerow.engines.memory import MemoryRows
+from hedgerow.engines.opening import is_spark_frame
+from hedgerow.engines.spark import SparkRows, open_spark_table
 from hedgerow.errors import BudgetError, PlanError, SchemaError, TableError
 from hedgerow.estimators import all_estimators
 from hedgerow.estimators.base import PrivateForestClassifier
-from hedgerow.private.coins import SeededCoins
-from hedgerow.rows import spark as spark_rows
-from hedgerow.rows import spark_job
-from hedgerow.rows.files import TableFile
-from hedgerow.rows.memory import MemoryRows
-from hedgerow.rows.opening import is_spark_frame
-from hedgerow.rows.spark import SparkRows, open_spark_table
-from hedgerow.schema import Categorical, Numeric, Schema, Target
-from hedgerow.scoring import private_evaluation
-from hedgerow.tree import TreeBuilder
+from hedgerow.evaluation.private import private_evaluation
+from hedgerow.mechanisms.coins import SeededCoins
+from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.csv_dialect import CSVDialect
+from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
+from hedgerow.trees.tree import TreeBuilder
 
 ROWS = 2000
 SECRET = "Sherwood-4711"
@@ -95,7 +95,7 @@ def test_private_scores_are_counted_on_executors(frame: Any, table: pd.DataFrame
     release = rdt().fit(table).release_
     answers = []
     for rows in (frame, table):
-        monkeypatch.setattr("hedgerow.private.table.PrivateTable.__init__.__defaults__", (SeededCoins(3), "hedgerow"))
+        monkeypatch.setattr("hedgerow.private_table.PrivateTable.__init__.__defaults__", (SeededCoins(3), "hedgerow"))
         score, calibration = private_evaluation(release, rows, epsilon=1)
         answers.append((score.confusion.tolist(), score.undeclared, np.asarray(calibration.counts).tolist()))
     assert answers[0] == answers[1]

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from hedgerow.accounting.zcdp import gaussian_variance
-from hedgerow.private.coins import SYSTEM
-from hedgerow.private.gaussian import GUARD, _discrete_gaussian, _geometric, discrete_gaussian
+from hedgerow.mechanisms.coins import SYSTEM
+from hedgerow.mechanisms.gaussian import GUARD, _discrete_gaussian, _geometric, discrete_gaussian
 
 pytestmark = pytest.mark.statistical
 

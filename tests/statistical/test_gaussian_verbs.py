@@ -15,17 +15,17 @@ import pytest
 from scipy import stats
 from strategies import small_schema, small_table
 
+from hedgerow import private_table as table_module
 from hedgerow.accounting.meter import Budget
 from hedgerow.accounting.prices import Rho
-from hedgerow.additive_model import GRID, AdditiveModel
-from hedgerow.encoding import Codebook
+from hedgerow.engines.memory import MemoryRows
 from hedgerow.growers import rdt
-from hedgerow.private import table as table_module
-from hedgerow.private.coins import SYSTEM
-from hedgerow.private.gaussian import discrete_gaussian
-from hedgerow.private.mechanisms import add_noise
-from hedgerow.private.table import PrivateTable
-from hedgerow.rows.memory import MemoryRows
+from hedgerow.mechanisms.coins import SYSTEM
+from hedgerow.mechanisms.gaussian import discrete_gaussian
+from hedgerow.mechanisms.noise import add_noise
+from hedgerow.private_table import PrivateTable
+from hedgerow.schema.codebook import Codebook
+from hedgerow.trees.additive_model import GRID, AdditiveModel
 
 pytestmark = pytest.mark.statistical
 

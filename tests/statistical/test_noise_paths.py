@@ -15,14 +15,14 @@ from scipy import stats
 from strategies import small_schema, small_table
 
 from hedgerow.accounting.meter import Budget
-from hedgerow.encoding import Codebook
+from hedgerow.engines.memory import MemoryRows
 from hedgerow.errors import PlanError
 from hedgerow.growers import rdt
-from hedgerow.private.coins import SYSTEM
-from hedgerow.private.mechanisms import add_noise, counting_event, opendp_laplace
-from hedgerow.private.samplers import discrete_laplace
-from hedgerow.private.table import PrivateTable
-from hedgerow.rows.memory import MemoryRows
+from hedgerow.mechanisms.coins import SYSTEM
+from hedgerow.mechanisms.noise import add_noise, counting_event, opendp_laplace
+from hedgerow.mechanisms.samplers import discrete_laplace
+from hedgerow.private_table import PrivateTable
+from hedgerow.schema.codebook import Codebook
 
 ALARM = 1e-7
 CODEBOOK = Codebook(small_schema(), 30)

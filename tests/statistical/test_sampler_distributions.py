@@ -15,10 +15,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from hedgerow.private.choices import GUARD, _choose
-from hedgerow.private.coins import SYSTEM
-from hedgerow.private.exactmath import bernoulli_exp, uniform_index
-from hedgerow.private.samplers import _discrete_laplace
+from hedgerow.mechanisms.choices import GUARD, _choose
+from hedgerow.mechanisms.coins import SYSTEM
+from hedgerow.mechanisms.exactmath import bernoulli_exp, uniform_index
+from hedgerow.mechanisms.samplers import _discrete_laplace
 
 pytestmark = pytest.mark.statistical
 

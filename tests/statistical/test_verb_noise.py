@@ -20,19 +20,19 @@ import pytest
 from scipy import stats
 from strategies import small_schema, small_table
 
+from hedgerow import private_table as table_module
 from hedgerow.accounting.meter import Budget
-from hedgerow.encoding import Codebook
+from hedgerow.engines.memory import MemoryRows
 from hedgerow.growers import rdt
-from hedgerow.private import table as table_module
-from hedgerow.private.coins import SYSTEM
-from hedgerow.private.mechanisms import add_noise
-from hedgerow.private.mechanisms import choose_columns as real_choose_columns
-from hedgerow.private.samplers import discrete_laplace
-from hedgerow.private.scores import GINI, MAX, NORMAL_GINI, Score, information_gain, scores_of
-from hedgerow.private.table import PrivateTable
-from hedgerow.rows.memory import MemoryRows
-from hedgerow.splits import by_value
-from hedgerow.tree import TreeBuilder
+from hedgerow.mechanisms.coins import SYSTEM
+from hedgerow.mechanisms.noise import add_noise
+from hedgerow.mechanisms.noise import choose_columns as real_choose_columns
+from hedgerow.mechanisms.samplers import discrete_laplace
+from hedgerow.mechanisms.scores import GINI, MAX, NORMAL_GINI, Score, information_gain, scores_of
+from hedgerow.private_table import PrivateTable
+from hedgerow.schema.codebook import Codebook
+from hedgerow.trees.splits import by_value
+from hedgerow.trees.tree import TreeBuilder
 
 ALARM = 1e-7
 RUNS = 1500

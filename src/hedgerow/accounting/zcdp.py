@@ -3,7 +3,7 @@
 An algorithm is ρ-zCDP if D_α(M(D) ‖ M(D′)) ≤ α·ρ for all neighbours D, D′ (add/remove one row) and all α > 1, where D_α is the
 Rényi divergence. A release states (ε, δ), and the conversion here is certified: every logarithm is enclosed by integers, and each
 rounding goes to the safe side. A float only proposes the α at which the bound is taken, and every α gives a true bound.
-Labels [Z1] to [Z3] and [M3] refer to the theorems in private/PROOF.md.
+Labels [Z1] to [Z3] and [M3] refer to the theorems in mechanisms/PROOF.md.
 """
 
 from __future__ import annotations

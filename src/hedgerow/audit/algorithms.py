@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hedgerow.audit.neighbours import Table
-from hedgerow.release import Release
+from hedgerow.release.release import Release
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.accounting.meter import Budget, Reservation
-from hedgerow.release import Release
+from hedgerow.release.release import Release
 
 Parts = tuple[tuple[str, str], ...]  # (where, what), in order
 SHOWN = 60  # characters of a value that a difference tells, at most

@@ -10,11 +10,11 @@ from typing import Any
 
 import msgspec
 
-from hedgerow.after.text import plain
 from hedgerow.audit.attack import Audit, Finding
 from hedgerow.audit.bounds import FALSE_ALARM, SHOWN, epsilon_at_least, epsilon_at_level
-from hedgerow.documents import read_document, write_document
 from hedgerow.errors import ReleaseError
+from hedgerow.inference.text import plain
+from hedgerow.release.files import read_document, write_document
 
 FORMAT = "hedgerow-audit-1"
 

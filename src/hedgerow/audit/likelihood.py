@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from hedgerow.audit.neighbours import Pair, Table
 from hedgerow.audit.outputs import Feature, Features, release_features
-from hedgerow.encoding import Codebook
+from hedgerow.engines.memory import MemoryRows
+from hedgerow.engines.persons import KEY_BYTES
 from hedgerow.errors import AuditError
-from hedgerow.forest import LEAVES
-from hedgerow.release import Release
-from hedgerow.rows.memory import MemoryRows
-from hedgerow.rows.persons import KEY_BYTES
+from hedgerow.release.release import Release
+from hedgerow.schema.codebook import Codebook
+from hedgerow.trees.forest import LEAVES
 
 
 @dataclass(eq=False)

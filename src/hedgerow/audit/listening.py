@@ -1,7 +1,7 @@
 """Where a replay listens: the three places where randomness becomes an answer, the charge, the verbs, and the system's coins.
 
-Nothing in `private/` or `accounting/` knows of it and nothing there has a switch for it. While `Listening` is entered, these functions are
-wrapped in this process; in every thread but the one that is replaying the wrappers hand on to the originals, so that a training beside
+Nothing in `mechanisms/` or `accounting/` knows of it and nothing there has a switch for it. While `Listening` is entered, these functions
+are wrapped in this process; in every thread but the one that is replaying the wrappers hand on to the originals, so that a training beside
 it draws its own noise. What is trained inside is not for publishing, since its noise is known: `replay` gives back findings alone.
 """
 
@@ -20,9 +20,10 @@ from typing import Any
 from hedgerow.accounting.events import DISCRETE_GAUSSIAN, DISCRETE_LAPLACE, EXPONENTIAL, PERMUTE_AND_FLIP
 from hedgerow.accounting.meter import Reservation
 from hedgerow.audit.transcript import Transcript
-from hedgerow.private import choices, gaussian, mechanisms, samplers
-from hedgerow.private.coins import Coins, SeededCoins, SystemCoins
-from hedgerow.private.table import PrivateTable
+from hedgerow.mechanisms import choices, gaussian, samplers
+from hedgerow.mechanisms import noise as mechanisms
+from hedgerow.mechanisms.coins import Coins, SeededCoins, SystemCoins
+from hedgerow.private_table import PrivateTable
 
 _ONE_AT_A_TIME = threading.RLock()
 VERBS = tuple(name for name, thing in vars(PrivateTable).items() if callable(thing) and not name.startswith("_"))

@@ -23,10 +23,10 @@ from hedgerow.audit.bounds import FALSE_ALARM, advantage_allowed, at_least, at_m
 from hedgerow.audit.events import Event, Threshold, best_event
 from hedgerow.audit.neighbours import Table
 from hedgerow.audit.outputs import Columns, Features, aligned, release_features
-from hedgerow.encoding import Codebook
 from hedgerow.errors import PlanError
-from hedgerow.release import Release
-from hedgerow.schema import Schema
+from hedgerow.release.release import Release
+from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.schema import Schema
 
 LEAST_RUNS = 40
 RISK = 0.05  # of an interval

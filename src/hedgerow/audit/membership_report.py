@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from textwrap import wrap
 
-from hedgerow.after.svg import BOLD, OTHER, PALETTE, document, escape, fit, label, text_width, whisker
-from hedgerow.after.text import plain
 from hedgerow.audit.evidence import claim
 from hedgerow.audit.membership import Attack, Membership
+from hedgerow.inference.text import plain
+from hedgerow.plots.svg import BOLD, OTHER, PALETTE, document, escape, fit, label, text_width, whisker
 
 HEADS = ["row", "attack", "says member if", "true positives", "false positives", "advantage", "95 % interval"]
 NUMBERS = (0, 3, 4, 5, 6)

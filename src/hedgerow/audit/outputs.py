@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import AuditError
-from hedgerow.release import Release
-from hedgerow.tree import NODE, Tree
+from hedgerow.release.release import Release
+from hedgerow.trees.tree import NODE, Tree
 
 Feature = float | int | str
 Features = Mapping[str, Feature]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from textwrap import wrap
 
-from hedgerow.after.svg import BOLD, OTHER, PALETTE, document, escape, fit, label, text_width
-from hedgerow.after.text import plain
 from hedgerow.audit.attack import Audit, Finding
 from hedgerow.audit.evidence import claim, sentence
+from hedgerow.inference.text import plain
+from hedgerow.plots.svg import BOLD, OTHER, PALETTE, document, escape, fit, label, text_width
 
 WIDTH, LEFT, RIGHT = 640.0, 64.0, 20.0
 TALL = 190.0  # of the bars

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hedgerow.after.text import plain
 from hedgerow.audit.evidence import as_json
 from hedgerow.audit.replaying import Compared, Replay
-from hedgerow.documents import write_document
+from hedgerow.inference.text import plain
+from hedgerow.release.files import write_document
 
 FORMAT = "hedgerow-replay-1"
 HEADS = ["request", "pair", "replays", "queries compared", "largest share of a charge", "verdict"]

@@ -24,8 +24,8 @@ from hedgerow.audit.content import parts_of
 from hedgerow.audit.listening import Listening
 from hedgerow.audit.neighbours import Pair, Table
 from hedgerow.audit.transcript import Charged, Stopped, Transcript
-from hedgerow.certificate import Certificate, EventRecord
 from hedgerow.errors import AuditError, PlanError
+from hedgerow.release.certificate import Certificate, EventRecord
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from typing import Any
 
 from hedgerow.audit.algorithms import ALGORITHMS
 from hedgerow.audit.neighbours import SMALL, Table
-from hedgerow.rows.sql import SQLTable
-from hedgerow.schema import Categorical, Numeric, Schema
+from hedgerow.engines.sql import SQLTable
+from hedgerow.schema.schema import Categorical, Numeric, Schema
 
 Placed = tuple[Any, Any]  # X and y as `fit` takes them
 Place = Callable[[Table], Placed]
@@ -49,7 +49,7 @@ def fit(algorithm: str) -> Callable[..., Any]:
 def evaluate(X: Any, y: Any, schema: Schema, epsilon: Any, settings: dict[str, Any]) -> Any:
     """A forest, its private score and its calibration."""
     from hedgerow import HedgerowClassifier, private_calibration, private_score
-    from hedgerow.scoring import private_evaluation
+    from hedgerow.evaluation.private import private_evaluation
 
     model = HedgerowClassifier(schema, epsilon, **settings).fit(X, y)
     score, calibration = (ask(model, X, y, epsilon=epsilon) for ask in (private_score, private_calibration))

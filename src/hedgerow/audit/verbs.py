@@ -19,16 +19,16 @@ from hedgerow.accounting.events import EXPONENTIAL, PERMUTE_AND_FLIP
 from hedgerow.accounting.meter import Budget, Reservation
 from hedgerow.accounting.prices import Price, Rho
 from hedgerow.accounting.zcdp import rho_for
-from hedgerow.additive_model import AdditiveModel
 from hedgerow.audit.attack import Finding, finding_of
 from hedgerow.audit.outputs import Columns
-from hedgerow.encoding import Codebook
-from hedgerow.private.scores import GINI, MAX, NORMAL_GINI, Score
-from hedgerow.private.table import PrivateTable
-from hedgerow.rows.memory import MemoryRows
-from hedgerow.schema import Categorical, Schema, Target
-from hedgerow.splits import by_value
-from hedgerow.tree import Tree, TreeBuilder
+from hedgerow.engines.memory import MemoryRows
+from hedgerow.mechanisms.scores import GINI, MAX, NORMAL_GINI, Score
+from hedgerow.private_table import PrivateTable
+from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.schema import Categorical, Schema, Target
+from hedgerow.trees.additive_model import AdditiveModel
+from hedgerow.trees.splits import by_value
+from hedgerow.trees.tree import Tree, TreeBuilder
 
 DIGIT = 32  # two attributes of so many values name a copy of the table
 COPIES = DIGIT * DIGIT

@@ -14,8 +14,8 @@ from hedgerow.errors import PlanError
 
 if TYPE_CHECKING:
     from hedgerow.anonymity.requirement import Requirement
-    from hedgerow.paths import Paths
-    from hedgerow.release import Release
+    from hedgerow.release.release import Release
+    from hedgerow.trees.paths import Paths
 
 app = typer.Typer(no_args_is_help=True)
 SHOWN = 20  # paths or cuts that are listed
@@ -47,7 +47,7 @@ def check(tree: TreeFile, k: K = None, c: C = None, l: L = None, alpha: Alpha = 
 
         hedgerow anonymity check tree.json -c 5 -l 3
     """
-    from hedgerow.anonymity.measure import largest_k, measure, smallest_alpha, smallest_c
+    from hedgerow.sharing.measure import largest_k, measure, smallest_alpha, smallest_c
 
     release, requirement = _open(tree), requirement_of(k, c, l, alpha)
     hits = hits or release.certificate.by_hits
@@ -104,10 +104,10 @@ def prune(
         hedgerow anonymity prune tree.json -c 5 -l 3 -o shared.json
     """
     check_output(output, [tree, sign], force)
-    from hedgerow.anonymity.disclosure import disclosure
-    from hedgerow.anonymity.prune import prune as prune_tree
-    from hedgerow.anonymous import anonymous_release
     from hedgerow.cli.count import private_key
+    from hedgerow.sharing.anonymous_release import anonymous_release
+    from hedgerow.sharing.disclosure import disclosure
+    from hedgerow.sharing.prune import prune as prune_tree
 
     release, requirement, key = _open(tree), requirement_of(k, c, l, alpha), private_key(sign)
     pruned = prune_tree(release.forest, requirement, siblings=siblings, hits_only=hits or release.certificate.by_hits)
@@ -130,7 +130,7 @@ def prune(
 
 
 def _open(path: Path) -> Release:
-    from hedgerow.release import Release
+    from hedgerow.release.release import Release
 
     release = Release.load(path)
     if release.forest.noisy:
@@ -144,7 +144,7 @@ def _open(path: Path) -> Release:
 def _paths(release: Release, tree: int, hits: bool) -> Paths:
     from dataclasses import replace
 
-    from hedgerow.paths import paths_of
+    from hedgerow.trees.paths import paths_of
 
     paths = paths_of(release.forest, tree)
     return replace(paths, counts=None) if hits else paths

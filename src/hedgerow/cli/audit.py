@@ -17,7 +17,7 @@ from hedgerow.errors import PlanError
 if TYPE_CHECKING:
     from hedgerow.audit.algorithms import Trainer
     from hedgerow.audit.neighbours import Table
-    from hedgerow.schema import Schema
+    from hedgerow.schema.schema import Schema
 
 VIOLATED = 1
 RUNS, SHADOWS, TARGETS = 5000, 400, 5
@@ -111,7 +111,7 @@ def audit(
     if picture is not None and picture.suffix.lower() != ".svg":
         raise PlanError(f"--picture: got {picture.name!r}; expected a name that ends in .svg.")
     from hedgerow.audit.neighbours import SMALL, Table
-    from hedgerow.schema import Schema
+    from hedgerow.schema.schema import Schema
 
     declared = SMALL if schema is None else Schema.load(schema)
     epsilon = epsilon or ("1" if replay else None)
@@ -219,8 +219,8 @@ def _audit_rows(
     from hedgerow.audit.membership import check_rows_are_protected, membership
     from hedgerow.audit.membership_report import HEADS, NOT_TO_PUBLISH, NUMBERS, membership_svg, rows_of, sentences
     from hedgerow.audit.neighbours import Table
-    from hedgerow.documents import write_document
-    from hedgerow.rows.files import TableFile
+    from hedgerow.engines.files import TableFile
+    from hedgerow.release.files import write_document
 
     check_rows_are_protected(schema)
     names = [*schema.names, schema.target.name]

@@ -14,7 +14,7 @@ from hedgerow.errors import PlanError
 if TYPE_CHECKING:
     from hedgerow.audit.replaying import Replay
     from hedgerow.audit.requests import Request
-    from hedgerow.schema import Schema
+    from hedgerow.schema.schema import Schema
 
 NEIGHBOURS = 24
 OF_CHANCE = ("as drawn", "wild")  # the answers that random neighbours are replayed with

@@ -16,8 +16,8 @@ from hedgerow.cli.places import CSVOfRows, Data, EngineName, EngineOption, Maste
 from hedgerow.cli.tables import Batch, Disjoint, Owner, SignKey, checked_owner, stem
 
 if TYPE_CHECKING:
-    from hedgerow.public_plan import PublicPlan
-    from hedgerow.release import Release
+    from hedgerow.release.public_plan import PublicPlan
+    from hedgerow.release.release import Release
 
 
 def count(
@@ -110,8 +110,8 @@ def open_trees(path: Path, epsilon: str | None) -> tuple[PublicPlan | Release, F
     """A plan or a forest, and the ε that a count costs; refused before anything is charged."""
     from hedgerow.cli.keys import open_document
     from hedgerow.estimators.mergeable import cost_of
-    from hedgerow.merging_checks import check_random_trees
-    from hedgerow.public_plan import PublicPlan
+    from hedgerow.release.merging_checks import check_random_trees
+    from hedgerow.release.public_plan import PublicPlan
 
     found = open_document(path)
     if not isinstance(found, PublicPlan):
@@ -120,6 +120,6 @@ def open_trees(path: Path, epsilon: str | None) -> tuple[PublicPlan | Release, F
 
 
 def private_key(path: Path | None) -> Any:
-    from hedgerow.signing import load_private_key
+    from hedgerow.release.signing import load_private_key
 
     return None if path is None else load_private_key(path)

@@ -17,9 +17,9 @@ from hedgerow.cli.places import CSVOption, QueryOption, TableOption
 from hedgerow.errors import LedgerError, PlanError
 
 if TYPE_CHECKING:
-    from hedgerow.curator.accounts import Accounts
-    from hedgerow.curator.ledger import Ledger
-    from hedgerow.curator.registry import Registry
+    from hedgerow.curator.ledger.accounts import Accounts
+    from hedgerow.curator.ledger.ledger import Ledger
+    from hedgerow.curator.ledger.registry import Registry
 
 LARGE = 10  # a ceiling above it promises little
 app = typer.Typer(
@@ -68,11 +68,11 @@ def register(
     from hedgerow.accounting.units import Unit
     from hedgerow.cli.ledger import packages
     from hedgerow.cli.places import EngineName, Place
-    from hedgerow.schema import Schema
+    from hedgerow.schema.schema import Schema
 
     packages()
-    from hedgerow.curator.checks import amount_from_zero
-    from hedgerow.curator.registry import check_reviewed
+    from hedgerow.curator.ledger.checks import amount_from_zero
+    from hedgerow.curator.ledger.registry import check_reviewed
 
     place = Place(data, query_table, query, EngineName.duckdb, None, csv=csv)
     amount, chance = amount_from_zero(epsilon, "epsilon"), exact_delta(delta)
@@ -225,7 +225,7 @@ def token(
 
         hedgerow curator token curator/ owner
     """
-    from hedgerow.curator.accounts import OWNER
+    from hedgerow.curator.ledger.accounts import OWNER
 
     with _books(address) as (_, accounts, _):
         if owner:
@@ -273,8 +273,8 @@ def show(address: Address) -> None:
 @contextmanager
 def _books(address: str, make: bool = False) -> Iterator[tuple[Ledger, Accounts, Registry]]:
     ledger = existing(address, make)
-    from hedgerow.curator.accounts import Accounts
-    from hedgerow.curator.registry import Registry
+    from hedgerow.curator.ledger.accounts import Accounts
+    from hedgerow.curator.ledger.registry import Registry
 
     with ledger.database as database:
         yield ledger, Accounts(database), Registry(database)

@@ -21,7 +21,7 @@ from hedgerow.cli.predict import predict
 from hedgerow.errors import BudgetError, PlanError
 
 if TYPE_CHECKING:
-    from hedgerow.scoring import PrivateScore
+    from hedgerow.evaluation.private import PrivateScore
 
 TOTAL, FOR_THE_FOREST, FOR_THE_SCORE = "2", "1", "0.1"
 _TEST_SHARE = 4  # one test row for so many training rows
@@ -94,8 +94,8 @@ def _steps(folder: Path, rows: int, output: Path) -> None:
     from hedgerow import datasets
     from hedgerow.accounting.budget_file import BudgetFile
     from hedgerow.estimators.hedgerow import HedgerowClassifier
-    from hedgerow.release import Release
-    from hedgerow.report import html_report
+    from hedgerow.plots.report import html_report
+    from hedgerow.release.release import Release
 
     train, test = folder / "patients.csv", folder / "test.csv"
     schema, budget, forest = folder / "schema.toml", folder / "budget.json", folder / "forest.json"
@@ -157,8 +157,8 @@ def _steps(folder: Path, rows: int, output: Path) -> None:
 def _score(forest: Path, test: Path, budget: Path) -> PrivateScore:
     """As `hedgerow evaluate`; the report needs the score itself."""
     from hedgerow.cli.purse import open_purse, paid_look, say_what_is_left
-    from hedgerow.release import Release
-    from hedgerow.scoring import private_score
+    from hedgerow.evaluation.private import private_score
+    from hedgerow.release.release import Release
 
     purse = open_purse(budget, FOR_THE_SCORE)
     with paid_look(purse, unfinished="There is no score."):

@@ -14,8 +14,8 @@ from hedgerow.cli.places import CSVOfRows, Data, EngineName, EngineOption, Maste
 from hedgerow.errors import PlanError
 
 if TYPE_CHECKING:
-    from hedgerow.after.calibration import Calibration
-    from hedgerow.scoring import PrivateScore
+    from hedgerow.evaluation.private import PrivateScore
+    from hedgerow.inference.calibration import Calibration
 
 
 def evaluate(
@@ -61,8 +61,8 @@ def evaluate(
     if epsilon is None:
         raise PlanError("--epsilon: missing; expected the exact privacy loss, such as 0.1 (or --public, for rows that are public).")
     from hedgerow.cli.purse import open_purse, paid_look, say_what_is_left
-    from hedgerow.release import Release
-    from hedgerow.scoring import private_evaluation, private_score
+    from hedgerow.evaluation.private import private_evaluation, private_score
+    from hedgerow.release.release import Release
 
     release = Release.load(forest)
     n_jobs = threads(jobs)
@@ -86,8 +86,8 @@ WHAT = {"confusion": "the confusion matrix", "reliability": "the reliability cou
 
 
 def _evaluate_public(forest: Path, place: Place, with_calibration: bool, n_jobs: int) -> None:
-    from hedgerow.public_scoring import calibration, public_score
-    from hedgerow.release import Release
+    from hedgerow.evaluation.public import calibration, public_score
+    from hedgerow.release.release import Release
 
     release = Release.load(forest)
     warn(
@@ -124,7 +124,7 @@ def show_score(score: PrivateScore) -> None:
 
 def show_calibration(found: Calibration, width: int = 40) -> None:
     """One line for each bin: what the forest says, how often it is right, and a bar of that with a mark at what it says."""
-    from hedgerow.after.text import count_with_error, share_with_error
+    from hedgerow.inference.text import count_with_error, share_with_error
 
     lines, few = [], "too few rows" if found.charged else "no rows"
     for b, middle in enumerate(found.middles):

@@ -13,8 +13,8 @@ from hedgerow.cli.places import CSVOfRows, csv_rows
 from hedgerow.errors import PlanError
 
 if TYPE_CHECKING:
-    from hedgerow.after.explain import Explanation
-    from hedgerow.release import Release
+    from hedgerow.inference.explain import Explanation
+    from hedgerow.release.release import Release
 
 MOST_ROWS = 20
 IN_TEXT, IN_PICTURES = 4, 6  # attributes that `show` tells of
@@ -57,9 +57,9 @@ def explain(
     numbers = _numbers(row or ["1"])
     if output is not None and output.suffix.lower() == ".svg" and len(numbers) > 1:
         raise PlanError(f"--row: an .svg shows one row, and {len(numbers)} are asked for. Choose one, or a name that ends in .html.")
-    from hedgerow.after.explain import explain as explanations_of
-    from hedgerow.release import Release
-    from hedgerow.rows.files import TableFile
+    from hedgerow.engines.files import TableFile
+    from hedgerow.inference.explain import explain as explanations_of
+    from hedgerow.release.release import Release
 
     release = Release.load(forest)
     additive = release.additive
@@ -97,17 +97,17 @@ def _numbers(given: list[str]) -> list[int]:
 
 
 def _say(found: tuple[Explanation, ...], top: int) -> None:
-    from hedgerow.after.effect_text import explanation_text
+    from hedgerow.plots.effect_text import explanation_text
 
     say("\n\n".join(explanation_text(one, top) for one in found))
 
 
 def _picture(release: Release, found: tuple[Explanation, ...], top: int, suffix: str) -> str:
     if suffix == ".svg":
-        from hedgerow.after.waterfall_svg import waterfall_svg
+        from hedgerow.plots.waterfall_svg import waterfall_svg
 
         return waterfall_svg(found[0], top)
-    from hedgerow.report import explain_page
+    from hedgerow.plots.report import explain_page
 
     return explain_page(release, found, top)
 
@@ -117,9 +117,9 @@ def _picture(release: Release, found: tuple[Explanation, ...], top: int, suffix:
 
 def show_effects(release: Release, attribute: str | None, output: Path | None) -> None:
     """The effects of the most important attributes, or of one: as text, or as a picture."""
-    from hedgerow.after.effect_svg import effects_svg
-    from hedgerow.after.effect_text import effect_text
-    from hedgerow.after.effects import effect_named
+    from hedgerow.inference.effects import effect_named
+    from hedgerow.plots.effect_svg import effects_svg
+    from hedgerow.plots.effect_text import effect_text
 
     effects = release.effects()
     if attribute is not None:
@@ -137,7 +137,7 @@ def show_effects(release: Release, attribute: str | None, output: Path | None) -
     if output.suffix.lower() == ".svg":
         output.write_text(effects_svg(shown), encoding="utf-8")
     else:
-        from hedgerow.report import effects_page
+        from hedgerow.plots.report import effects_page
 
         output.write_text(effects_page(release, shown), encoding="utf-8")
     say(f"wrote {output}: what {len(shown)} {'attribute does' if len(shown) == 1 else 'attributes do'}")

@@ -19,7 +19,7 @@ from hedgerow.cli.tables import SignKey, show_tables, stem
 from hedgerow.errors import CuratorError
 
 if TYPE_CHECKING:
-    from hedgerow.client.federation import Standing
+    from hedgerow.remote.federation import Standing
 
 
 def federate(
@@ -71,11 +71,11 @@ def federate(
         hedgerow federate https://clinic-a.example/datasets/visits https://clinic-b.example/datasets/visits --plan plan.json --tokens tokens.txt -o forest.json
     """  # noqa: E501 - a command is one line
     check_output(output, [plan, tokens, sign], force)
-    from hedgerow.client.federation import ANSWERED, Federation
-    from hedgerow.client.federation_folder import Folder
-    from hedgerow.client.places import places_of, tokens_for
     from hedgerow.estimators.mergeable import cost_of
-    from hedgerow.public_plan import PublicPlan
+    from hedgerow.release.public_plan import PublicPlan
+    from hedgerow.remote.federation import ANSWERED, Federation
+    from hedgerow.remote.federation_folder import Folder
+    from hedgerow.remote.places import places_of, tokens_for
 
     found, places, key = PublicPlan.load(plan), places_of(urls), private_key(sign)
     cost_of(found, epsilon)

@@ -41,8 +41,8 @@ from hedgerow.cli.tables import Batch, Owner, checked_owner
 from hedgerow.errors import PlanError, ReleaseError
 
 if TYPE_CHECKING:
-    from hedgerow.certificate import Certificate
-    from hedgerow.release import Release
+    from hedgerow.release.certificate import Certificate
+    from hedgerow.release.release import Release
 
 
 def fit(

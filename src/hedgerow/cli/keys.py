@@ -11,8 +11,8 @@ from hedgerow.cli.console import guarantee, one_line, say, warn
 from hedgerow.cli.tables import TrustedKeys, known_keys, who_signed
 
 if TYPE_CHECKING:
-    from hedgerow.public_plan import PublicPlan
-    from hedgerow.release import Release
+    from hedgerow.release.public_plan import PublicPlan
+    from hedgerow.release.release import Release
 
 app = typer.Typer(no_args_is_help=True, help="Keys to sign plans and forests with (Ed25519).")
 
@@ -37,7 +37,7 @@ def new(
 
         hedgerow key new office-a.key --name "Office A"
     """
-    from hedgerow.signing import make_key
+    from hedgerow.release.signing import make_key
 
     public = make_key(path, name if name is not None else path.stem)
     say(f"wrote {path}: your private key. Keep it to yourself; whoever has it can sign in your name.")
@@ -60,7 +60,7 @@ def sign(
         hedgerow sign office-a.json --key office-a.key
     """
     from hedgerow.cli.outputs import alone, check_output
-    from hedgerow.signing import fingerprint, load_private_key
+    from hedgerow.release.signing import fingerprint, load_private_key
 
     if output is not None:
         check_output(output, [document, key], force)
@@ -80,7 +80,7 @@ def verify(document: Document, trust: TrustedKeys = None) -> None:
 
         hedgerow verify office-a.json --trust office-a.key.pub
     """
-    from hedgerow.public_plan import PublicPlan
+    from hedgerow.release.public_plan import PublicPlan
 
     known = known_keys(trust)
     found = open_document(document)
@@ -117,10 +117,10 @@ def _holds_no_data(plan: PublicPlan) -> bool:
 
 
 def open_document(path: Path) -> PublicPlan | Release:
-    from hedgerow.documents import head_of, read_document
     from hedgerow.errors import ReleaseError
-    from hedgerow.public_plan import FORMAT, PublicPlan
-    from hedgerow.release import Release
+    from hedgerow.release.files import head_of, read_document
+    from hedgerow.release.public_plan import FORMAT, PublicPlan
+    from hedgerow.release.release import Release
 
     data = read_document(path, "file")
     try:

@@ -12,8 +12,8 @@ from hedgerow.cli.outputs import check_output
 from hedgerow.errors import LedgerError
 
 if TYPE_CHECKING:
-    from hedgerow.curator.balances import Balance
-    from hedgerow.curator.ledger import Ledger
+    from hedgerow.curator.ledger.balances import Balance
+    from hedgerow.curator.ledger.ledger import Ledger
 
 NOT_SOUND = 1
 
@@ -40,7 +40,7 @@ def show(address: Address) -> None:
     """
     from hedgerow.accounting.loss import text_of_delta
     from hedgerow.accounting.loss import text_of_fraction as exact
-    from hedgerow.curator.balances import DATASET
+    from hedgerow.curator.ledger.balances import DATASET
 
     ledger = existing(address)
     balances = ledger.balances()
@@ -143,8 +143,8 @@ def backup(
 
         hedgerow ledger backup curator/ -o backup.sqlite
     """
-    from hedgerow.curator.database import ENDINGS
-    from hedgerow.curator.ledger import Ledger
+    from hedgerow.curator.ledger.database import ENDINGS
+    from hedgerow.curator.ledger.ledger import Ledger
 
     if output.suffix not in ENDINGS:
         raise LedgerError(f"--output: got {output.name!r}; expected a name that ends in {' or '.join(ENDINGS)}.")
@@ -177,8 +177,8 @@ def unit_of_account(whole: Balance) -> str:
 def existing(address: str, make: bool = False) -> Ledger:
     """A ledger that is there: looking at one must not make a new one, unless that is wanted."""
     packages()
-    from hedgerow.curator.database import FILE
-    from hedgerow.curator.ledger import Ledger
+    from hedgerow.curator.ledger.database import FILE
+    from hedgerow.curator.ledger.ledger import Ledger
 
     if "://" not in address and not make:
         path = Path(address)

@@ -17,7 +17,7 @@ from hedgerow.cli.tables import show_recorded_signers, show_tables, who_signed
 from hedgerow.errors import PlanError
 
 if TYPE_CHECKING:
-    from hedgerow.release import Release
+    from hedgerow.release.release import Release
 
 IMPORTANCES = 8  # named in the summary
 
@@ -79,7 +79,7 @@ def rules(
     """
     if output is not None:
         check_output(output, [forest], force)
-    from hedgerow.release import Release
+    from hedgerow.release.release import Release
 
     release = Release.load(forest)
     found = release.rules(
@@ -147,15 +147,15 @@ def show(
         check_output(output, [forest], force)
     if report is not None:
         check_output(report, [forest], force)
-    from hedgerow.after.vote import ADDITIVE
-    from hedgerow.release import Release
+    from hedgerow.inference.vote import ADDITIVE
+    from hedgerow.release.release import Release
 
     release = Release.load(forest)
     number = (tree or 1) - 1
     if number >= len(release.forest.trees):
         raise PlanError(f"--tree: got {tree}; the forest has the trees 1 to {len(release.forest.trees)}.")
     if report is not None:
-        from hedgerow.report import html_report
+        from hedgerow.plots.report import html_report
 
         report.write_text(html_report(release), encoding="utf-8")
         say(f"wrote {report}: a report with the certificate, pictures and rules")
@@ -176,7 +176,7 @@ def show(
         if tree is None:
             summary(release)
             say()
-        from hedgerow.after.draw import tree_text
+        from hedgerow.plots.draw import tree_text
 
         say(tree_text(release.forest, number, depth, removed=None if unpruned else release.removed))
         return
@@ -186,10 +186,10 @@ def show(
 
 def _picture(release: Release, tree: int, depth: int, pruned: bool, suffix: str) -> str:
     if suffix == ".svg":
-        from hedgerow.after.draw import tree_svg
+        from hedgerow.plots.draw import tree_svg
 
         return tree_svg(release.forest, tree, depth, removed=release.removed if pruned else None)
-    from hedgerow.report import show_page
+    from hedgerow.plots.report import show_page
 
     return show_page(release, tree, depth, pruned=pruned)
 
@@ -217,9 +217,9 @@ def summary(release: Release) -> None:
     guarantee(release.certificate.sentence(), release.certificate.private)
     show_tables(release)
     if release.certificate.guarantee == "anonymity":
-        from hedgerow.anonymity.disclosure import disclosure
         from hedgerow.anonymity.requirement import Requirement
-        from hedgerow.paths import paths_of
+        from hedgerow.sharing.disclosure import disclosure
+        from hedgerow.trees.paths import paths_of
 
         record = {name: text for name, text in (release.certificate.requirement or {}).items() if name != "by"}
         paths = paths_of(release.forest)
@@ -233,7 +233,7 @@ def _exact(release: Release) -> str:
 
 def _importances(release: Release) -> str:
     """The attributes that tell most about the class, as far as the noise lets that be known."""
-    from hedgerow.after.text import plain, share_text
+    from hedgerow.inference.text import plain, share_text
 
     shares = sorted(release.feature_importances().items(), key=lambda item: -item[1])
     named = [f"{plain(name)} {share_text(share)}" for name, share in shares if share > 0]

@@ -17,7 +17,7 @@ from hedgerow.cli.tables import SHOWN, SignKey, TrustedKeys, known_keys, show_ta
 from hedgerow.errors import MergeError
 
 if TYPE_CHECKING:
-    from hedgerow.release import Release
+    from hedgerow.release.release import Release
 
 
 def merge(
@@ -56,9 +56,9 @@ def merge(
         hedgerow merge --columns hospital.json registry.json -o forest.json
     """
     check_output(output, [*files, sign, *(trust or [])], force)
-    from hedgerow.merging import merge as merge_rows
-    from hedgerow.merging import merge_columns
-    from hedgerow.release import Release
+    from hedgerow.release.merging import merge as merge_rows
+    from hedgerow.release.merging import merge_columns
+    from hedgerow.release.release import Release
 
     if require_signed and not trust:
         raise MergeError("--require-signed: no key is trusted. Give the owners' public keys with --trust.")

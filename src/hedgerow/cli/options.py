@@ -11,7 +11,7 @@ import typer
 from hedgerow.errors import PlanError
 
 if TYPE_CHECKING:
-    from hedgerow.schema import Schema
+    from hedgerow.schema.schema import Schema
 
 
 class Algorithm(StrEnum):

@@ -15,8 +15,8 @@ import typer
 from hedgerow.errors import PlanError
 
 if TYPE_CHECKING:
-    from hedgerow.client.remote_table import RemoteTable
-    from hedgerow.schema import Schema
+    from hedgerow.remote.remote_table import RemoteTable
+    from hedgerow.schema.schema import Schema
 
 PRIVATE_ROWS = (
     "Where the private rows are: a CSV (also .gz, .zst) or Parquet file, a folder of them, a pattern in quotes ('data/*.parquet'), a "
@@ -75,8 +75,8 @@ def csv_rows(path: Any, csv: str | None) -> Any:
         return path
     from dataclasses import asdict
 
-    from hedgerow.csv_dialect import CSVDialect
-    from hedgerow.rows.files import CSVTable
+    from hedgerow.engines.files import CSVTable
+    from hedgerow.schema.csv_dialect import CSVDialect
 
     return CSVTable(path, **asdict(CSVDialect.of_text(csv)))
 
@@ -94,7 +94,7 @@ class Place:
         purpose: str | None = None,
         csv: str | None = None,
     ) -> None:
-        from hedgerow.rows.sql import DUCKDB_ENDINGS, IN_MEMORY, POSTGRES
+        from hedgerow.engines.sql import DUCKDB_ENDINGS, IN_MEMORY, POSTGRES
 
         self.data, self._master = data, master
         self._spark = engine is EngineName.spark
@@ -112,7 +112,7 @@ class Place:
         if database and not self._spark:
             if table is None and query is None:
                 raise PlanError("DATA is a database: say which rows with --table NAME or --query 'SELECT …'.")
-            from hedgerow.rows.sql import SQLTable
+            from hedgerow.engines.sql import SQLTable
 
             self._sql = SQLTable(data, table, query)
         elif table is not None or query is not None:
@@ -126,7 +126,7 @@ class Place:
     @property
     def files(self) -> list[Path]:
         """The files that are read: no output may have the name of one."""
-        from hedgerow.rows.files import files_of
+        from hedgerow.engines.files import files_of
 
         if self.remote or self._spark or (self._sql is not None and self._sql.remote):
             return []
@@ -143,7 +143,7 @@ class Place:
         if not self._spark:
             yield self._rows
             return
-        from hedgerow.rows.spark import open_spark_table
+        from hedgerow.engines.spark import open_spark_table
 
         with open_spark_table(self._rows, self._master, dialect=None if schema is None else schema.csv) as frame:
             yield frame
@@ -151,15 +151,15 @@ class Place:
     @cached_property
     def table(self) -> RemoteTable:
         """The dataset at a service. Its schema is asked for; no row is."""
-        from hedgerow.client.connection import connect
-        from hedgerow.client.places import place_of, tokens_for
+        from hedgerow.remote.connection import connect
+        from hedgerow.remote.places import place_of, tokens_for
 
         place = place_of(self.data)
         return connect(place.service, tokens_for([place], None, os.environ)[place]).table(place.dataset, self._purpose)
 
     def schema(self, path: Path | None) -> Schema:
         """The schema in the file; of a service its own, where no file is given."""
-        from hedgerow.schema import Schema
+        from hedgerow.schema.schema import Schema
 
         if path is None and not self.remote:
             raise PlanError("--schema: missing; expected the reviewed schema (TOML). `hedgerow schema draft` writes a first one.")

@@ -86,7 +86,7 @@ def plan(
         check_output(save, [schema, sign], force)
     elif sign is not None:
         raise PlanError("--sign: only a plan that is saved can be signed. Add --save plan.json.")
-    from hedgerow.schema import Schema
+    from hedgerow.schema.schema import Schema
 
     declared = Schema.load(schema)
     options = ForestOptions(

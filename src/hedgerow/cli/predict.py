@@ -40,11 +40,11 @@ def predict(
 
         hedgerow predict forest.json new-rows.csv --proba -o predictions.csv
     """
-    from hedgerow.rows.files import TableFile, files_of
+    from hedgerow.engines.files import TableFile, files_of
 
     if output is not None:
         check_output(output, [forest, *files_of(rows)], force)
-    from hedgerow.release import Release, missing_columns_text
+    from hedgerow.release.release import Release, missing_columns_text
 
     release = Release.load(forest)
     n_jobs = threads(jobs)
@@ -73,7 +73,7 @@ def predict(
 
 def class_text(value: Any) -> str:
     """A class as a CSV cell: text as it was declared; 1.0 as 1 and True as true, as other programs write them."""
-    from hedgerow.schema import text_of
+    from hedgerow.schema.schema import text_of
 
     return value if isinstance(value, str) else text_of(value)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hedgerow.after.rules import Rule
+    from hedgerow.inference.rules import Rule
 
 RuleWriter = Callable[[Sequence["Rule"], str], str]  # the rules, and the name of the target
 
@@ -22,7 +22,7 @@ def _text(rules: Sequence[Rule], target: str) -> str:
 
 
 def _markdown(rules: Sequence[Rule], target: str) -> str:
-    from hedgerow.after.text import count_with_error, plain, share_with_error
+    from hedgerow.inference.text import count_with_error, plain, share_with_error
 
     lines = [f"| rule | {_cell(plain(target))} | confidence | rows |", "| --- | --- | ---: | ---: |"]
     for rule in rules:
@@ -40,7 +40,7 @@ def _cell(text: str) -> str:
 
 
 def _csv(rules: Sequence[Rule], target: str) -> str:
-    from hedgerow.after.rules import COLUMNS
+    from hedgerow.inference.rules import COLUMNS
 
     file = io.StringIO()
     writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")

@@ -15,7 +15,7 @@ from hedgerow.cli.places import CSVOfRows, csv_rows
 from hedgerow.errors import PlanError, TableError
 
 if TYPE_CHECKING:
-    from hedgerow.schema import Attribute, Schema
+    from hedgerow.schema.schema import Attribute, Schema
 
 TO_DO = 1  # the exit code of `check` where entries wait for review
 _SHOWN_VALUES = 60  # characters of a list of values
@@ -61,7 +61,7 @@ def draft(
     if rows_per_person is not None and person is None:
         raise PlanError("--rows-per-person: it needs --person, the column that says whose row it is.")
     check_output(output, [data], force)
-    from hedgerow.rows.draft import draft_from_file
+    from hedgerow.engines.draft import draft_from_file
 
     schema, left_out = draft_from_file(csv_rows(data, csv), target)
     if person is not None:
@@ -105,7 +105,7 @@ def check(
 
         hedgerow schema check schema.toml
     """
-    from hedgerow.schema import Schema
+    from hedgerow.schema.schema import Schema
 
     schema = Schema.load(schema_file)
     show(schema)
@@ -135,7 +135,7 @@ def show(schema: Schema) -> None:
 
 
 def _facts(attribute: Attribute) -> tuple[str, str, str, str]:
-    from hedgerow.schema import Categorical
+    from hedgerow.schema.schema import Categorical
 
     stops = "not counted"
     if isinstance(attribute, Categorical):

@@ -16,7 +16,7 @@ from hedgerow.cli.tables import checked_owner
 from hedgerow.errors import LedgerError
 
 if TYPE_CHECKING:
-    from hedgerow.curator.service.bundle import Curator
+    from hedgerow.curator.http.service_context import Curator
 
 LOCAL = ("127.0.0.1", "::1", "localhost")
 
@@ -58,16 +58,16 @@ def serve(
         hedgerow serve curator/ --ledger postgresql://curator@localhost/curator --port 8300
     """
     try:
-        from hedgerow.curator.service import server
-        from hedgerow.curator.service.alone import alone
-        from hedgerow.curator.service.application import application
-        from hedgerow.curator.service.bundle import Curator
-        from hedgerow.curator.service.limits import Limits
-        from hedgerow.curator.service.logs import write_to_stderr
-        from hedgerow.curator.service.workers import remove_left
+        from hedgerow.curator.http import server
+        from hedgerow.curator.http.application import application
+        from hedgerow.curator.http.limits import Limits
+        from hedgerow.curator.http.logs import write_to_stderr
+        from hedgerow.curator.http.service_context import Curator
+        from hedgerow.curator.http.single_instance import alone
+        from hedgerow.curator.http.workers import remove_left
     except ModuleNotFoundError:
         raise LedgerError("the service needs packages that are not installed: pip install 'hedgerow[curator]'.") from None
-    from hedgerow.certificate import TableName
+    from hedgerow.release.certificate import TableName
 
     TableName(owner=checked_owner(name, "", "--name"))  # refuses a name that no release could hold
     bounds = Limits() if limits is None else Limits.read(limits)
@@ -98,8 +98,8 @@ def serve(
 
 def _look_back(curator: Curator) -> None:
     """Read the ledger again, and tell what never settled: to people as a table, to programs in the log."""
-    from hedgerow.curator.balances import DATASET
-    from hedgerow.curator.service.logs import log
+    from hedgerow.curator.http.logs import log
+    from hedgerow.curator.ledger.balances import DATASET
 
     found = curator.ledger.verify()
     if not found.sound:

@@ -55,9 +55,9 @@ def share(
 
         hedgerow share a.csv b.csv c.csv --schema schema.toml -c 20 -l 2 --test test.csv -o shared
     """
-    from hedgerow import sharing
-    from hedgerow.rows.files import TableFile
-    from hedgerow.schema import Schema
+    from hedgerow.engines.files import TableFile
+    from hedgerow.schema.schema import Schema
+    from hedgerow.sharing import pipeline as sharing
 
     declared = Schema.load(schema)
     requirement = requirement_of(k, c, l, alpha) if any(given is not None for given in (k, c, l, alpha)) else None
@@ -102,8 +102,8 @@ def share(
 
 def _check_choices(model: str, method: str, siblings: str, suppression: float) -> None:
     """What can be refused is refused before anything is learnt or written."""
-    from hedgerow.after.pseudo import METHODS
-    from hedgerow.global_models.models import GLOBAL_MODELS
+    from hedgerow.sharing.global_models.models import GLOBAL_MODELS
+    from hedgerow.sharing.pseudo.generate import METHODS
 
     known = {"--model": (model.replace("-", " ").lower(), tuple(GLOBAL_MODELS)), "--method": (method, METHODS)}
     known["--siblings"] = (siblings, ("needed", "all"))
@@ -120,9 +120,9 @@ def _compare(
     """Accuracy on the test rows, of the global model and of what it stands beside."""
     import numpy as np
 
-    from hedgerow.after.match import class_match
-    from hedgerow.global_models.models import global_model
-    from hedgerow.sharing import accuracy, generalised_model
+    from hedgerow.sharing.global_models.models import global_model
+    from hedgerow.sharing.match import class_match
+    from hedgerow.sharing.pipeline import accuracy, generalised_model
 
     def learn(declared: Any, columns: Any, target: Any) -> Any:
         return global_model(model, declared, random_state=seed).fit(columns, target)

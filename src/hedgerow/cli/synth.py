@@ -82,14 +82,14 @@ def synth(
 
         hedgerow synth office-a.json office-b.json -o pseudo.parquet --rows 100000 --method pgen --seed 7
     """
-    from hedgerow.pseudo.files import certificate_path, kind_of
+    from hedgerow.sharing.pseudo.files import certificate_path, kind_of
 
     kind_of(output)
     beside = certificate_path(output)
     for path in (output, beside):
         check_output(path, list(releases), force)
-    from hedgerow.pseudo.tables import pseudo_data
-    from hedgerow.release import Release
+    from hedgerow.release.release import Release
+    from hedgerow.sharing.pseudo.tables import pseudo_data
 
     n_jobs = threads(jobs)
     loaded = [Release.load(file) for file in releases]

@@ -12,7 +12,7 @@ from hedgerow.cli.console import say, table, warn
 from hedgerow.errors import PlanError
 
 if TYPE_CHECKING:
-    from hedgerow.release import Release
+    from hedgerow.release.release import Release
 
 SHOWN = 20  # tables that are listed
 
@@ -45,7 +45,7 @@ TrustedKeys = Annotated[
 def known_keys(places: Iterable[Path] | None) -> dict[str, str]:
     """How public keys are called here, by their text: the name in the key was chosen by whoever made it, the file's by you."""
     from hedgerow.errors import KeyFileError
-    from hedgerow.signing import load_public_key
+    from hedgerow.release.signing import load_public_key
 
     found: dict[str, str] = {}
     for place in places or ():
@@ -60,7 +60,7 @@ def known_keys(places: Iterable[Path] | None) -> dict[str, str]:
 
 def who_signed(keys: Iterable[str], known: dict[str, str] | None = None) -> str:
     """Names of the keys that are trusted; of others the fingerprint."""
-    from hedgerow.signing import fingerprint
+    from hedgerow.release.signing import fingerprint
 
     other = "key" if known is None else "a key that is not trusted,"
     return ", ".join((known or {}).get(key, f"{other} {fingerprint(key)}") for key in keys) or "nobody"
@@ -69,7 +69,7 @@ def who_signed(keys: Iterable[str], known: dict[str, str] | None = None) -> str:
 def show_tables(release: Release) -> None:
     """The counted tables, one line each, and what their number means for the noise."""
     from hedgerow.accounting.loss import text_of_delta
-    from hedgerow.after.rebuild import accumulated
+    from hedgerow.inference.rebuild import accumulated
 
     parts = release.certificate.parts
     if len(parts) > 1:

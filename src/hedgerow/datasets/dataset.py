@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import numpy as np
 
 from hedgerow.errors import TableError
-from hedgerow.schema import Schema
+from hedgerow.schema.schema import Schema
 
 if TYPE_CHECKING:
     import pandas

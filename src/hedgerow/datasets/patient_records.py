@@ -15,7 +15,7 @@ import numpy as np
 
 from hedgerow.datasets.dataset import Dataset
 from hedgerow.errors import TableError
-from hedgerow.schema import Categorical, Numeric, Schema, Target
+from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
 
 BLOCK = 16_384
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from hedgerow.datasets.dataset import Dataset, declared_schema
 from hedgerow.errors import TableError
-from hedgerow.schema import Numeric, Schema
+from hedgerow.schema.schema import Numeric, Schema
 
 FOLDER_VARIABLE = "HEDGEROW_DATA"
 

@@ -25,10 +25,12 @@ from hedgerow.accounting.loss import exact_delta, exact_epsilon
 from hedgerow.accounting.meter import Budget, Reservation
 from hedgerow.accounting.noise import noise_of, variance_of
 from hedgerow.accounting.zcdp import rho_for
-from hedgerow.after.coverage import not_counted
-from hedgerow.certificate import TableName, certificate_of, declared_rows, no_certificate, part_of
-from hedgerow.columns import columns_of, one_column, rows_as_array
-from hedgerow.encoding import Codebook
+from hedgerow.engines.draft import column_names, draft_from_table
+from hedgerow.engines.engine import Engine, Progress
+from hedgerow.engines.files import CSVTable, TableFile
+from hedgerow.engines.memory import MemoryRows
+from hedgerow.engines.opening import is_place, open_place
+from hedgerow.engines.person_ids import person_column
 from hedgerow.errors import (
     BudgetError,
     HedgerowWarning,
@@ -38,22 +40,20 @@ from hedgerow.errors import (
     TableError,
     UnreviewedSchemaWarning,
 )
-from hedgerow.forest import CountedForest, Grown
 from hedgerow.growers import rdt
-from hedgerow.plan import Plan
-from hedgerow.private.coins import SYSTEM, Coins, random_name
-from hedgerow.private.elsewhere import RowsElsewhere, TableElsewhere, check_sampler, is_private_table, reserved, schema_elsewhere
-from hedgerow.private.mechanisms import sampler_named
-from hedgerow.private.table import PrivateTable
-from hedgerow.release import Release, class_array
-from hedgerow.rows.draft import column_names, draft_from_table
-from hedgerow.rows.engine import Engine, Progress
-from hedgerow.rows.files import CSVTable, TableFile
-from hedgerow.rows.memory import MemoryRows
-from hedgerow.rows.opening import is_place, open_place
-from hedgerow.rows.person_ids import person_column
-from hedgerow.schema import Schema, text_of
+from hedgerow.inference.coverage import not_counted
+from hedgerow.mechanisms.coins import SYSTEM, Coins, random_name
+from hedgerow.mechanisms.noise import sampler_named
+from hedgerow.private_table import PrivateTable
+from hedgerow.release.certificate import TableName, certificate_of, declared_rows, no_certificate, part_of
+from hedgerow.release.release import Release, class_array
+from hedgerow.remote_stub import RowsElsewhere, TableElsewhere, check_sampler, is_private_table, reserved, schema_elsewhere
+from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.columns import columns_of, one_column, rows_as_array
+from hedgerow.schema.schema import Schema, text_of
 from hedgerow.settings import one_of, whole
+from hedgerow.trees.forest import CountedForest, Grown
+from hedgerow.trees.plan import Plan
 
 INFER = "infer"
 SHARED = {"schema", "epsilon", "delta", "bins", "budget", "sampler", "random_state", "n_jobs"}  # settings that are not the algorithm's own

@@ -6,16 +6,16 @@ from fractions import Fraction
 from typing import Any
 
 from hedgerow.accounting.meter import Budget
-from hedgerow.after.vote import SUMMED_COUNTS
-from hedgerow.encoding import Codebook
 from hedgerow.errors import PlanError
 from hedgerow.estimators.base import GreedyForestClassifier
-from hedgerow.forest import Grown
 from hedgerow.growers import diffpid3
-from hedgerow.plan import Plan
-from hedgerow.private.scores import MOST_ROWS
-from hedgerow.private.table import PrivateTable
+from hedgerow.inference.vote import SUMMED_COUNTS
+from hedgerow.mechanisms.scores import MOST_ROWS
+from hedgerow.private_table import PrivateTable
+from hedgerow.schema.codebook import Codebook
 from hedgerow.settings import one_of, whole
+from hedgerow.trees.forest import Grown
+from hedgerow.trees.plan import Plan
 
 
 class DiffPID3Classifier(GreedyForestClassifier):

@@ -6,14 +6,14 @@ from fractions import Fraction
 from typing import Any
 
 from hedgerow.accounting.meter import Budget
-from hedgerow.after.vote import MAJORITY, PRUNED_SUM, WEIGHTED
-from hedgerow.encoding import Codebook
 from hedgerow.estimators.base import GreedyForestClassifier
-from hedgerow.forest import Grown
 from hedgerow.growers import dpdf
-from hedgerow.plan import Plan
-from hedgerow.private.table import PrivateTable
+from hedgerow.inference.vote import MAJORITY, PRUNED_SUM, WEIGHTED
+from hedgerow.private_table import PrivateTable
+from hedgerow.schema.codebook import Codebook
 from hedgerow.settings import one_of, whole
+from hedgerow.trees.forest import Grown
+from hedgerow.trees.plan import Plan
 
 VOTES = {"confidence": WEIGHTED, "majority": MAJORITY, "sum": PRUNED_SUM}
 

@@ -8,20 +8,20 @@ from typing import Any
 
 from hedgerow.accounting.loss import exact_delta, exact_epsilon
 from hedgerow.accounting.meter import Budget
-from hedgerow.after.additive import FLAT, RULES
-from hedgerow.after.layout import Layout
-from hedgerow.after.vote import ADDITIVE
-from hedgerow.encoding import Codebook
 from hedgerow.errors import PlanError
 from hedgerow.estimators.mergeable import MergeableForestClassifier
-from hedgerow.forest import Grown
 from hedgerow.growers import hedgerow
 from hedgerow.growers.hedgerow_purse import gaussian_pays
-from hedgerow.plan import Plan
-from hedgerow.private.mechanisms import counting_event
-from hedgerow.private.table import PrivateTable
-from hedgerow.public_plan import PublicPlan
-from hedgerow.tree import TreeBuilder
+from hedgerow.inference.additive import FLAT, RULES
+from hedgerow.inference.layout import Layout
+from hedgerow.inference.vote import ADDITIVE
+from hedgerow.mechanisms.noise import counting_event
+from hedgerow.private_table import PrivateTable
+from hedgerow.release.public_plan import PublicPlan
+from hedgerow.schema.codebook import Codebook
+from hedgerow.trees.forest import Grown
+from hedgerow.trees.plan import Plan
+from hedgerow.trees.tree import TreeBuilder
 
 BINS = 32
 

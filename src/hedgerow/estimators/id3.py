@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from hedgerow.after.vote import SUMMED_COUNTS
-from hedgerow.certificate import no_certificate
+from hedgerow.engines.engine import Engine
+from hedgerow.engines.exact import ExactTable
 from hedgerow.estimators.base import ForestClassifier
 from hedgerow.growers import id3
-from hedgerow.plan import Plan
-from hedgerow.release import Release
-from hedgerow.rows.engine import Engine
-from hedgerow.rows.exact import ExactTable
+from hedgerow.inference.vote import SUMMED_COUNTS
+from hedgerow.release.certificate import no_certificate
+from hedgerow.release.release import Release
 from hedgerow.settings import whole
+from hedgerow.trees.plan import Plan
 
 
 class ID3Classifier(ForestClassifier):

@@ -19,22 +19,22 @@ from numpy.typing import NDArray
 from hedgerow.accounting.events import Event
 from hedgerow.accounting.loss import exact_epsilon, text_of_fraction
 from hedgerow.accounting.meter import Budget
-from hedgerow.certificate import TableName, all_disjoint, part_of, planned_rows
-from hedgerow.encoding import Codebook
+from hedgerow.engines.engine import Engine, Progress
 from hedgerow.errors import HedgerowWarning, PlanError, SchemaError
 from hedgerow.estimators.base import INFER, SHARED, PrivateForestClassifier, parameters_of, without_person
-from hedgerow.merging import merge
-from hedgerow.merging_checks import check_random_trees
-from hedgerow.plan import Plan
-from hedgerow.private.coins import random_name
-from hedgerow.private.elsewhere import reserved
-from hedgerow.private.mechanisms import counting_event, sampler_named
-from hedgerow.public_plan import PublicPlan
-from hedgerow.release import Release, class_array
-from hedgerow.release_document import check_total
-from hedgerow.rows.engine import Engine, Progress
-from hedgerow.schema import Schema, Target, text_of
+from hedgerow.mechanisms.coins import random_name
+from hedgerow.mechanisms.noise import counting_event, sampler_named
+from hedgerow.release.certificate import TableName, all_disjoint, part_of, planned_rows
+from hedgerow.release.document import check_total
+from hedgerow.release.merging import merge
+from hedgerow.release.merging_checks import check_random_trees
+from hedgerow.release.public_plan import PublicPlan
+from hedgerow.release.release import Release, class_array
+from hedgerow.remote_stub import reserved
+from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.schema import Schema, Target, text_of
 from hedgerow.settings import whole
+from hedgerow.trees.plan import Plan
 
 MAX_COUNTS = 100_000_000  # of one plan: 800 MB
 MAX_REBUILD = 200_000_000  # nodes times attributes

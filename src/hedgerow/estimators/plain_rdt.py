@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from hedgerow.after.vote import SUMMED_COUNTS
-from hedgerow.certificate import no_certificate
+from hedgerow.engines.engine import Engine
+from hedgerow.engines.exact import ExactTable
 from hedgerow.errors import PlanError
 from hedgerow.estimators.base import ForestClassifier, rdt_settings
 from hedgerow.growers import rdt
-from hedgerow.plan import DEFAULT_MAX_LEAVES, Plan
-from hedgerow.release import Release
-from hedgerow.rows.engine import Engine
-from hedgerow.rows.exact import ExactTable
+from hedgerow.inference.vote import SUMMED_COUNTS
+from hedgerow.release.certificate import no_certificate
+from hedgerow.release.release import Release
+from hedgerow.trees.plan import DEFAULT_MAX_LEAVES, Plan
 
 
 class RandomDecisionTreesClassifier(ForestClassifier):

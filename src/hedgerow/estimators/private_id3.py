@@ -6,14 +6,14 @@ from fractions import Fraction
 from typing import Any
 
 from hedgerow.accounting.meter import Budget
-from hedgerow.after.vote import SUMMED_COUNTS
-from hedgerow.encoding import Codebook
 from hedgerow.estimators.base import GreedyForestClassifier
-from hedgerow.forest import Grown
 from hedgerow.growers import id3
-from hedgerow.plan import Plan
-from hedgerow.private.table import PrivateTable
+from hedgerow.inference.vote import SUMMED_COUNTS
+from hedgerow.private_table import PrivateTable
+from hedgerow.schema.codebook import Codebook
 from hedgerow.settings import whole
+from hedgerow.trees.forest import Grown
+from hedgerow.trees.plan import Plan
 
 
 class PrivateID3Classifier(GreedyForestClassifier):

@@ -6,14 +6,14 @@ from fractions import Fraction
 from typing import Any
 
 from hedgerow.accounting.meter import Budget
-from hedgerow.after.vote import MOST_CONFIDENT
-from hedgerow.encoding import Codebook
 from hedgerow.estimators.mergeable import MergeableForestClassifier
-from hedgerow.forest import Grown
 from hedgerow.growers import snr
-from hedgerow.plan import DEFAULT_MAX_LEAVES, Plan
-from hedgerow.private.table import PrivateTable
+from hedgerow.inference.vote import MOST_CONFIDENT
+from hedgerow.private_table import PrivateTable
+from hedgerow.schema.codebook import Codebook
 from hedgerow.settings import one_of, whole
+from hedgerow.trees.forest import Grown
+from hedgerow.trees.plan import DEFAULT_MAX_LEAVES, Plan
 
 
 class SNRForestClassifier(MergeableForestClassifier):

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hedgerow.after.svg import PALETTE, document, fit, label
-from hedgerow.after.text import plain
 from hedgerow.experiments.chart_parts import (
     COLOURS,
     DASHES,
@@ -32,6 +30,8 @@ from hedgerow.experiments.chart_parts import (
     with_error,
     y_name,
 )
+from hedgerow.inference.text import plain
+from hedgerow.plots.svg import PALETTE, document, fit, label
 
 # ---------------------------------------------------------------- boxes
 

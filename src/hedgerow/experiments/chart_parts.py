@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from hedgerow.after.svg import BOLD, OTHER, PALETTE, escape, fit, label, text_width
-from hedgerow.after.text import plain
+from hedgerow.inference.text import plain
+from hedgerow.plots.svg import BOLD, OTHER, PALETTE, escape, fit, label, text_width
 
 MARGIN, WIDTH, TALL = 16.0, 720.0, 320.0  # of a picture, and the height of its plot
 Y_NAME = 28.0  # the room of a vertical axis' name

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from hedgerow.after.svg import BOLD, document, fit, label
-from hedgerow.after.text import plain
 from hedgerow.experiments.chart_columns import bars, boxes
 from hedgerow.experiments.chart_parts import (
     COLOURS,
@@ -40,6 +38,8 @@ from hedgerow.experiments.chart_parts import (
     with_error,
     y_name,
 )
+from hedgerow.inference.text import plain
+from hedgerow.plots.svg import BOLD, document, fit, label
 
 __all__ = ["Panel", "Point", "Series", "bars", "boxes", "lines", "panels"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from hedgerow.after import html
-from hedgerow.after.svg import escape
+from hedgerow.plots import html
+from hedgerow.plots.svg import escape
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ def _random_forest(data: Dataset, seed: int) -> Any:
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.pipeline import make_pipeline
 
-    from hedgerow.global_models.encoder import SchemaEncoder
+    from hedgerow.sharing.global_models.encoder import SchemaEncoder
 
     forest = RandomForestClassifier(n_estimators=10, random_state=seed, n_jobs=1)
     return make_pipeline(SchemaEncoder(data.schema, categorical="codes"), forest)

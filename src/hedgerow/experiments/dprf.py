@@ -12,7 +12,7 @@ from hedgerow.experiments import dprf_report as report
 from hedgerow.experiments.dprf_report import BETAS, MODELS, SETS
 from hedgerow.experiments.experiment import Experiment, Found, Job
 from hedgerow.experiments.folds import FOLDS, cross_validated, data_of
-from hedgerow.schema import Schema
+from hedgerow.schema.schema import Schema
 
 REPETITIONS = 30
 BINS = 5

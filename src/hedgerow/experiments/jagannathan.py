@@ -21,7 +21,7 @@ from hedgerow.experiments.experiment import Experiment, Found, Job
 from hedgerow.experiments.folds import Rows, accuracy, folds_of, quiet_fit, rows_of
 from hedgerow.experiments.jagannathan_data import declared, paper_data
 from hedgerow.experiments.jagannathan_report import BESIDE, EACH_PART, EPSILONS, OWNERS, SOURCE, doubled
-from hedgerow.schema import Schema
+from hedgerow.schema.schema import Schema
 
 REPETITIONS, QUICK_REPETITIONS = 10, 2
 SNR_REPETITIONS = 3

@@ -10,7 +10,7 @@ import numpy as np
 
 from hedgerow.datasets.dataset import Dataset
 from hedgerow.experiments.folds import data_of
-from hedgerow.schema import Categorical, Schema, Target
+from hedgerow.schema.schema import Categorical, Schema, Target
 
 RARE = ("recommend", "very_recom")  # classes of Nursery with 2 and 328 of 12,960 rows
 

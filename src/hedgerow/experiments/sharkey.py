@@ -17,23 +17,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.after.match import class_match, path_match
-from hedgerow.after.pseudo import BASEGEN, COUNTS, HITS, PGEN
-from hedgerow.anonymity.prune import prune
 from hedgerow.anonymity.requirement import Requirement
-from hedgerow.anonymous import anonymous_release
 from hedgerow.datasets.dataset import Dataset
 from hedgerow.estimators.local_tree import LocalTreeClassifier
 from hedgerow.experiments import sharkey_figure_7, sharkey_report
 from hedgerow.experiments.experiment import Experiment, Found, Job
 from hedgerow.experiments.folds import FOLDS, Rows, data_of, folds_of, rows_of
 from hedgerow.experiments.sharkey_numbers import C45, NAIVE_BAYES, OWNERS, OWNERS_7, REQUIREMENTS, RULE, SETS_5, SETS_6
-from hedgerow.global_models.models import global_model
-from hedgerow.paths import paths_of
-from hedgerow.pseudo.tables import pseudo_data
-from hedgerow.release import Release
-from hedgerow.schema import Categorical, Numeric, Schema
-from hedgerow.sharing import generalised_model, publish
+from hedgerow.release.release import Release
+from hedgerow.schema.schema import Categorical, Numeric, Schema
+from hedgerow.sharing.anonymous_release import anonymous_release
+from hedgerow.sharing.global_models.models import global_model
+from hedgerow.sharing.match import class_match, path_match
+from hedgerow.sharing.pipeline import generalised_model, publish
+from hedgerow.sharing.prune import prune
+from hedgerow.sharing.pseudo.generate import BASEGEN, COUNTS, HITS, PGEN
+from hedgerow.sharing.pseudo.tables import pseudo_data
+from hedgerow.trees.paths import paths_of
 
 SOURCE = "Sharkey, Tian, Zhang and Xu (2008)"
 ITERATIONS = 5

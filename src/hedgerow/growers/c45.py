@@ -21,10 +21,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.encoding import Codebook
-from hedgerow.forest import CountedForest
-from hedgerow.splits import offsets
-from hedgerow.tree import MAX_HEIGHT, NODE, Tree
+from hedgerow.schema.codebook import Codebook
+from hedgerow.trees.forest import CountedForest
+from hedgerow.trees.splits import offsets
+from hedgerow.trees.tree import MAX_HEIGHT, NODE, Tree
 
 Counts = NDArray[np.int64]
 Numbers = NDArray[np.float64]
@@ -43,7 +43,7 @@ class Settings:
 
 
 class UnprotectedTable(Protocol):
-    """Exact counts (`rows/exact.py`)."""
+    """Exact counts (`engines/exact.py`)."""
 
     def leaf_counts(self, trees: list[Tree]) -> list[Counts]: ...
 

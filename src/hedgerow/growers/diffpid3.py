@@ -21,14 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.accounting.events import EXPONENTIAL, Event
-from hedgerow.encoding import Codebook
-from hedgerow.forest import CountedForest, Grown
-from hedgerow.plan import Plan
-from hedgerow.private.mechanisms import choice_event, counting_event
-from hedgerow.private.scores import GINI, MAX, NORMAL_GINI, Score, information_gain
-from hedgerow.private.table import PrivateTable
-from hedgerow.splits import Candidates, by_threshold
-from hedgerow.tree import TreeBuilder
+from hedgerow.mechanisms.noise import choice_event, counting_event
+from hedgerow.mechanisms.scores import GINI, MAX, NORMAL_GINI, Score, information_gain
+from hedgerow.private_table import PrivateTable
+from hedgerow.schema.codebook import Codebook
+from hedgerow.trees.forest import CountedForest, Grown
+from hedgerow.trees.plan import Plan
+from hedgerow.trees.splits import Candidates, by_threshold
+from hedgerow.trees.tree import TreeBuilder
 
 SCORES = ("gini", "max", "information_gain", "gini_half")
 LARGEST_QUESTION = 1 << 25  # counts that one level may hold at once

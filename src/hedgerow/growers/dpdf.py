@@ -1,7 +1,7 @@
 """DPDF, the greedy private forest.
 
 Fletcher & Islam: A Differentially Private Decision Forest (2015), Algorithm 1. Pruning (Eq. 27) and voting are post-processing
-and live in `after/prune.py` and `after/vote.py`.
+and live in `inference/prune.py` and `inference/vote.py`.
 
     β   budget of the forest        τ   number of trees, their roots distinct       δ   depth, the root at depth 1
     ε = β / (τ(2δ − 1))   budget of one query (Eq. 10): Q1 on δ levels and Q2 on δ − 1
@@ -21,15 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.accounting.events import Event
-from hedgerow.encoding import Codebook
 from hedgerow.errors import PlanError
-from hedgerow.forest import NODES, CountedForest, Grown
-from hedgerow.plan import Plan
-from hedgerow.private.mechanisms import choice_event, counting_event
-from hedgerow.private.scores import GINI
-from hedgerow.private.table import PrivateTable
-from hedgerow.splits import by_value
-from hedgerow.tree import Tree, TreeBuilder
+from hedgerow.mechanisms.noise import choice_event, counting_event
+from hedgerow.mechanisms.scores import GINI
+from hedgerow.private_table import PrivateTable
+from hedgerow.schema.codebook import Codebook
+from hedgerow.trees.forest import NODES, CountedForest, Grown
+from hedgerow.trees.plan import Plan
+from hedgerow.trees.splits import by_value
+from hedgerow.trees.tree import Tree, TreeBuilder
 
 LARGEST_QUESTION = 1 << 25  # counts that one level may hold at once
 

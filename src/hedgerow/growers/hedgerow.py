@@ -7,7 +7,7 @@
        coarser cells.
        Many rows (ν ≥ 8): up to two top questions are privately chosen, wherever their answers keep enough rows.
     3. Count  the tables of all attributes under the top tree, once, in one event: one row is in one cell of each.
-    4. Read   the counts (`after/additive.py`), in the way that gets the most rows right: a private choice.
+    4. Read   the counts (`inference/additive.py`), in the way that gets the most rows right: a private choice.
     5. Step   (δ > 0 only) noisy gradient steps that correct what the attributes say together: they average out in Gaussian noise.
     6. Scale  the margins, so that probabilities fit: a private choice among a few numbers.
 
@@ -28,19 +28,19 @@ import numpy as np
 
 from hedgerow.accounting.events import PERMUTE_AND_FLIP, Event
 from hedgerow.accounting.noise import noise_of, variance_of
-from hedgerow.additive_model import GRID, AdditiveModel, MostProbable, gradient_norms
-from hedgerow.after.additive import RULES, SCALES, Reading, Tables
-from hedgerow.after.layout import MOST_CELLS, TOGETHER, Layout, attributes_to_ask, cells_of
-from hedgerow.encoding import Codebook
 from hedgerow.errors import PlanError
-from hedgerow.forest import NO_CORRECTION, Correction, CountedForest, Grown
 from hedgerow.growers.hedgerow_purse import SELECT_BELOW, Purse, signal_to_noise
-from hedgerow.plan import ROWS_SHARE, Plan
-from hedgerow.private.mechanisms import choice_event, counting_event
-from hedgerow.private.scores import BRIER, GINI, MAX
-from hedgerow.private.table import PrivateTable
-from hedgerow.splits import by_threshold, by_value
-from hedgerow.tree import Tree, TreeBuilder
+from hedgerow.inference.additive import RULES, SCALES, Reading, Tables
+from hedgerow.inference.layout import MOST_CELLS, TOGETHER, Layout, attributes_to_ask, cells_of
+from hedgerow.mechanisms.noise import choice_event, counting_event
+from hedgerow.mechanisms.scores import BRIER, GINI, MAX
+from hedgerow.private_table import PrivateTable
+from hedgerow.schema.codebook import Codebook
+from hedgerow.trees.additive_model import GRID, AdditiveModel, MostProbable, gradient_norms
+from hedgerow.trees.forest import NO_CORRECTION, Correction, CountedForest, Grown
+from hedgerow.trees.plan import ROWS_SHARE, Plan
+from hedgerow.trees.splits import by_threshold, by_value
+from hedgerow.trees.tree import Tree, TreeBuilder
 
 ALGORITHM = "Hedgerow forest"
 

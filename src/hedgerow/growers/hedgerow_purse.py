@@ -9,7 +9,7 @@ from fractions import Fraction
 from hedgerow.accounting.events import EXPONENTIAL, PERMUTE_AND_FLIP
 from hedgerow.accounting.prices import Price, Rho
 from hedgerow.accounting.zcdp import rho_for, rho_of_pure
-from hedgerow.encoding import Codebook
+from hedgerow.schema.codebook import Codebook
 
 SELECT_BELOW = 4  # ν below which only some attributes are measured
 

@@ -16,13 +16,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.encoding import Codebook
-from hedgerow.forest import NODES, CountedForest, Grown
-from hedgerow.plan import Plan
-from hedgerow.private.mechanisms import counting_event
-from hedgerow.private.table import PrivateTable
-from hedgerow.splits import offsets
-from hedgerow.tree import Tree, TreeBuilder
+from hedgerow.mechanisms.noise import counting_event
+from hedgerow.private_table import PrivateTable
+from hedgerow.schema.codebook import Codebook
+from hedgerow.trees.forest import NODES, CountedForest, Grown
+from hedgerow.trees.plan import Plan
+from hedgerow.trees.splits import offsets
+from hedgerow.trees.tree import Tree, TreeBuilder
 
 Tables = NDArray[np.int64]  # (nodes, cells of all attributes, classes)
 LARGEST_QUESTION = 1 << 25  # counts that one level may hold at once
@@ -68,7 +68,7 @@ def grow(table: PrivateTable, plan: Plan, rng: np.random.Generator) -> Grown:
 
 
 class UnprotectedTable(Protocol):
-    """Exact counts (`rows/exact.py`), for the plain algorithm."""
+    """Exact counts (`engines/exact.py`), for the plain algorithm."""
 
     def split_counts(self, tree: Tree, nodes: list[int]) -> Tables: ...
 

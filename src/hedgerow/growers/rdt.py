@@ -21,13 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.accounting.events import Event
-from hedgerow.encoding import Codebook
 from hedgerow.errors import PlanError
-from hedgerow.forest import CountedForest, Grown
-from hedgerow.plan import DEFAULT_MAX_LEAVES, ROWS_SHARE, Plan
-from hedgerow.private.mechanisms import counting_event
-from hedgerow.private.table import PrivateTable
-from hedgerow.tree import NODE, Tree
+from hedgerow.mechanisms.noise import counting_event
+from hedgerow.private_table import PrivateTable
+from hedgerow.schema.codebook import Codebook
+from hedgerow.trees.forest import CountedForest, Grown
+from hedgerow.trees.plan import DEFAULT_MAX_LEAVES, ROWS_SHARE, Plan
+from hedgerow.trees.tree import NODE, Tree
 
 Integers = NDArray[Any]
 
@@ -174,7 +174,7 @@ def grow(table: PrivateTable, plan: Plan, rng: np.random.Generator) -> Grown:
 
 
 class UnprotectedTable(Protocol):
-    """Exact counts (`rows/exact.py`). A PrivateTable has no such verbs, and this has none of a PrivateTable's."""
+    """Exact counts (`engines/exact.py`). A PrivateTable has no such verbs, and this has none of a PrivateTable's."""
 
     def rows(self) -> int: ...
 

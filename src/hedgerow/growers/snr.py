@@ -2,7 +2,7 @@
 
 Fletcher & Islam: A Differentially Private Random Decision Forest Using Reliable Signal-to-Noise Ratios (2015). Every
 parameter follows from public facts: β, the number of rows and the domain sizes. Pruning, node choice and voting are
-post-processing and live in `after/confidence.py`.
+post-processing and live in `inference/confidence.py`.
 
     β   budget of the forest          τ   number of trees           ε = β/τ   budget of one tree (Eq. 8)
     C   classes                       δ   mean domain size          θ = |C|·√2/ε   least support worth asking (Eq. 5)
@@ -19,13 +19,13 @@ from fractions import Fraction
 import numpy as np
 
 from hedgerow.accounting.events import Event
-from hedgerow.encoding import Codebook
 from hedgerow.errors import PlanError
-from hedgerow.forest import CountedForest, Grown
-from hedgerow.plan import DEFAULT_MAX_LEAVES, ROWS_SHARE, Plan
-from hedgerow.private.mechanisms import counting_event
-from hedgerow.private.table import PrivateTable
-from hedgerow.tree import Tree, TreeBuilder
+from hedgerow.mechanisms.noise import counting_event
+from hedgerow.private_table import PrivateTable
+from hedgerow.schema.codebook import Codebook
+from hedgerow.trees.forest import CountedForest, Grown
+from hedgerow.trees.plan import DEFAULT_MAX_LEAVES, ROWS_SHARE, Plan
+from hedgerow.trees.tree import Tree, TreeBuilder
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ import pytest
 from fastapi.testclient import TestClient
 
 from hedgerow import Categorical, Numeric, Schema, Target
-from hedgerow.curator.database import open_database
-from hedgerow.curator.service.application import application
-from hedgerow.curator.service.bundle import Curator
-from hedgerow.curator.service.limits import Limits
+from hedgerow.curator.http.application import application
+from hedgerow.curator.http.limits import Limits
+from hedgerow.curator.http.service_context import Curator
+from hedgerow.curator.ledger.database import open_database
 
 SCHEMA = Schema([Numeric("age", 0, 120), Categorical("smoker", ["no", "yes"])], Target("class", ["a", "b"]))
 FOREST: dict[str, Any] = {"purpose": "research", "epsilon": "0.5"}

@@ -11,9 +11,9 @@ import psycopg
 import pytest
 from curator.service.serving import wait_until
 
-from hedgerow.curator.database import open_database
-from hedgerow.curator.service import alone as module
-from hedgerow.curator.service.alone import alone
+from hedgerow.curator.http import single_instance as module
+from hedgerow.curator.http.single_instance import alone
+from hedgerow.curator.ledger.database import open_database
 from hedgerow.errors import LedgerError
 
 SCHEMA = "(SELECT oid::int FROM pg_namespace WHERE nspname = current_schema())"

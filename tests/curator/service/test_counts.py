@@ -13,13 +13,13 @@ from curator.service.conftest import FOREST, SCHEMA, Running
 from fastapi.testclient import TestClient
 
 from hedgerow import Categorical, HedgerowClassifier, Numeric, PrivateRDTClassifier, PublicPlan, Schema, SNRForestClassifier, Target, merge
-from hedgerow.curator.service import analysts
-from hedgerow.curator.service.application import application
-from hedgerow.curator.service.bodies import Algorithm
-from hedgerow.curator.service.limits import Limits
-from hedgerow.curator.service.refusals import Refusal
+from hedgerow.curator.http import analyst_routes as analysts
+from hedgerow.curator.http.application import application
+from hedgerow.curator.http.errors import Refusal
+from hedgerow.curator.http.limits import Limits
+from hedgerow.curator.http.requests import Algorithm
 from hedgerow.estimators.names import PRIVATE
-from hedgerow.release import Release
+from hedgerow.release.release import Release
 
 PATH = "/v1/datasets/patients/counts"
 
@@ -129,7 +129,7 @@ class TestRefused:
         make, said = REFUSED[name]
         before = running.curator.ledger.head()
         monkeypatch.setattr("hedgerow.estimators.base.open_place", _opened)
-        monkeypatch.setattr("hedgerow.curator.registry.open_place", _opened)
+        monkeypatch.setattr("hedgerow.curator.ledger.registry.open_place", _opened)
         content = json.dumps(make())
         headers = {**running.ada, "Idempotency-Key": "k", "Content-Type": "application/json"}
         answer = running.client.post(PATH, content=content, headers=headers)
@@ -185,7 +185,7 @@ def test_one_plan_is_checked_at_a_time(running: Running, monkeypatch: pytest.Mon
 def test_a_job_that_failed_after_it_was_opened_is_paid_again(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     """Never fresh noise for one charge: nothing was stored, so the same key costs a second time."""
     with monkeypatch.context() as patch:
-        patch.setattr("hedgerow.rows.streamed.StreamedRows.leaf_counts", _fails)
+        patch.setattr("hedgerow.engines.streamed.StreamedRows.leaf_counts", _fails)
         first = running.ended(running.ada, running.post(running.ada, PATH, body(hedgerow_plan()), "k").json())
     assert (first["state"], running.curator.ledger.reservation(first["id"]).state) == ("failed", "open")
     second = running.ended(running.ada, running.post(running.ada, PATH, body(hedgerow_plan()), "k").json())

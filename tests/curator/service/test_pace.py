@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from curator.service.conftest import FOREST, Running
 
-from hedgerow.curator.answers import Answers
-from hedgerow.curator.service.limits import Limits
-from hedgerow.curator.service.pace import Pace
-from hedgerow.curator.service.pages import drawing
-from hedgerow.curator.service.refusals import Refusal
+from hedgerow.curator.http.errors import Refusal
+from hedgerow.curator.http.limits import Limits
+from hedgerow.curator.http.rate_limit import Pace
+from hedgerow.curator.ledger.answers import Answers
+from hedgerow.curator.web import templating as drawing
 from hedgerow.errors import BudgetError
 
 

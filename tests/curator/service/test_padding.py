@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from curator.service.conftest import FOREST, Running
 
-from hedgerow.curator.service import looking, work
-from hedgerow.curator.service.limits import Limits
-from hedgerow.curator.service.padding import Padding
+from hedgerow.curator.http import session_worker as looking
+from hedgerow.curator.http import work
+from hedgerow.curator.http.limits import Limits
+from hedgerow.curator.http.padding import Padding
 
 
 @pytest.mark.parametrize(("took", "waits"), [(0.0, 60.0), (1.0, 59.0), (59.5, 0.5), (61.0, 59.0), (150.0, 30.0)])
@@ -57,7 +58,7 @@ def noted(running: Running, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, 
 
 def test_a_job_settles_after_the_wait_and_tells_no_progress(running: Running, noted: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     shares = []
-    monkeypatch.setattr("hedgerow.curator.service.jobs.Job.progress", lambda _, share: shares.append(share))
+    monkeypatch.setattr("hedgerow.curator.http.jobs.Job.progress", lambda _, share: shares.append(share))
     job = running.post(running.ada, "/v1/datasets/patients/forests", FOREST, "k").json()
     assert running.ended(running.ada, job)["state"] == "done"
     assert (noted, shares) == ([("open",)], [])

@@ -17,12 +17,12 @@ from fastapi.testclient import TestClient
 
 from hedgerow import Categorical, Schema, Target
 from hedgerow.accounting.loss import text_of_fraction
-from hedgerow.curator.accounts import Accounts
-from hedgerow.curator.service.application import PAGES, application
-from hedgerow.curator.service.limits import Limits
-from hedgerow.curator.service.pages import visits
-from hedgerow.curator.service.pages.door import is_page
-from hedgerow.release import Release
+from hedgerow.curator.http.application import PAGES, application
+from hedgerow.curator.http.limits import Limits
+from hedgerow.curator.ledger.accounts import Accounts
+from hedgerow.curator.web import sign_in_sessions as visits
+from hedgerow.curator.web.authentication import is_page
+from hedgerow.release.release import Release
 
 HOST = "http://testserver"
 HOSTILE = '<script>alert("x")</script>'
@@ -372,7 +372,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
     """Jobs wait until they are told to go on."""
     import threading
 
-    from hedgerow.curator.service import work
+    from hedgerow.curator.http import work
 
     go_on, real = threading.Event(), work.trained
     monkeypatch.setattr(work, "trained", lambda *given, **how: (go_on.wait(30), real(*given, **how))[1])
@@ -482,7 +482,7 @@ def test_errors_tell_nothing(running: Running, ada: Browser, monkeypatch: pytest
 
 def test_colours_can_be_told_apart() -> None:
     """WCAG's contrast of text with what is behind it, in both schemes."""
-    from hedgerow.curator.service.pages.drawing import style
+    from hedgerow.curator.web.templating import style
 
     sheet = style()
     light = dict(re.findall(r"--([\w-]+):(#[0-9a-f]{3,6})", re.sub(r"@media \(prefers-color-scheme:dark\)\{:root\{[^}]*\}", "", sheet)))

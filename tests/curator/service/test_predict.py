@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from curator.service.conftest import FOREST, SCHEMA, Running
 
-from hedgerow.curator.service import predictions
-from hedgerow.curator.service.limits import Limits
-from hedgerow.curator.service.predictions import KeptReleases
-from hedgerow.release import Release
+from hedgerow.curator.http import predictions
+from hedgerow.curator.http.limits import Limits
+from hedgerow.curator.http.predictions import KeptReleases
+from hedgerow.release.release import Release
 
 ROWS: list[dict[str, Any]] = [
     {"age": 30, "smoker": "no"}, {"age": 61.5, "smoker": "yes", "class": "a", "more": [1]}, {"age": None, "smoker": None},

@@ -18,8 +18,8 @@ from curator.service.conftest import FOREST, SCHEMA, bearer
 from curator.service.serving import Served, books_at, served, wait_until
 from curator.service.test_workers import PERSONS, persons, spilled
 
-from hedgerow.curator.ledger import Ledger
-from hedgerow.curator.service.limits import Limits
+from hedgerow.curator.http.limits import Limits
+from hedgerow.curator.ledger.ledger import Ledger
 from hedgerow.errors import LedgerError
 
 

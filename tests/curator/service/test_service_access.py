@@ -16,7 +16,7 @@ from curator.service.conftest import FOREST, SCHEMA, Running, bearer
 from curator.service.routes import GUARDED, KNOWN, ROUTES, Route, routes_of
 
 from hedgerow import HedgerowClassifier
-from hedgerow.curator.accounts import Accounts
+from hedgerow.curator.ledger.accounts import Accounts
 
 UNKNOWN = "0" * 32
 NAMES = ("nothing", "%20", "a%00b", "x" * 300, "%F0%9F%8C%B3")

@@ -15,10 +15,10 @@ from curator.service.serving import Served, served
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from hedgerow.curator.service.bundle import Curator
-from hedgerow.curator.service.gate import Gate
-from hedgerow.curator.service.limits import Limits
-from hedgerow.curator.service.pages.door import Door
+from hedgerow.curator.http.limits import Limits
+from hedgerow.curator.http.middleware import Gate
+from hedgerow.curator.http.service_context import Curator
+from hedgerow.curator.web.authentication import Door
 
 WAITING = 5  # connections that promise a body and send none
 SIGN_IN = "POST /sign-in HTTP/1.1\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 5"

@@ -22,7 +22,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 import hedgerow.curator
-from hedgerow.curator.service.refusals import CODES
+from hedgerow.curator.http.errors import CODES
 
 pytestmark = pytest.mark.parametrize("new_address", ["sqlite"], indirect=True)
 CHECKS = [status_code_conformance, content_type_conformance, response_headers_conformance, response_schema_conformance]

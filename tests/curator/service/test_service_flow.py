@@ -13,11 +13,11 @@ from curator.service.conftest import FOREST, SCHEMA, Running
 from curator.service.serving import wait_until
 from fastapi.testclient import TestClient
 
-from hedgerow.curator.service import work
-from hedgerow.curator.service.application import application
-from hedgerow.curator.service.limits import Limits
-from hedgerow.curator.service.sessions import Sessions
-from hedgerow.release import Release
+from hedgerow.curator.http import work
+from hedgerow.curator.http.application import application
+from hedgerow.curator.http.limits import Limits
+from hedgerow.curator.http.sessions import Sessions
+from hedgerow.release.release import Release
 
 ALGORITHMS: dict[str, dict[str, Any]] = {
     "hedgerow": {"bins": 8}, "snr": {"random_state": 1}, "rdt": {"n_estimators": 3, "max_depth": 2}, "dpdf": {"max_depth": 3},

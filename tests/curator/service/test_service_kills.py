@@ -20,9 +20,9 @@ from curator.service.clients import RAISE, Analyst, Owner
 from curator.service.conftest import SCHEMA
 from curator.service.serving import Served, books_at, served, wait_until
 
-from hedgerow.curator import service_tables
-from hedgerow.curator.chain import SETTLE
-from hedgerow.curator.service.bundle import Curator
+from hedgerow.curator.http.service_context import Curator
+from hedgerow.curator.ledger import service_tables
+from hedgerow.curator.ledger.chain import SETTLE
 
 SOAK = int(os.environ.get("HEDGEROW_SOAK", "1"))
 AT_ONCE = 2  # services, one for each core

@@ -19,7 +19,7 @@ import pytest
 from curator.service.conftest import SCHEMA, bearer
 from curator.service.serving import Served, books_at, served, wait_until
 
-from hedgerow.curator.service.bundle import Curator
+from hedgerow.curator.http.service_context import Curator
 
 SOAK = int(os.environ.get("HEDGEROW_SOAK", "1"))
 CLIENTS, REQUESTS, PAID = 64, 1000, 100

@@ -14,12 +14,12 @@ from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hedgerow.curator.service import logs
-from hedgerow.curator.service.amounts import amount_of
-from hedgerow.curator.service.application import application
-from hedgerow.curator.service.bundle import Curator
-from hedgerow.curator.service.limits import Limits
-from hedgerow.curator.service.refusals import TABLE
+from hedgerow.curator.http import logs
+from hedgerow.curator.http.amounts import amount_of
+from hedgerow.curator.http.application import application
+from hedgerow.curator.http.errors import TABLE
+from hedgerow.curator.http.limits import Limits
+from hedgerow.curator.http.service_context import Curator
 from hedgerow.estimators import base
 
 ODD: list[Any] = [
@@ -55,8 +55,8 @@ def never_opened(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("the table was opened")
 
     monkeypatch.setattr(base, "open_place", opened)
-    monkeypatch.setattr("hedgerow.scoring.open_place", opened)
-    monkeypatch.setattr("hedgerow.curator.registry.open_place", opened)
+    monkeypatch.setattr("hedgerow.evaluation.private.open_place", opened)
+    monkeypatch.setattr("hedgerow.curator.ledger.registry.open_place", opened)
 
 
 @pytest.mark.usefixtures("never_opened")
@@ -134,7 +134,7 @@ def test_a_broken_table_is_told_to_the_owner_alone(running: Running, caplog: pyt
 
 
 def test_a_failure_in_the_middle_stays_spent(running: Running, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr("hedgerow.rows.streamed.StreamedRows.count_rows", _fails)
+    monkeypatch.setattr("hedgerow.engines.streamed.StreamedRows.count_rows", _fails)
     with caplog.at_level(logging.INFO, logs.NAME):
         job = running.ended(running.ada, running.post(running.ada, "/v1/datasets/patients/forests", FOREST, "k").json())
     assert job["state"] == "failed"

@@ -13,11 +13,11 @@ from curator.service.conftest import FOREST, SCHEMA, Running
 from curator.service.test_pages import Browser, token_of
 
 from hedgerow import PrivateRDTClassifier, Unit
-from hedgerow.curator.balances import DATASET, accounts_of
-from hedgerow.curator.books import Books
-from hedgerow.curator.chain import CEILING, RESERVE
-from hedgerow.curator.ledger import Ledger
-from hedgerow.curator.service.prepaid import PrepaidBudget
+from hedgerow.curator.http.prepaid import PrepaidBudget
+from hedgerow.curator.ledger.balances import DATASET, accounts_of
+from hedgerow.curator.ledger.chain import CEILING, RESERVE
+from hedgerow.curator.ledger.ledger import Ledger
+from hedgerow.curator.ledger.tables import Books
 from hedgerow.errors import BudgetError
 
 PERSONS = replace(SCHEMA, person="patient_id", rows_per_person=40)

@@ -18,19 +18,20 @@ from curator.service.conftest import FOREST, SCHEMA, Running, bearer
 from curator.service.test_workers import wait_until
 from fastapi.testclient import TestClient
 
-from hedgerow import wire
-from hedgerow.curator.service import logs, looking
-from hedgerow.curator.service import sessions as module
-from hedgerow.curator.service.application import application
-from hedgerow.curator.service.asked import Reader
-from hedgerow.curator.service.bundle import Curator
-from hedgerow.curator.service.limits import Limits
-from hedgerow.curator.service.refusals import TABLE
-from hedgerow.encoding import Codebook
+from hedgerow.curator.http import logs
+from hedgerow.curator.http import session_worker as looking
+from hedgerow.curator.http import sessions as module
+from hedgerow.curator.http.application import application
+from hedgerow.curator.http.errors import TABLE
+from hedgerow.curator.http.limits import Limits
+from hedgerow.curator.http.query_decoder import Reader
+from hedgerow.curator.http.service_context import Curator
+from hedgerow.engines.streamed import StreamedRows
 from hedgerow.errors import PlanError, TableError
-from hedgerow.private.scores import GINI
-from hedgerow.release import Release
-from hedgerow.rows.streamed import StreamedRows
+from hedgerow.mechanisms.scores import GINI
+from hedgerow.release.release import Release
+from hedgerow.remote import codec
+from hedgerow.schema.codebook import Codebook
 
 SESSION: dict[str, Any] = {"purpose": "research", "epsilon": "1"}
 ROOT = {"attribute": [-1], "branch": []}
@@ -441,7 +442,7 @@ def test_a_crash_leaves_it_spent(sessions: Sessions, limits: Limits) -> None:
 
 
 def test_lists_of_another_length_are_refused_before_room_is_made_for_them(monkeypatch: pytest.MonkeyPatch, limits: Limits) -> None:
-    monkeypatch.setattr(wire, "read_mask", looked)
+    monkeypatch.setattr(codec, "read_mask", looked)
     for verb, name in (("tables", "asked"), ("choose", "allowed")):
         body = {"number": 1, **LOOKS[verb], name: [[]] * 1000}
         with pytest.raises(PlanError, match=f"{name}: expected one list"):

@@ -12,9 +12,9 @@ import pytest
 from curator.service.conftest import FOREST, SCHEMA, Running, bearer
 from fastapi.testclient import TestClient
 
-from hedgerow.curator.service.application import application
-from hedgerow.curator.service.bundle import Curator
-from hedgerow.curator.service.limits import Limits
+from hedgerow.curator.http.application import application
+from hedgerow.curator.http.limits import Limits
+from hedgerow.curator.http.service_context import Curator
 
 PERSONS = replace(SCHEMA, person="id", rows_per_person=2)
 

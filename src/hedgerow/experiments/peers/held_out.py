@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.schema import Numeric, Schema, Target
+from hedgerow.schema.schema import Numeric, Schema, Target
 
 Loaded = tuple[dict[str, NDArray[Any]], NDArray[Any], Schema]
 

@@ -1,0 +1,80 @@
+"""The service as an ASGI application."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.responses import JSONResponse
+from starlette.concurrency import run_in_threadpool
+
+from hedgerow import __version__
+from hedgerow.curator.http import analyst_routes as analysts
+from hedgerow.curator.http import errors as refusals
+from hedgerow.curator.http import owner_routes as owners
+from hedgerow.curator.http import responses
+from hedgerow.curator.http import session_routes as verbs
+from hedgerow.curator.http.jobs import Jobs
+from hedgerow.curator.http.limits import Limits
+from hedgerow.curator.http.middleware import Gate
+from hedgerow.curator.http.request_context import Service
+from hedgerow.curator.http.service_context import Curator
+from hedgerow.curator.http.sessions import Sessions
+from hedgerow.curator.web import datasets, owner_datasets, owner_ledger, owner_people, results
+from hedgerow.curator.web import sign_in as entrance
+from hedgerow.curator.web.authentication import Door
+from hedgerow.errors import HedgerowError
+
+PAGES = (entrance.router, datasets.router, results.router, owner_ledger.router, owner_datasets.router, owner_people.router)
+ERRORS: dict[int | str, dict[str, Any]] = {"default": {"description": "Refused", "model": responses.Error}}
+
+
+def application(curator: Curator, limits: Limits, name: str = "", behind_tls: bool = False) -> FastAPI:
+    """One service on the books of a curator, whose owner is called `name`. Its jobs begin and end with the server.
+
+    behind_tls: a proxy before it speaks https, so that cookies of pages are for https alone.
+    """
+    service = Service(curator, limits, Jobs(curator, limits), Sessions(curator, limits), name)
+
+    @asynccontextmanager
+    async def running(_: FastAPI) -> AsyncIterator[None]:
+        service.jobs.start()
+        service.sessions.start()
+        yield
+        await asyncio.gather(run_in_threadpool(service.jobs.stop), run_in_threadpool(service.sessions.stop))
+
+    app = FastAPI(
+        title="Hedgerow curator", version=__version__, lifespan=running, docs_url=None, redoc_url=None, responses=ERRORS,
+        redirect_slashes=False,
+    )  # fmt: skip
+    app.state.service = service
+    app.state.door = Door(curator.accounts, behind_tls)
+    refusals.install(app, app.state.door.refused)
+    app.add_middleware(Gate, accounts=curator.accounts, limits=limits, door=app.state.door)
+
+    @app.get("/health", tags=["service"], response_model=responses.Status)
+    async def health() -> dict[str, str]:
+        """The process answers."""
+        return {"status": "ok"}
+
+    @app.get("/ready", tags=["service"], response_model=responses.Status)
+    def ready() -> JSONResponse:
+        """The ledger can be read, and jobs are taken."""
+        try:
+            curator.ledger.head()
+            fine = service.jobs.ready
+        except HedgerowError:
+            fine = False
+        if not fine:
+            raise refusals.Refusal(503, "not_ready", "The service is not ready.")
+        return JSONResponse({"status": "ready"})
+
+    app.include_router(owners.router)
+    app.include_router(analysts.router)
+    app.include_router(verbs.router)
+    for router in PAGES:
+        app.include_router(router)
+    return app

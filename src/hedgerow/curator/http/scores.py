@@ -1,0 +1,41 @@
+"""A private score of a release that the service has stored, as a document."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hedgerow.accounting.loss import exact_epsilon, text_of_fraction
+from hedgerow.curator.http.prepaid import PrepaidBudget
+from hedgerow.curator.ledger.registry import Dataset
+from hedgerow.errors import PlanError
+from hedgerow.evaluation.private import private_score
+from hedgerow.mechanisms.noise import counting_event
+from hedgerow.release.release import Release
+from hedgerow.schema.toml import write
+
+CONTENT_TYPE = "application/vnd.hedgerow.score+json"
+
+
+def scored(content: bytes, dataset: Dataset, epsilon: Any) -> Release:
+    """The release, refused where its schema is not the dataset's: the schema says how many rows of a person count."""
+    release = Release.from_json(content)
+    if write(release.schema) != write(dataset.schema):
+        raise PlanError("release: its schema is not that of the dataset; expected a release of a dataset with the same. Nothing was spent.")
+    counting_event("confusion", exact_epsilon(epsilon), rows_per_person=release.schema.k)  # refuses what cannot be drawn
+    return release
+
+
+def scored_as_json(release: Release, place: Any, epsilon: Any, budget: PrepaidBudget, threads: int) -> bytes:
+    score = private_score(release, place, epsilon=epsilon, budget=budget, n_jobs=threads)
+    return json.dumps(
+        {
+            "confusion": score.confusion.tolist(),
+            "undeclared": score.undeclared,
+            "classes": list(score.classes),
+            "noise_scale": text_of_fraction(score.noise_scale),
+            "accuracy": score.accuracy,
+            "accuracy_error": score.accuracy_error,
+            "guarantee": score.certificate.sentence(),
+        }
+    ).encode()

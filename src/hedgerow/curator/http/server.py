@@ -1,0 +1,121 @@
+"""The server under the application: it has its port before it says so, and nobody holds a connection by being slow."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from hedgerow.curator.http.forests import warm_up
+from hedgerow.curator.http.limits import Limits
+from hedgerow.errors import LedgerError
+
+KEEP_ALIVE, GRACE = 10, 10  # seconds: a connection without a request; requests under way when the service stops
+SWITCH = 0.001  # seconds after which a thread lets another one run: a short answer must not wait long for a long one
+LONGEST_HEAD = 64 * 1024  # bytes of a request before its body
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A socket that has the address; port 0 takes a free one."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        found = socket.socket(family, kind, protocol)
+        try:
+            if os.name == "posix":
+                found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            found.bind(address)
+            found.listen()  # another socket may be bound, and the second to listen is refused
+        except OSError:
+            found.close()
+            raise
+    except OSError as error:
+        raise LedgerError(
+            f"address {host}:{port} cannot be used ({error.strerror or error}); expected one of this machine that no other program "
+            "listens at. Give another --port or --host; --port 0 takes a free one."
+        ) from None
+    return found
+
+
+def address_of(host: str, listener: socket.socket) -> str:
+    return f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
+
+
+class _Protocol(H11Protocol):
+    """A connection on which the head of a request arrives in time, or it is closed."""
+
+    _late: asyncio.TimerHandle | None = None
+    seconds: float = 10
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        if self._late is None and not self._answering():
+            self._wait()
+        super().data_received(data)
+        if self._answering():
+            self._wait_no_more()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._wait_no_more()
+        super().connection_lost(exc)
+
+    def _answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _wait(self) -> None:
+        self._late = self.loop.call_later(self.seconds, self._end)
+
+    def _wait_no_more(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+    def _end(self) -> None:
+        self._late = None
+        if not self._answering():
+            self.transport.abort()
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._says = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._says()
+            threading.Thread(target=_warm_up, daemon=True, name="hedgerow warm-up").start()
+
+
+def _warm_up() -> None:
+    """After that, what is there is never looked through for garbage again."""
+    warm_up()
+    gc.collect()
+    gc.freeze()
+
+
+def run(app: FastAPI, listener: socket.socket, limits: Limits, started: Callable[[], None]) -> None:
+    """Until SIGTERM or Ctrl-C. `started` is called when requests are answered."""
+    protocol = type("Protocol", (_Protocol,), {"seconds": limits.head_seconds})
+    config = uvicorn.Config(
+        app, http=protocol, ws="none", log_config=None, access_log=False, proxy_headers=False, server_header=False, date_header=True,
+        timeout_keep_alive=KEEP_ALIVE, timeout_graceful_shutdown=GRACE, h11_max_incomplete_event_size=LONGEST_HEAD,
+        limit_concurrency=limits.connections,
+    )  # fmt: skip
+    sys.setswitchinterval(SWITCH)
+    try:
+        _Server(config, started).run(sockets=[listener])
+    finally:
+        gc.unfreeze()  # else extension modules complain at the end about what is left

@@ -1,0 +1,53 @@
+"""All the books of one curator, in one hand."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import sqlalchemy as sql
+
+from hedgerow.curator.ledger.accounts import Accounts
+from hedgerow.curator.ledger.answers import Answers
+from hedgerow.curator.ledger.database import Database, open_database
+from hedgerow.curator.ledger.ledger import Ledger
+from hedgerow.curator.ledger.registry import Registry
+from hedgerow.curator.ledger.transactions import Joined
+from hedgerow.errors import LedgerError
+
+RELEASES = "releases"
+
+
+@dataclass(frozen=True)
+class Curator:
+    """releases: a folder that gets a copy of each release, for its owner; what is sent comes from the answers alone."""
+
+    database: Database
+    ledger: Ledger
+    accounts: Accounts
+    registry: Registry
+    answers: Answers
+    releases: Path
+    address: tuple[str, str | None] | None = field(default=None, repr=False)  # so that another process can open it
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str], ledger: str | None = None) -> Curator:
+        """The curator in a folder, new if there is none; its books are in the folder too, or at postgresql://…"""
+        releases = Path(folder).resolve() / RELEASES
+        try:
+            releases.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise LedgerError(f"folder {str(folder)!r} cannot be used ({error.strerror}); expected one that can be written.") from None
+        return cls.of(open_database(folder if ledger is None else ledger), releases, (str(releases.parent), ledger))
+
+    @classmethod
+    def of(cls, database: Database, releases: Path, address: tuple[str, str | None] | None = None) -> Curator:
+        return cls(database, Ledger(database), Accounts(database), Registry(database), Answers(database), releases, address)
+
+    def within(self, connection: sql.Connection) -> Curator:
+        """The same books, as one transaction sees them."""
+        return Curator.of(Joined(self.database, connection), self.releases)
+
+    def close(self) -> None:
+        self.database.close()

@@ -1,0 +1,125 @@
+"""The low-level verbs over HTTP: a session pays once, and its looks are numbered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from fastapi import APIRouter, Response
+from starlette.concurrency import run_in_threadpool
+
+from hedgerow.accounting.loss import exact_delta, exact_epsilon, text_of_fraction
+from hedgerow.accounting.units import Unit
+from hedgerow.accounting.zcdp import rho_for
+from hedgerow.curator.http import responses
+from hedgerow.curator.http.analyst_routes import Key, reserved_for
+from hedgerow.curator.http.errors import Refusal, not_found
+from hedgerow.curator.http.job_status import session_called
+from hedgerow.curator.http.request_context import TOKEN, Asking, AskingNow, ContentNow, hash_of_request
+from hedgerow.curator.http.requests import NewSession
+from hedgerow.curator.http.session_worker import Desk
+from hedgerow.curator.http.sessions import Look, Session, ended
+from hedgerow.curator.ledger.chain import Reserved
+from hedgerow.errors import PlanError, SchemaError
+from hedgerow.remote.codec import LOOKS, RUNNING, number_of
+from hedgerow.schema.codebook import Codebook
+
+router = APIRouter(prefix="/v1", dependencies=[TOKEN], tags=["verbs"])
+UNSETTLED = "The session was lost when the service stopped before it could be ended. All that was reserved for it stays spent."
+BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": {"type": "object", "required": ["number"], "properties": {"number": {"type": "integer", "minimum": 1}}}
+            }
+        },
+    }
+}
+
+
+@router.post("/datasets/{name}/sessions", status_code=201, response_model=responses.Session)
+def begin(asking: AskingNow, name: str, body: NewSession, key: Key) -> dict[str, Any]:
+    """Pay for looks at the rows, which are asked for afterwards; `end` gives back what they did not cost."""
+    asking.purposes(name)
+
+    def prepare() -> Callable[[], Reserved]:
+        schema = asking.open_dataset(name, body.purpose).schema
+        _check_bins(asking, schema, body.bins)
+        if body.delta != "0":
+            rho_for(exact_epsilon(body.epsilon), exact_delta(body.delta))  # refuses what has no ρ
+        what, unit = session_called(body.what), Unit.of(schema)
+        return partial(reserved_for, asking, name, body.purpose, body.epsilon, body.delta, what, unit)
+
+    request = hash_of_request("session", name, body.model_dump())
+    session = asking.service.sessions.open(asking.person.name, key, request, body.bins, prepare)
+    reserved = session.reserved
+    return {
+        "id": session.id, "dataset": reserved.dataset, "purpose": reserved.purpose, "epsilon": text_of_fraction(reserved.epsilon),
+        "delta": text_of_fraction(reserved.delta), "bins": session.bins, "coins": Desk.coins.name, "secret": Desk.coins.secret,
+    }  # fmt: skip
+
+
+def _check_bins(asking: Asking, schema: Any, bins: int) -> None:
+    if bins > asking.service.limits.bins:
+        raise PlanError(f"bins: got {bins}; this service takes at most {asking.service.limits.bins}. Nothing was spent.")
+    try:
+        _ = Codebook(schema, bins).coders
+    except SchemaError as error:
+        raise PlanError(f"bins: {error}") from None
+
+
+@router.post("/sessions/{id}/end", response_model=responses.Ended)
+async def end(asking: AskingNow, id: str) -> dict[str, Any]:
+    """Settle: what the looks have cost is kept, the rest given back. Said again, the answer is the same."""
+    session = _live(asking, id)
+    if session is not None and not await asking.service.sessions.end_soon(session):
+        raise Refusal(409, "busy", "A look of the session is still being made. Wait for its answer, then end it.", {"Retry-After": "1"})
+    reserved = await run_in_threadpool(_own, asking, id)
+    delta = 0 * reserved.delta if reserved.state == "released" else reserved.delta
+    return {"id": id, "state": reserved.state, "spent": {"epsilon": text_of_fraction(reserved.cost), "delta": text_of_fraction(delta)}}
+
+
+NUMBERS = {"type": "array", "items": {"type": "array", "items": {"type": "integer"}}}
+ANSWER = {"type": "object", "required": ["number", "arrays"], "properties": {"number": {"type": "integer"}, "arrays": NUMBERS}}
+LOOK: dict[int | str, dict[str, Any]] = {200: {"content": {"application/json": {"schema": ANSWER}}}}
+
+
+@router.post("/sessions/{id}/{verb}", response_class=Response, responses=LOOK, openapi_extra=BODY)
+async def look(asking: AskingNow, id: str, verb: str, content: ContentNow) -> Response:
+    """One verb. The same number with the same body gets the same bytes; 202 says that the look is still being made."""
+    asked = await run_in_threadpool(_asked, asking, id, verb, content)
+    await asked.done.within(asking.service.limits.look_wait_seconds)  # no thread waits
+    if asked.looked is None:
+        return Response(RUNNING, 202, {"Retry-After": "1"}, "application/json")
+    if asked.looked.refused is not None:
+        raise Refusal(*asked.looked.refused)
+    return Response(asked.looked.content, media_type="application/json")
+
+
+def _asked(asking: Asking, id: str, verb: str, content: bytes) -> Look:
+    session = _live(asking, id)
+    if session is None:
+        raise _gone(_own(asking, id))
+    granted = asking.curator.accounts.may(asking.person, session.reserved.dataset, session.reserved.purpose)  # it may be withdrawn by now
+    if not granted or (verb not in LOOKS and verb != "choose_locally"):
+        raise not_found()
+    return asking.service.sessions.look(session, verb, number_of(content), content)
+
+
+def _live(asking: Asking, id: str) -> Session | None:
+    """The person's own. Somebody else's is looked up in the ledger as one that is not there, and not found."""
+    session = asking.service.sessions.live(id)
+    return session if session is not None and session.reserved.analyst == asking.person.name else None
+
+
+def _own(asking: Asking, id: str) -> Reserved:
+    found = asking.reservation(id)
+    if found.analyst != asking.person.name:
+        raise not_found()
+    return found
+
+
+def _gone(reserved: Reserved) -> Refusal:
+    return ended() if reserved.ended else Refusal(410, "lost", UNSETTLED)

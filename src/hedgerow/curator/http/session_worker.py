@@ -1,0 +1,119 @@
+"""One session where its rows are: a reservation, an engine and a private table, asked for one look after the other.
+
+Every answer is that of a `PrivateTable` on the session's reservation, so that it is charged as it would be on one's own rows: nothing here
+draws noise or decides what a look costs. Persons and their rows are those of the owner's schema, whoever asks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from hedgerow.accounting.meter import Reservation
+from hedgerow.accounting.units import Unit
+from hedgerow.curator.http.errors import Refusal, refusal_of
+from hedgerow.curator.http.limits import Limits
+from hedgerow.curator.http.padding import Padding
+from hedgerow.curator.http.prepaid import PrepaidBudget
+from hedgerow.curator.http.query_decoder import Reader
+from hedgerow.curator.http.service_context import Curator
+from hedgerow.curator.http.work import Progress
+from hedgerow.curator.ledger.chain import Reserved
+from hedgerow.engines.engine import Engine
+from hedgerow.errors import HedgerowError, LedgerError, PlanError
+from hedgerow.mechanisms.coins import SYSTEM, Coins
+from hedgerow.private_table import PrivateTable
+from hedgerow.remote import codec
+from hedgerow.schema.codebook import Codebook
+
+MOST_BITS = 4096  # of the denominators of what a session has charged: its sums stay exact and cheap
+CLOSED = "The dataset is closed: its owner has ended the connection. No row was looked at."
+
+
+@dataclass(frozen=True)
+class Looked:
+    """An answer, or a refusal in its place; taken: it was charged, so that its number is used up."""
+
+    content: bytes
+    refused: tuple[int, str, str] | None
+    taken: bool
+
+
+class Desk:
+    """Where the looks of a session are made. It is asked by messages, from another process or from this one."""
+
+    coins: ClassVar[Coins] = SYSTEM  # tests may set a seeded one; what a session tells of its sampler then says so
+
+    def __init__(self, curator: Curator, limits: Limits) -> None:
+        self.curator, self.limits = curator, limits
+        self._reserved: Reserved | None = None
+
+    def __call__(self, message: Any, progress: Progress) -> Any:
+        kind, given = message[0], message[1:]
+        if kind == "begin":
+            return self.begin(*given)
+        if self._reserved is None:
+            raise LedgerError("a session that has not begun here was asked for.")
+        return self.look(progress, *given) if kind == "look" else self.end()
+
+    def begin(self, reserved: Reserved, bins: int) -> None:
+        found = self.curator.registry.get(reserved.dataset)
+        if found is None:
+            raise LedgerError(f"dataset {reserved.dataset!r} is not registered. No row was looked at.")
+        budget = PrepaidBudget(self.curator.ledger, reserved)
+        unit = Unit.of(found.schema)
+        self._reservation: Reservation = budget.reserve(reserved.epsilon, reserved.what, reserved.delta, unit)
+        self._reader, self._bins = Reader(Codebook(found.schema, bins), self.limits), bins
+        self._engine: Engine | None = None
+        self._reserved = reserved
+
+    def look(self, progress: Progress, verb: str, number: int, content: bytes) -> Looked:
+        """Read, charge, look. A refusal is told as one, and whether anything was charged for it."""
+        before, padding = len(self._reservation.events), Padding(self.limits.pad_seconds)
+        try:
+            return Looked(self._answer(verb, number, content, progress), None, True)
+        except Exception as error:
+            refusal = self._refusal(error)
+            return Looked(b"", (refusal.status, refusal.code, refusal.message), len(self._reservation.events) > before)
+        finally:
+            if len(self._reservation.events) > before:
+                padding.wait()
+
+    def _answer(self, verb: str, number: int, content: bytes, progress: Progress) -> bytes:
+        call = self._reader.call(verb, content)
+        charged = (self._reservation.charged, self._reservation.rho_charged)
+        if number > self.limits.looks or any(amount.denominator.bit_length() > MOST_BITS for amount in charged):
+            raise PlanError("the session has had as many looks as it may. Nothing was spent. End it, and begin another.")
+        assert self._reserved is not None
+        if self._engine is None:
+            schema = self._reader.codebook.schema
+            key = b"" if schema.person is None else self.coins.bytes(16)
+            self._engine = self.curator.registry.open_rows(self._reserved.dataset, self._bins, self.limits.threads, progress, key)
+        table = PrivateTable(self._engine, self._reservation, self.coins)
+        arrays = call(table)  # [R1]
+        return codec.answer_bytes(number, arrays, self._reservation.events[-1], self._engine.assumed)
+
+    def _refusal(self, error: Exception) -> Refusal:
+        assert self._reserved is not None
+        if isinstance(error, LedgerError) and self._closed(self._reserved.dataset):
+            return Refusal(409, "closed", CLOSED)
+        return refusal_of(error, owns=False)
+
+    def _closed(self, dataset: str) -> bool:
+        try:
+            return self.curator.ledger.balance(dataset).closed
+        except HedgerowError:
+            return False
+
+    def end(self) -> None:
+        """Keep what the looks have cost and give the rest back: all of it where there was none."""
+        assert self._reserved is not None
+        reserved, self._reserved = self._reserved, None
+        try:
+            if self._engine is not None:
+                self._engine.close()
+        finally:
+            if self.curator.ledger.reservation(reserved.key).opened:
+                self._reservation.settle()
+            else:
+                self.curator.ledger.release(reserved.key)

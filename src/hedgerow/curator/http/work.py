@@ -1,0 +1,68 @@
+"""What a job does, as plain data that can be sent to another process, and the doing of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hedgerow.curator.http import scores
+from hedgerow.curator.http.counts import counted
+from hedgerow.curator.http.forests import estimator_of, trained
+from hedgerow.curator.http.limits import Limits
+from hedgerow.curator.http.padding import Padding
+from hedgerow.curator.http.prepaid import PrepaidBudget
+from hedgerow.curator.http.requests import Counts, Forest, Score
+from hedgerow.curator.http.service_context import Curator
+from hedgerow.curator.ledger.chain import Reserved
+from hedgerow.errors import LedgerError
+from hedgerow.release.certificate import TableName
+
+RELEASE = "application/vnd.hedgerow.release+json"
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A forest; a score of the release that is given; or counts in the trees of the plan that is, for the owner of this name."""
+
+    dataset: str
+    body: Forest | Score | Counts
+    document: bytes = b""
+    owner: str = ""
+
+    @property
+    def table(self) -> TableName:
+        """How a release names the counted table."""
+        return TableName(self.dataset, self.owner or self.dataset)
+
+
+def perform(curator: Curator, limits: Limits, task: Task, reserved: Reserved, progress: Progress) -> tuple[bytes, str]:
+    """From a reservation to an answer and its content type: it is opened before the first look and settled after the last.
+
+    With padding neither the ledger nor anybody else is told before the time, and no progress.
+    """
+    padding = Padding(limits.pad_seconds)
+    try:
+        budget = PrepaidBudget(curator.ledger, reserved, padding.wait)
+        return _performed(curator, limits, task, budget, _untold if limits.pad_seconds else progress)
+    except Exception:
+        padding.wait()
+        raise
+
+
+def _untold(_: float) -> None:
+    """How fast shares follow each other would tell what padding hides."""
+
+
+def _performed(curator: Curator, limits: Limits, task: Task, budget: PrepaidBudget, progress: Progress) -> tuple[bytes, str]:
+    found = curator.registry.get(task.dataset)
+    if found is None or found.closed:
+        raise LedgerError(f"dataset {task.dataset!r} is closed: its owner has ended the connection. No row was looked at.")
+    if isinstance(task.body, Score):
+        release = scores.scored(task.document, found, task.body.epsilon)
+        return scores.scored_as_json(release, found.place, task.body.epsilon, budget, limits.threads), scores.CONTENT_TYPE
+    if isinstance(task.body, Counts):
+        how = {"budget": budget, "n_jobs": limits.threads, "progress": progress}
+        return counted(task.document, found.place, task.body.epsilon, task.table, **how).to_json(), RELEASE
+    estimator = estimator_of(task.body, found.schema, limits).set_params(budget=budget)
+    return trained(estimator, found.place, progress=progress).to_json(), RELEASE

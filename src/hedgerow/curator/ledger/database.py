@@ -1,0 +1,290 @@
+"""Where the curator keeps its books: SQLite in a folder, or a PostgreSQL server. One schema and one code for both.
+
+A change is one transaction. On SQLite it begins with the only write lock of the file (BEGIN IMMEDIATE); on PostgreSQL the ledger locks
+its head row first. What is acknowledged is on disk: SQLite syncs at every commit, and PostgreSQL is told to where it was set not to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sql
+from sqlalchemy.engine import URL, make_url
+
+from hedgerow.curator.ledger.guards import guards_of
+from hedgerow.curator.ledger.service_tables import answers_paid_by, tables
+from hedgerow.errors import LedgerError
+
+VERSION = 2  # 2 has units; books of version 1 get their columns when they are opened
+FILE = "curator.sqlite"  # in a folder that is given
+ENDINGS = (".sqlite", ".sqlite3", ".db")
+PATIENCE = 60  # seconds that a writer waits for others
+_CREATES = 0x68656467  # the advisory lock of whoever makes the tables in PostgreSQL
+_WRITES = "hedgerow_writes"
+
+_number = sql.BigInteger().with_variant(sql.Integer, "sqlite")
+
+schema_version = sql.Table("hedgerow_schema", tables, sql.Column("version", sql.Integer, primary_key=True, autoincrement=False))
+
+entries = sql.Table(
+    "ledger_entries",
+    tables,
+    sql.Column("seq", _number, primary_key=True, autoincrement=False),
+    sql.Column("when", sql.Text, nullable=False),
+    sql.Column("kind", sql.Text, nullable=False),
+    sql.Column("key", sql.Text),
+    sql.Column("dataset", sql.Text, nullable=False),
+    sql.Column("analyst", sql.Text),
+    sql.Column("purpose", sql.Text),
+    sql.Column("what", sql.Text, nullable=False),
+    sql.Column("epsilon", sql.Text),
+    sql.Column("delta", sql.Text),
+    sql.Column("previous", sql.Text, nullable=False),
+    sql.Column("hash", sql.Text, nullable=False),
+    sql.Column("unit", sql.Text),
+    sql.Index("ledger_entries_once", "key", "kind", unique=True),  # a reservation is made, opened, settled and released once
+    sql.Index("ledger_entries_of_whom", "dataset", "analyst", "purpose"),
+)
+
+RESERVES = sql.literal_column("kind") == sql.literal_column("'reserve'")  # as an index is chosen by it, it has no parameter
+entries_reserved = sql.Index("ledger_entries_reserved", entries.c.dataset, entries.c.seq, sqlite_where=RESERVES, postgresql_where=RESERVES)
+
+# What follows from the entries and is kept so that a reserve need not add them up again. `verify` does, and compares.
+head = sql.Table(
+    "ledger_head",
+    tables,
+    sql.Column("id", sql.Integer, sql.CheckConstraint("id = 1"), primary_key=True, autoincrement=False),
+    sql.Column("seq", _number, nullable=False),
+    sql.Column("hash", sql.Text, nullable=False),
+)
+
+balances = sql.Table(
+    "ledger_balances",
+    tables,
+    sql.Column("dataset", sql.Text, primary_key=True),
+    sql.Column("scope", sql.Text, primary_key=True),
+    sql.Column("name", sql.Text, primary_key=True),
+    sql.Column("ceiling_epsilon", sql.Text),
+    sql.Column("ceiling_delta", sql.Text),
+    sql.Column("spent_epsilon", sql.Text, nullable=False),
+    sql.Column("spent_delta", sql.Text, nullable=False),
+    sql.Column("closed", sql.Boolean(create_constraint=False), nullable=False),
+    sql.Column("unit", sql.Text),
+)
+
+
+class Database:
+    """An open database. Threads share it; a forked process gets connections of its own."""
+
+    def __init__(self, url: URL, name: str) -> None:
+        self.name = name  # for people: without a password
+        self.embedded = url.get_backend_name() == "sqlite"
+        self._url = url
+        self._secrets = [str(secret) for secret in (url.password, url.query.get("password")) if secret]
+        self._left_behind: list[sql.Engine] = []
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        # Writers of one process queue here, in turn. SQLite's own waiting is by sleeping, and whoever wakes first wins.
+        self._lock = threading.RLock()
+        self._process = os.getpid()
+        self._engine = _engine_of(self._url)
+        self._of_loops = _engine_of(self._url) if self.embedded else self._engine
+
+    @property
+    def file(self) -> Path | None:
+        """Where the books are, by the one name that links lead to; None on a server."""
+        return Path(str(self._url.database)) if self.embedded else None
+
+    @property
+    def _own_engine(self) -> sql.Engine:
+        if os.getpid() != self._process:
+            # The parent's connections are kept and never used: to close them here would end them there.
+            self._left_behind += [self._engine, self._of_loops]
+            self._begin_anew()
+        return self._engine
+
+    def _reading_engine(self) -> sql.Engine:
+        """An event loop reads a file itself, and must never wait for the connections that threads hold."""
+        engine = self._own_engine
+        return engine if asyncio._get_running_loop() is None else self._of_loops
+
+    @contextmanager
+    def writing(self) -> Iterator[sql.Connection]:
+        """One transaction that changes something: all of it is on disk when the block has ended, or nothing of it ever is."""
+        engine = self._own_engine
+        with self._lock, self._translated(), engine.connect() as connection, connection.execution_options(**{_WRITES: True}).begin():
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[sql.Connection]:
+        """One snapshot: what others write meanwhile is not seen."""
+        with self._translated(), self._reading_engine().connect() as connection:
+            if not self.embedded:
+                connection = connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+            with connection.begin():
+                yield connection
+
+    @contextmanager
+    def session(self) -> Iterator[sql.Connection]:
+        """A connection without a transaction, for a lock that lasts as long as it does. It is not given to anybody else afterwards."""
+        with self._translated(), self._own_engine.connect() as connection:
+            try:
+                yield connection.execution_options(isolation_level="AUTOCOMMIT")
+            finally:
+                connection.invalidate()
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """The database's failures as ours, without statements and without a password."""
+        try:
+            yield
+        except sql.exc.SQLAlchemyError as error:
+            problem = error.orig if isinstance(error, sql.exc.DBAPIError) and error.orig is not None else error
+            text = (str(problem).strip().splitlines() or [""])[0][:300]
+            for secret in self._secrets:
+                text = text.replace(secret, "***")
+            raise LedgerError(
+                f"ledger {self.name!r} cannot be used ({type(problem).__name__}: {text}). If this was a change, it is written whole or "
+                "not at all: look before it is tried again."
+            ) from None
+
+    def prepare(self) -> None:
+        """Make the tables where there are none; refuse those of a newer hedgerow."""
+        with self.writing() as connection:
+            if not self.embedded:
+                connection.execute(sql.select(sql.func.pg_advisory_xact_lock(_CREATES)))
+            if not sql.inspect(connection).has_table(schema_version.name):
+                tables.create_all(connection)
+                connection.execute(schema_version.insert().values(version=VERSION))
+                connection.execute(head.insert().values(id=1, seq=0, hash="0" * 64))
+                for statement in guards_of(connection.dialect.name):
+                    connection.exec_driver_sql(statement)
+            version = connection.execute(sql.select(sql.func.max(schema_version.c.version))).scalar_one()
+            if version == 1:
+                version = _with_units(connection)
+            for index in (entries_reserved, answers_paid_by) if version == VERSION else ():
+                index.create(connection, checkfirst=True)  # books may be older than it
+        if version != VERSION:
+            raise LedgerError(
+                f"ledger {self.name!r} has version {version}; this hedgerow knows version {VERSION}. Nothing was changed. "
+                "Use the hedgerow that wrote it, or a newer one."
+            )
+
+    def copy_to(self, path: Path) -> None:
+        """A whole copy in a new file, as of one moment, while others read and write. A server has its own tools."""
+        if not self.embedded:
+            raise LedgerError(f"ledger {self.name!r} is on a server; expected one in a folder. Copy it with `pg_dump`.")
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))  # it is of its owner alone from the beginning
+        with self._translated(), self._own_engine.connect() as connection, closing(sqlite3.connect(path)) as target:
+            source = connection.connection.driver_connection
+            assert source is not None
+            source.backup(target)
+
+    def close(self) -> None:
+        if os.getpid() == self._process:
+            self._engine.dispose()
+            self._of_loops.dispose()
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    def __reduce__(self) -> Any:
+        raise LedgerError("an open ledger cannot be sent to another process: open it there, by its address.")
+
+
+def open_database(address: str | os.PathLike[str]) -> Database:
+    """The database at an address: a folder, a file that ends in .sqlite or .db, or postgresql://user@host/name. Made if it is new."""
+    text = os.fspath(address)
+    if "://" in text:
+        database = _server(text)
+    else:
+        path = _file_of(Path(text))
+        database = Database(URL.create("sqlite", database=str(path)), str(text))
+    database.prepare()
+    return database
+
+
+def _server(text: str) -> Database:
+    try:
+        url = make_url(text)
+        if url.drivername not in ("postgresql", "postgres", "postgresql+psycopg"):
+            raise ValueError("driver")
+    except (sql.exc.SQLAlchemyError, ValueError):
+        raise LedgerError(
+            "ledger address: got an address that cannot be read; expected a folder, or postgresql://user:password@host:port/database."
+        ) from None
+    name = url.set(query={}).render_as_string(hide_password=True)  # a query may hold a password, too
+    try:
+        return Database(url.set(drivername="postgresql+psycopg"), name)
+    except ModuleNotFoundError:
+        raise LedgerError("PostgreSQL needs a driver that is not installed: pip install 'hedgerow[curator]'.") from None
+
+
+def _file_of(path: Path) -> Path:
+    """The file of a folder or of a path; a new one can be read by its owner alone."""
+    try:
+        if path.is_dir() or not (path.is_file() or path.suffix in ENDINGS):
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path = path / FILE
+        path = path.resolve()  # a change of folder must not change the ledger
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    except OSError as error:
+        raise LedgerError(f"ledger {str(path)!r} cannot be opened ({error.strerror}); expected a folder that can be written.") from None
+    if path.stat().st_nlink > 1:
+        raise LedgerError(f"ledger {str(path)!r} has a second name (a hard link): SQLite's locks need one. Keep one name.")
+    return path
+
+
+def _engine_of(url: URL) -> sql.Engine:
+    pool: dict[str, Any] = {"pool_size": 5, "max_overflow": 15, "pool_timeout": PATIENCE, "hide_parameters": True}
+    if url.get_backend_name() != "sqlite":
+        engine = sql.create_engine(url, isolation_level="READ COMMITTED", pool_pre_ping=True, **pool)
+        sql.event.listen(engine, "connect", _prepare_server)
+        return engine
+    engine = sql.create_engine(url, connect_args={"timeout": PATIENCE, "check_same_thread": False}, **pool)
+    sql.event.listen(engine, "connect", _prepare_file)
+    sql.event.listen(engine, "begin", _begin_file)
+    return engine
+
+
+def _with_units(connection: sql.Connection) -> int:
+    """Books of version 1 as they are from now on. Their entries keep their hashes, and have no unit."""
+    for table in (entries, balances):
+        connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN unit TEXT")
+    connection.execute(schema_version.update().values(version=VERSION))
+    return VERSION
+
+
+def _prepare_file(connection: Any, _: Any) -> None:
+    connection.isolation_level = None  # Python's module would begin transactions by itself, and too late
+    for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "recursive_triggers = ON"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_file(connection: sql.Connection) -> None:
+    writes = connection.get_execution_options().get(_WRITES)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _prepare_server(connection: Any, _: Any) -> None:
+    """A commit waits for the disk; nobody waits for ever, and nobody who has fallen silent keeps the ledger locked."""
+    connection.autocommit = True
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'")
+        cursor.execute(f"SET lock_timeout = '{PATIENCE}s'")
+        cursor.execute(f"SET idle_in_transaction_session_timeout = '{PATIENCE}s'")
+    connection.autocommit = False

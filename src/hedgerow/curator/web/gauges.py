@@ -1,0 +1,53 @@
+"""How much of a ceiling is spent, as a picture and in words: the words say all that the picture does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from hedgerow.accounting.loss import text_of_delta, text_of_fraction
+from hedgerow.curator.http.request_context import Asking
+from hedgerow.curator.ledger.balances import ANALYST, DATASET, Balance, tightest
+
+
+@dataclass(frozen=True)
+class Gauge:
+    """spent, asked: in percent of the ceiling; asked follows spent."""
+
+    spent: float
+    asked: float
+    words: str
+    whose: str
+
+
+def gauge_of(balance: Balance, you: str, asked: Fraction = Fraction(0)) -> Gauge | None:
+    """None where there is no ceiling of its own."""
+    if balance.epsilon is None or balance.delta is None:
+        return None
+    left = balance.remaining or Fraction(0)
+    words = f"ε: {text_of_fraction(balance.spent)} of {text_of_fraction(balance.epsilon)} spent, {text_of_fraction(left)} left"
+    if balance.delta:
+        left_delta = text_of_delta(balance.remaining_delta or Fraction(0))
+        words += f"; δ: {text_of_delta(balance.spent_delta)} of {text_of_delta(balance.delta)} spent, {left_delta} left"
+    if asked:
+        words += f"; this request (hatched): {text_of_fraction(asked)}"
+    spent = _percent(balance.spent, balance.epsilon) if balance.epsilon else 100.0
+    return Gauge(spent, min(_percent(asked, balance.epsilon), 100.0 - spent) if balance.epsilon else 0.0, words, _whose(balance, you))
+
+
+def gauge_for(asking: Asking, dataset: str, purpose: str, asked: Fraction = Fraction(0)) -> Gauge | None:
+    """Of the ceiling that leaves the least ε for a request of this person and purpose."""
+    accounts = asking.curator.ledger.accounts(dataset, asking.person.name, purpose)
+    return gauge_of(tightest(accounts)[0], asking.person.name, asked) if accounts[0].epsilon is not None else None
+
+
+def _percent(part: Fraction, whole: Fraction) -> float:
+    return round(float(min(max(100 * part / whole, Fraction(0)), Fraction(100))), 2)
+
+
+def _whose(balance: Balance, you: str) -> str:
+    if balance.scope == DATASET:
+        return "the whole dataset, over everyone"
+    if balance.scope == ANALYST:
+        return "you alone" if balance.name == you else f"the analyst {balance.name}"
+    return f"the purpose {balance.name}, over everyone"

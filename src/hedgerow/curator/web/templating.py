@@ -1,0 +1,51 @@
+"""Templates to pages: everything is escaped, and a name that a template does not know is an error."""
+
+from __future__ import annotations
+
+import threading
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any
+
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from hedgerow.curator.ledger.accounts import Person
+from hedgerow.curator.web.words import address_of
+from hedgerow.plots.html import STYLE
+from hedgerow.plots.report import footer, report_content
+from hedgerow.release.release import Release
+
+FOLDER = "hedgerow.curator.web"
+_reporting = threading.Lock()
+
+
+@cache
+def _templates() -> Environment:
+    how: dict[str, Any] = {"autoescape": True, "undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
+    found = Environment(loader=PackageLoader(FOLDER), auto_reload=False, **how)
+    found.filters["address"] = address_of
+    return found
+
+
+def drawn(template: str, person: Person | None, status: int = 200, **content: Any) -> HTMLResponse:
+    return HTMLResponse(_templates().get_template(template).render(person=person, **content), status)
+
+
+@cache
+def style() -> str:
+    """The look of reports, and what pages need besides."""
+    return STYLE + files(FOLDER).joinpath("style.css").read_text(encoding="utf-8")
+
+
+def report_of(content: bytes) -> dict[str, Any]:
+    """The parts of a report, which are escaped by the report itself. That of a large release takes seconds: one is made at a time."""
+    with _reporting:
+        return _report_of(content)
+
+
+@lru_cache(maxsize=16)
+def _report_of(content: bytes) -> dict[str, Any]:
+    release = Release.from_json(content)
+    return {"report": Markup("\n".join(part for part in report_content(release) if part)), "footer": footer(release)}

@@ -1,0 +1,47 @@
+"""Public facts in words: the algorithms to choose from, and a schema as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import quote
+
+from hedgerow.inference.text import plain
+from hedgerow.schema.schema import Numeric, Schema
+
+MANY = 12
+ALGORITHMS = (
+    ("hedgerow", "Hedgerow: the most accurate here, nothing to tune but ε"),
+    ("snr", "SNR forest: random trees, sized so that the signal stays above the noise"),
+    ("rdt", "Random decision trees: how many and how deep can be set"),
+    ("dpdf", "DPDF: one greedy tree, or a few, whose rules are easy to read"),
+    ("diffpid3", "DiffPID3: one tree, a published baseline"),
+    ("private-id3", "Private ID3: one tree from noisy tables, the simplest baseline"),
+)
+
+
+def schema_lines(schema: Schema) -> list[tuple[str, str, str]]:
+    """Column, what it is, and what it may hold: the one that is predicted comes first."""
+    lines = [(schema.target.name, "predicted", listed(schema.target.classes))]
+    for attribute in schema.attributes:
+        if isinstance(attribute, Numeric):
+            inside = f"from {attribute.low:g} to {attribute.high:g}"
+            cells = "" if attribute.edges is None else f", in {len(attribute.edges) - 1} cells"
+            lines.append((attribute.name, "a number", inside + cells + _branch(attribute.missing)))
+        else:
+            rest = f"; anything else counts as “{plain(attribute.other)}”" if attribute.other else ""
+            lines.append((attribute.name, "one of a list", listed(attribute.values) + rest + _branch(attribute.missing)))
+    return lines
+
+
+def _branch(missing: str | None) -> str:
+    return f"; where it is missing: “{plain(missing)}”" if missing else ""
+
+
+def listed(values: Sequence[object]) -> str:
+    shown = ", ".join(plain(value) for value in values[:MANY])
+    return shown if len(values) <= MANY else f"{shown} and {len(values) - MANY:,} more"
+
+
+def address_of(name: str) -> str:
+    """A name as one part of a path."""
+    return quote(name, safe="")

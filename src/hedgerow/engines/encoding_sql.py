@@ -1,0 +1,179 @@
+"""From any DuckDB relation to codes, batch by batch: text is coded where it is read, numbers are sent as they are and put into cells here.
+
+How a column is read follows from its declared type and from the schema, never from its values, and a value that is not declared takes the
+branch that the schema names for it, exactly as `Codebook.encode` does it: the codes of a table do not depend on where it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import TableError
+from hedgerow.schema.codebook import BLOCK, Codebook
+from hedgerow.schema.coders import CategoricalCoder, Coder, NumericCoder, as_floats, look_up
+
+BATCH, MOST_CELLS = 65_536, 1 << 21  # rows, and values, that come at a time
+WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")  # what an int64 holds
+NUMBERS = (*WHOLE, "UBIGINT", "HUGEINT", "UHUGEINT", "FLOAT", "DOUBLE", "BOOLEAN")
+NO_NUMBERS = ("DATE", "TIME", "INTERVAL", "UUID")  # types that begin so
+NO_VALUES = ("BLOB", "BIT", "STRUCT", "MAP", "UNION", "VARIANT", "GEOMETRY")
+
+
+class Encoding:
+    """SQL expressions for the declared columns, and how a batch of their values becomes codes.
+
+    columns: name and DuckDB type of every column that the relation has
+    sql_name: how a column is called in the relation, quoted
+    labels: whether the class is read, too
+    absent: declared columns that the relation does not have; no row has a branch for them
+    """
+
+    def __init__(
+        self,
+        codebook: Codebook,
+        columns: Mapping[str, str],
+        sql_name: Callable[[str], str],
+        labels: bool = True,
+        absent: Collection[str] = (),
+    ) -> None:
+        self.codebook = codebook
+        names = [*codebook.schema.names, *([codebook.schema.target.name] if labels else [])]
+        self._labels = labels
+        self._columns: list[tuple[int, Callable[[Any, NDArray[Any]], None]]] = []
+        self.expressions: list[str] = []
+        for j, (name, coder) in enumerate(zip(names, codebook.coders, strict=False)):
+            if name not in absent:
+                expression, decode = _column(coder, sql_name(name), columns[name], name)
+                self.expressions.append(f"{expression} AS c{j}")
+                self._columns.append((j, decode))
+
+    def decode(self, batch: Any) -> tuple[NDArray[Any], NDArray[np.uint16]]:
+        """Codes and class codes of a record batch whose first columns are the expressions."""
+        rows, attributes = batch.num_rows, len(self.codebook.sizes)
+        codes = np.empty((rows, attributes), dtype=self.codebook.dtype)
+        classes = np.empty(rows if self._labels else 0, dtype=np.uint16)
+        if len(self._columns) < attributes + self._labels:
+            codes[:] = self.codebook.sizes
+        arrays = [batch.column(i) for i in range(len(self._columns))]
+        for start in range(0, rows, BLOCK):
+            for (j, decode), array in zip(self._columns, arrays, strict=True):
+                out = codes[start : start + BLOCK, j] if j < attributes else classes[start : start + BLOCK]
+                decode(array.slice(start, BLOCK), out)
+        return codes, classes
+
+    @property
+    def batch_rows(self) -> int:
+        """Rows that come at a time: fewer of a wide table."""
+        return max(1024, min(BATCH, MOST_CELLS // len(self.expressions)))
+
+    def blocks(self, connection: Any, relation: str) -> Iterator[tuple[NDArray[Any], NDArray[np.uint16]]]:
+        """All rows of a relation, encoded, one batch after the other."""
+        with connection.sql(self.select(relation)).to_arrow_reader(self.batch_rows) as reader:
+            for batch in reader:
+                yield self.decode(batch)
+
+    def select(self, relation: str, *more: str) -> str:
+        return f"SELECT {', '.join([*self.expressions, *more])} FROM {relation}"
+
+
+def _column(coder: Coder, column: str, kind: str, name: str) -> tuple[str, Callable[[Any, NDArray[Any]], None]]:
+    base = kind.split("(")[0].split(" ")[0].upper()
+    nested = kind.endswith("]") or base in NO_VALUES
+    if nested or (isinstance(coder, NumericCoder) and base.startswith(NO_NUMBERS)):
+        expected = "numbers" if isinstance(coder, NumericCoder) else "text, numbers or booleans"
+        raise TableError(f"column {name!r}: got the type {kind[:60]}; expected {expected}. Convert it first.")
+    if isinstance(coder, NumericCoder):
+        return _number_sql(column, base), _cells_of(coder)
+    assert isinstance(coder, CategoricalCoder)
+    if base in (*WHOLE, "UBIGINT", "FLOAT", "DOUBLE"):
+        return column, _numbers_of(coder)
+    text = column if base == "VARCHAR" else f"CAST({column} AS VARCHAR)"
+    spellings = [spelling for spelling in coder.code_of_spelling if spelling]
+    known = f"ENUM({', '.join(map(quoted, ['', *spellings]))})"  # the first of them stands for what is missing
+    codes = np.array([coder.missing, *(coder.code_of_spelling[spelling] for spelling in spellings)], dtype=np.int32)
+    return f"enum_code(TRY_CAST(coalesce({text}, '') AS {known}))", _spellings_of(codes, coder.other)
+
+
+def _number_sql(column: str, base: str) -> str:
+    if base in NUMBERS:
+        return column if base in (*WHOLE, "FLOAT", "DOUBLE") else f"CAST({column} AS DOUBLE)"
+    text = column if base == "VARCHAR" else f"CAST({column} AS VARCHAR)"
+    return f"CASE WHEN contains({text}, '_') OR contains({text}, '+-') THEN NULL ELSE TRY_CAST({text} AS DOUBLE) END"
+
+
+def _values(array: Any, filler: int) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+    """The numbers of an Arrow array, and where they are missing."""
+    if array.null_count == 0:
+        return array.to_numpy(zero_copy_only=True), None
+    return array.fill_null(filler).to_numpy(zero_copy_only=False), np.asarray(array.is_null().to_numpy(zero_copy_only=False))
+
+
+def _cells_of(coder: NumericCoder) -> Callable[[Any, NDArray[Any]], None]:
+    def decode(array: Any, out: NDArray[Any]) -> None:
+        values, missing = _values(array, 0)
+        coder.encode_into(as_floats(values), out)
+        if missing is not None:
+            out[missing] = coder.missing
+
+    return decode
+
+
+def _numbers_of(coder: CategoricalCoder) -> Callable[[Any, NDArray[Any]], None]:
+    def decode(array: Any, out: NDArray[Any]) -> None:
+        values, missing = _values(array, 0)
+        if coder.lut is not None and values.dtype.kind in "iu" and values.dtype != np.uint64:
+            look_up(values, coder.low, coder.lut, out)
+        else:
+            out[:] = coder.encode(values)
+        if missing is not None:
+            out[missing] = coder.missing
+
+    return decode
+
+
+def _spellings_of(codes: NDArray[np.int32], other: int) -> Callable[[Any, NDArray[Any]], None]:
+    """`codes[place]` is the code of the spelling that stands there; null is what nobody declared."""
+
+    def decode(array: Any, out: NDArray[Any]) -> None:
+        values, undeclared = _values(array, 0)
+        look_up(values, 0, codes, out)
+        if undeclared is not None:
+            out[undeclared] = other
+
+    return decode
+
+
+def quoted(text: str) -> str:
+    """A text as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def dotted(table: str) -> str:
+    """`table` or `schema.table`, quoted; a part with a dot or a quote in it is written in double quotes, as in SQL."""
+    parts = re.fullmatch(r'(?:("(?:[^"]|"")+"|[^".]+)\.)?("(?:[^"]|"")+"|[^".]+)', table)
+    if parts is None or "\0" in table:
+        raise TableError(f"table {table!r}: expected table or schema.table; in double quotes where a name has dots or quotes in it.")
+    names = [part[1:-1].replace('""', '"') if part.startswith('"') else part for part in parts.groups() if part]
+    return ".".join(map(identifier, names))
+
+
+def identifier(name: str) -> str:
+    """A column's name as SQL writes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def needed_columns(codebook: Codebook) -> list[str]:
+    """What a table must have: the attributes, the target, and whose row it is, if the schema names that."""
+    schema = codebook.schema
+    return [*schema.names, schema.target.name, *([] if schema.person is None else [schema.person])]
+
+
+def spelled(columns: Iterable[str], absent: list[str]) -> str:
+    """A hint where a column is spelled otherwise. Other names are not repeated: of a file without a header they are a private row."""
+    near = [have for have in columns for name in absent if have.strip().casefold() == name.strip().casefold()]
+    return f" It has {', '.join(map(repr, near))}: spelling and case matter." if near else ""

@@ -1,0 +1,131 @@
+"""Rows in this process: encoded once, at the first question, and counted by the compiled loops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.engines.counting import CountingRows
+from hedgerow.engines.engine import Progress
+from hedgerow.engines.person_ids import person_numbers
+from hedgerow.engines.persons import limited
+from hedgerow.errors import TableError
+from hedgerow.parallel import in_threads, row_blocks
+from hedgerow.queries import kernels
+from hedgerow.queries.blocks import BrierSums, Confusions, GradientSums, Question, ReliabilityCounts, Sums
+from hedgerow.schema.codebook import Codebook
+from hedgerow.trees.additive_model import AdditiveModel
+from hedgerow.trees.tree import Tree
+
+KEPT_MARGINS = 2**25  # numbers, 256 MB: more are computed block by block each time
+
+
+class MemoryRows(CountingRows):
+    """A data frame or an array with its labels; `persons` are the ids of the persons whose rows they are, where the schema names them."""
+
+    def __init__(
+        self,
+        table: Any,
+        labels: Any,
+        codebook: Codebook,
+        n_jobs: int = 1,
+        progress: Progress | None = None,
+        persons: Any = None,
+        key: bytes = b"",
+    ) -> None:
+        super().__init__(codebook)
+        self.n_jobs = n_jobs
+        self._progress = progress
+        self._source: tuple[Any, Any, Any] | None = (table, labels, persons)
+        self._key = key
+        self._margins: tuple[AdditiveModel, NDArray[np.float64]] | None = None
+        self._encoded: tuple[NDArray[Any], NDArray[np.uint16]] | None = None
+
+    @classmethod
+    def of_codes(
+        cls, codes: NDArray[Any], classes: NDArray[np.uint16], codebook: Codebook, n_jobs: int, progress: Progress | None
+    ) -> MemoryRows:
+        """Rows that are encoded already."""
+        rows = cls(None, None, codebook, n_jobs, progress)
+        rows._encoded, rows._source = (codes, classes), None
+        return rows
+
+    def _load(self) -> tuple[NDArray[Any], NDArray[np.uint16]]:
+        assert self._source is not None
+        table, labels, persons = self._source
+        codes, classes = self.codebook.encode(table, self.n_jobs), self.codebook.encode_classes(labels)
+        if classes.shape != (len(codes),):
+            raise TableError("table and labels do not have the same number of rows.")
+        if self.codebook.schema.person is not None:
+            numbers = person_numbers(persons, self.codebook.schema.person)
+            if numbers.shape != classes.shape:
+                raise TableError("table and persons do not have the same number of rows.")
+            codes, classes = limited(numbers, codes, classes, self.codebook.schema.k, self._key)
+        return codes, classes
+
+    def _open(self) -> tuple[NDArray[Any], NDArray[np.uint16]]:
+        if self._encoded is None:
+            self._encoded = self._load()
+            self._source = None
+        return self._encoded
+
+    def _ask(self, question: Question) -> Sums:
+        """A part of the rows on each thread, or block after block where a library of its own answers for rows."""
+        codes, classes = self._open()
+        if isinstance(question, (Confusions, ReliabilityCounts)):
+            parts = row_blocks(len(codes))
+        else:
+            threads = max(1, self.n_jobs)
+            parts = [slice(len(codes) * t // threads, len(codes) * (t + 1) // threads) for t in range(threads)]
+        known = self._margins_of(question.model, codes) if isinstance(question, (GradientSums, BrierSums)) else None
+
+        def count(rows: slice) -> Sums:
+            sums = question.zeros()
+            if isinstance(question, (GradientSums, BrierSums)):
+                question.add_with(codes[rows], classes[rows], sums, None if known is None else known[rows])
+            else:
+                question.add(codes[rows], classes[rows], sums)
+            return sums
+
+        total = question.zeros()
+        for sums in in_threads(count, parts, self.n_jobs):
+            for all_rows, some in zip(total, sums, strict=True):
+                all_rows += some
+        return total
+
+    def count_rows(self) -> int:
+        return len(self._open()[0])
+
+    def leaf_counts(self, trees: list[Tree]) -> list[NDArray[np.int64]]:
+        """Each thread has trees of its own, so that no count array is held twice."""
+        codes, classes = self._open()
+        threads = max(1, min(self.n_jobs, len(trees)))
+        done = [0.0] * threads
+
+        def count(thread: int) -> list[NDArray[np.int64]]:
+            def tell(share: float) -> None:
+                done[thread] = share
+                if self._progress:
+                    self._progress(sum(done) / threads)
+
+            told = tell if self._progress else None
+            return kernels.leaf_counts(trees[thread::threads], codes, classes, self.codebook.n_classes, told)
+
+        counted = in_threads(count, range(threads), threads)
+        return [counted[i % threads][i // threads] for i in range(len(trees))]
+
+    def _margins_of(self, model: AdditiveModel, codes: NDArray[Any]) -> NDArray[np.float64] | None:
+        """Margins of all rows, kept for a model that goes on where this one ends: a booster asks again after each tree."""
+        if len(codes) * model.n_classes > KEPT_MARGINS:
+            return None
+        before, self._margins = self._margins, None  # an interrupt while they change leaves none
+        if before is not None and model.continues(before[0]):
+            margins, known = before[1], len(before[0].trees)
+            if len(model.trees) > known:
+                model.add_margins(codes, margins, self.n_jobs, known)
+        else:
+            margins = model.margins(codes, self.n_jobs)
+        self._margins = (model, margins)
+        return margins

@@ -1,0 +1,52 @@
+"""Exact test scores on rows that are PUBLIC: nothing is charged, and nothing protects the people in those rows."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from fractions import Fraction
+from typing import Any
+
+from hedgerow.engines.exact import ExactTable
+from hedgerow.evaluation.private import PrivateScore, ready_probabilities, scored_release, scored_rows
+from hedgerow.inference.calibration import Calibration
+from hedgerow.private_table import checked_bins
+from hedgerow.queries.reliability_bins import bin_edges
+from hedgerow.release.certificate import no_certificate
+
+PUBLIC = "the test rows were taken as public: they were counted exactly, and nothing was charged"
+
+
+class PublicScore(PrivateScore):
+    """An exact confusion matrix of public rows."""
+
+    @property
+    def noise_sd(self) -> float:
+        return 0.0
+
+    def __repr__(self) -> str:
+        label, share = self.majority
+        return (
+            f"PublicScore(accuracy {self.accuracy:.3f} ± {self.accuracy_error:.2g} on {self.rows:,.0f} public rows, not charged; "
+            f"always {label!r}: {share:.3f})"
+        )
+
+
+def public_score(release: Any, X: Any, y: Any = None, *, n_jobs: int = 1) -> PublicScore:
+    """The exact confusion matrix of a release on PUBLIC rows. For private rows use `private_score`."""
+    release = scored_release(release, "public_score")
+    with closing(scored_rows(release, X, y, n_jobs, "public_score")) as engine:
+        counts = ExactTable(engine).confusion(release.predict_codes)
+    classes = tuple(release.schema.target.classes)
+    return PublicScore(counts[:-1], int(counts[-1].sum()), classes, Fraction(0), no_certificate(PUBLIC))
+
+
+def calibration(release: Any, X: Any, y: Any = None, bins: int = 10, *, n_jobs: int = 1) -> Calibration:
+    """Whether the probabilities of a release mean what they say, on PUBLIC rows: exact, and not charged.
+
+    `release` is a Release, or an estimator that has one; X a file, a data frame or an array. For private rows use `private_calibration`.
+    """
+    release = scored_release(release, "calibration")
+    bins = checked_bins(bins)
+    with closing(scored_rows(release, X, y, n_jobs, "calibration")) as engine:
+        counts = ExactTable(engine).reliability(ready_probabilities(release), bins)
+    return Calibration(counts, bin_edges(release.codebook.n_classes, bins), Fraction(0), no_certificate(PUBLIC))

@@ -1,0 +1,85 @@
+"""How far the noise may have moved what an attribute says: variances of centred scores. Released numbers only.
+
+A score counts only against those of the other classes, so what is shown is centred: the mean over the classes is taken off. With
+
+    F_c = log z_c + …            z_c   the noisy, shrunk rows of class c in a cell (`tables.log_odds`)
+    A_c                          the variance that the noise gives log z_c: independent noises, one for each class
+    V_c = A_c·(1 − 2/C) + Σ_d A_d / C²                                            the variance of F_c − mean_d F_d
+
+For two classes the log-odds are 2·(F_1 − mean), so that their standard error is 2·√V.
+
+Inside a leaf of the top tree a table is drawn to the table of all rows: V there is its own plus that of all rows, which is an upper bound.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hedgerow.inference.additive import FLAT, AdditiveForest, Tables
+from hedgerow.inference.tables import Floats
+
+
+def centred(scores: Floats) -> Floats:
+    """The same scores against the mean of the classes."""
+    return np.asarray(scores - scores.mean(axis=-1, keepdims=True))
+
+
+def centred_variance(a: Floats) -> Floats:
+    """V from A."""
+    c = a.shape[-1]
+    return np.asarray(a * (1 - 2 / c) + a.sum(axis=-1, keepdims=True) / c**2)
+
+
+def flat_variance(tables: Tables, j: int) -> Floats:
+    """(groups, classes): V of the table of all rows, before it is weighted."""
+    one = tables.attributes[j]
+    return centred_variance(_in_log(one.flat_noise))
+
+
+def table_variance(forest: AdditiveForest, j: int) -> Floats:
+    """(leaves of `under`, codes, classes): V of what the table of one attribute adds, weighted and scaled like its scores."""
+    tables, layout, reading = forest.tables, forest.tables.layout, forest.reading
+    one, places = tables.attributes[j], len(tables.layout.under.leaves)
+    flat = flat_variance(tables, j)[None]
+    if reading.kind == FLAT or not (layout.joined and j in layout.attributes):
+        v = np.tile(flat, (places, 1, 1))
+    else:
+        v = flat + centred_variance(_in_log(one.noise))
+    return np.asarray(v[:, one.group] * _squared_weight(forest, j))
+
+
+def floor_variance(forest: AdditiveForest, j: int) -> Floats:
+    """(codes, classes): below this a mean over the leaves does not fall, since all of them are drawn to one table."""
+    tables = forest.tables
+    if j not in tables.attributes:
+        return np.zeros((tables.codebook.sizes[j], tables.codebook.n_classes))
+    return np.asarray(flat_variance(tables, j)[tables.attributes[j].group] * _squared_weight(forest, j))
+
+
+def top_variance(forest: AdditiveForest) -> Floats:
+    """(nodes, classes): V of the step log π(node) − log π(parent) of the top tree; 0 at its root."""
+    tables, top = forest.tables, forest.tables.layout.top
+    out = np.zeros((top.n_nodes, tables.codebook.n_classes))
+    sds = np.sqrt(np.asarray(top.add_up(tables.leaf_variance[:, None])))
+    child = np.arange(1, top.n_nodes)
+    rows, shares = tables.node_rows[child, None], tables.node_shares[child]
+    expected = rows * tables.node_shares[top.parent[child]]
+    believed = expected**2 / np.maximum(expected**2 + sds[child] ** 2, 1e-300)
+    noise = believed * sds[child] / np.maximum(rows * shares, 1e-300)
+    out[child] = centred_variance(_in_log(noise))
+    return out * forest.scale**2
+
+
+def correction_variance(errors: Floats, scale: float) -> Floats:
+    """(nodes, classes): V of a correction. For two classes its scores are −x and x, one noise for both, and centred already."""
+    v = errors**2 if errors.shape[-1] == 2 else centred_variance(errors**2)
+    return np.asarray(v * scale**2)
+
+
+def _in_log(a: Floats) -> Floats:
+    """A = log(1 + a)²: a small a is the standard error of log z itself; a large one can lift z, but not sink it below its floor."""
+    return np.asarray(np.log1p(a) ** 2)
+
+
+def _squared_weight(forest: AdditiveForest, j: int) -> float:
+    return float((forest.tables.weights(forest.reading).get(j, 0.0) * forest.scale) ** 2)

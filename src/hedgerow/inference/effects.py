@@ -1,0 +1,200 @@
+"""What each attribute of an additive forest does, value by value. It costs nothing.
+
+The **effect** of a value v of attribute j is the mean of what j adds (`parts.py`) over the rest of the row: down the top tree, a node
+that asks about j sends everything to the child of v, any other node sends on by the released rows of its children. Effects are
+centred: the mean over the classes is 0. Their errors are what the noise may have done (`effect_noise.py`), not the chance of who is in
+the table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import PlanError
+from hedgerow.inference.additive import AdditiveForest
+from hedgerow.inference.effect_noise import centred, floor_variance
+from hedgerow.inference.parts import Parts
+from hedgerow.inference.parts import contributions as contributions
+from hedgerow.inference.parts import score_errors as score_errors
+from hedgerow.inference.tables import Floats
+from hedgerow.inference.text import plain, values_in_words
+from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.schema import Numeric
+from hedgerow.trees.tree import Tree
+
+LISTED = 3  # values that need no count before them
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """What one attribute does, value by value.
+
+    attribute:   its name
+    values:      the values in words; values that the forest treats alike are one
+    classes:     the declared classes, in words
+    rows:        the share of rows with each value, from noisy counts                             (values,)
+    scores:      what the value adds to each class, on average; the mean over the classes is 0    (values, classes)
+    errors:      standard errors that the noise gives the scores                                  (values, classes)
+    class_rows:  the share of rows of each class, from noisy counts                               (classes,)
+    importance:  the attribute's share in what all attributes add
+    cuts:        of a numeric attribute the numbers between its ranges; the values after the last range have no number
+    """
+
+    attribute: str
+    values: tuple[str, ...]
+    classes: tuple[str, ...]
+    rows: Floats
+    scores: Floats
+    errors: Floats
+    class_rows: Floats
+    importance: float
+    cuts: tuple[float, ...] | None = None
+
+    @property
+    def size(self) -> float:
+        """Σ_v rows_v · mean_c |score_vc|."""
+        return float(self.rows @ np.abs(self.scores).mean(axis=1))
+
+    @property
+    def log_odds(self) -> tuple[Floats, Floats]:
+        """Of two classes: how much each value adds to the log-odds of the second one, and the standard errors."""
+        return 2 * self.scores[:, 1], 2 * self.errors[:, 1]
+
+
+def effects(forest: AdditiveForest) -> tuple[Effect, ...]:
+    """The effects of all measured attributes, the most important first."""
+    parts = Parts(forest)
+    found = [_effect(parts, j) for j in parts.scores]
+    total = sum(effect.size for effect in found)
+    shared = [_with_importance(effect, effect.size / total if total > 0 else 0.0) for effect in found]
+    return tuple(sorted(shared, key=lambda effect: -effect.importance))
+
+
+def effect_importances(forest: AdditiveForest) -> dict[str, float]:
+    """The share of each attribute in what all of them add, by name: Σ_v rows_v · mean_c |effect_vc|, made to add up to 1."""
+    shares = dict.fromkeys(forest.tables.codebook.schema.names, 0.0)
+    return shares | {effect.attribute: effect.importance for effect in effects(forest)}
+
+
+def effect_named(found: tuple[Effect, ...], name: str, names: tuple[str, ...]) -> Effect:
+    """The effect of one attribute; a name that is not declared, or was not measured, is refused."""
+    if name not in names:
+        raise PlanError(f"attribute: got {name!r}; expected one of {', '.join(map(plain, names))}.")
+    for effect in found:
+        if effect.attribute == name:
+            return effect
+    raise PlanError(
+        f"attribute {name!r} was not measured by this forest: it has no effect on any prediction. Measured are "
+        f"{', '.join(plain(effect.attribute) for effect in found)}."
+    )
+
+
+def _effect(parts: Parts, j: int) -> Effect:
+    tables, codebook = parts.forest.tables, parts.forest.tables.codebook
+    groups = alike(parts, j)
+    first = [codes[0] for codes in groups]
+    weights = _rest(tables.layout.top, tables.node_rows, j, first)
+    scores, spread = np.zeros((2, len(groups), codebook.n_classes))
+    reached = np.zeros((len(groups), 1))
+    for node in np.flatnonzero(weights.any(axis=0)).tolist():
+        rows, weight = _rows_at(tables.layout.top, node, j, first), weights[:, node, None]
+        if rows is not None:
+            scores += weight * parts.scores[j].margins(rows)
+            spread += weight**2 * parts.variances[j].margins(rows)
+            reached += weight
+    reached = np.maximum(reached, 1e-300)
+    errors = np.sqrt(np.maximum(spread / reached**2, floor_variance(parts.forest, j)[first]))
+    attribute = codebook.schema.attributes[j]
+    cells = codebook.numeric_cells(j)
+    edges = attribute.cell_edges(codebook.bins) if isinstance(attribute, Numeric) else ()
+    return Effect(
+        attribute.name,
+        tuple(_in_words(codebook, j, codes) for codes in groups),
+        tuple(plain(value) for value in codebook.schema.target.classes),
+        _share_of_rows(parts.forest, j, groups),
+        centred(scores / reached),
+        errors,
+        tables.pi,
+        0.0,
+        tuple(float(edges[code]) for code in first if 0 < code < cells) if cells else None,
+    )
+
+
+def _in_words(codebook: Codebook, j: int, codes: list[int]) -> str:
+    """As in rules; of a long list, such as that of all rare values, first how many they are."""
+    words = values_in_words(codebook, j, codes)
+    several = codes[0] >= codebook.numeric_cells(j) and len(codes) > LISTED
+    return f"{len(codes):,} values: {words}" if several else words
+
+
+def _with_importance(effect: Effect, importance: float) -> Effect:
+    return Effect(**{**vars(effect), "importance": importance})
+
+
+def alike(parts: Parts, j: int) -> list[list[int]]:
+    """The codes of an attribute in groups that every tree treats alike; numeric cells only if they are neighbours."""
+    codebook, tables = parts.forest.tables.codebook, parts.forest.tables
+    d, cells = codebook.sizes[j], codebook.numeric_cells(j)
+    signs: list[NDArray[Any]] = [tables.attributes[j].group] if j in tables.attributes else []
+    others = {id(tree): tree for tree in parts.forest.correction.trees}
+    for tree in (tables.layout.top, *others.values()):
+        signs += [tree.children(int(node)) for node in np.flatnonzero(tree.attribute == j)]
+    signs.append(np.arange(d) >= cells)
+    told = list(zip(*(np.asarray(sign).tolist() for sign in signs), strict=True))
+    groups: dict[Any, list[int]] = {}
+    run = 0
+    for code in range(d):
+        run += 0 < code < cells and told[code] != told[code - 1]
+        groups.setdefault((told[code], run if code < cells else -1), []).append(code)
+    return list(groups.values())
+
+
+def _rest(top: Tree, node_rows: Floats, j: int, codes: list[int]) -> Floats:
+    """(codes, nodes of the top tree): where a row with that code of j ends, if the rest of it is spread as was released."""
+    weight = np.zeros((len(codes), top.n_nodes))
+    weight[:, 0] = 1.0
+    below = np.zeros(top.n_nodes)
+    np.add.at(below, top.parent[1:], node_rows[1:])
+    for nodes in top.levels[1:]:
+        for node in nodes.tolist():
+            up = int(top.parent[node])
+            if top.attribute[up] == j:
+                share = (top.children(up)[codes] == node).astype(np.float64)
+            else:
+                share = np.full(len(codes), node_rows[node] / below[up])
+            weight[:, node] = weight[:, up] * share
+    for node in np.flatnonzero(top.attribute >= 0):  # nobody ends at a question but where it has no branch for the code
+        weight[:, node] *= (top.children(int(node))[codes] < 0) if top.attribute[node] == j else 0.0
+    return weight
+
+
+def _rows_at(top: Tree, node: int, j: int, codes: list[int]) -> NDArray[np.uint16] | None:
+    """One row for each code of j, that ends at that node of the top tree if its j can; None for a node that no row reaches."""
+    ways: dict[int, set[int]] = {}
+    for attribute, lead in top.path(node):
+        ways[attribute] = ways.get(attribute, set(lead)) & set(lead)  # a number may be asked about twice
+    if not all(ways.values()):
+        return None
+    row = np.zeros(len(top.sizes), dtype=np.uint16)
+    for attribute, possible in ways.items():
+        row[attribute] = min(possible)
+    rows = np.tile(row, (len(codes), 1))
+    rows[:, j] = codes
+    return rows
+
+
+def _share_of_rows(forest: AdditiveForest, j: int, groups: list[list[int]]) -> Floats:
+    """From the table of the attribute; inside one of its groups by the noisy counts of the codes, which may be below 0."""
+    tables = forest.tables
+    if j not in tables.attributes:
+        return np.full(len(groups), 1 / len(groups))
+    one = tables.attributes[j]
+    branch = tables.layout.branches(j)
+    raw = (np.maximum(tables.tables[j].sum(axis=(0, 2)), 1e-9) / np.bincount(branch))[branch]  # cells of one branch alike
+    inside = raw / np.bincount(one.group, raw)[one.group]
+    by_code = (one.rows / one.rows.sum())[one.group] * inside
+    return np.array([by_code[codes].sum() for codes in groups])

@@ -1,0 +1,93 @@
+"""Why an additive forest answers as it does for a row: what each attribute adds, the largest first. It costs nothing.
+
+Two classes: everything is said about the log-odds of the second one. More classes: about the score of the predicted class against
+the mean of all classes. In both cases   start + Σ what the attributes add = total,   and the class shares are the softmax of the scores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.inference.additive import AdditiveForest
+from hedgerow.inference.effect_noise import centred
+from hedgerow.inference.effects import alike
+from hedgerow.inference.parts import Parts
+from hedgerow.inference.text import plain, values_in_words
+from hedgerow.schema.codebook import Codebook
+
+
+@dataclass(frozen=True)
+class Said:
+    """What one attribute adds for one row. `value` is what the row says, in the words of the ranges that the forest knows."""
+
+    attribute: str
+    value: str
+    score: float
+    error: float
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One row's prediction. row: its number, from 1; about: whose score is explained; start: the score of a row that says nothing."""
+
+    row: int
+    predicted: str
+    probability: float
+    about: str
+    start: float
+    said: tuple[Said, ...]
+    total: float
+    error: float
+
+    def top(self, most: int) -> tuple[tuple[Said, ...], Said | None]:
+        """The largest so many, and the others as one."""
+        shown, rest = self.said[:most], self.said[most:]
+        if not rest:
+            return shown, None
+        error = float(np.sqrt(sum(one.error**2 for one in rest)))
+        name = f"{len(rest)} other attribute{'s' if len(rest) > 1 else ''}"
+        return shown, Said(name, "", sum(one.score for one in rest), error)
+
+
+def explain(forest: AdditiveForest, codes: NDArray[Any], rows: list[int]) -> tuple[Explanation, ...]:
+    """Explanations of some rows of codes; `rows` are their places, from 0."""
+    codes = codes[rows]
+    parts, codebook = Parts(forest), forest.tables.codebook
+    shares = forest.model.probabilities(codes)
+    added, errors = centred(parts.contributions(codes)), parts.errors(codes)
+    start = centred(parts.base)
+    classes = [plain(value) for value in codebook.schema.target.classes]
+    groups = {j: alike(parts, j) for j in parts.scores}
+    found = []
+    for i, row in enumerate(rows):
+        best = int(shares[i].argmax())
+        c, times = (1, 2.0) if len(classes) == 2 else (best, 1.0)
+        about = f"log-odds of {classes[1]}" if len(classes) == 2 else f"score of {classes[best]} against the mean of the classes"
+        said = [
+            Said(
+                plain(codebook.schema.names[j]),
+                _value(codebook, j, int(codes[i, j]), groups[j]),
+                times * float(added[i, j, c]),
+                times * float(errors[i, j, c]),
+            )
+            for j in groups
+        ]
+        said.sort(key=lambda one: -abs(one.score))
+        total = times * float(start[c] + added[i, :, c].sum())
+        error = times * float(np.sqrt((errors[i, :, c] ** 2).sum()))
+        found.append(
+            Explanation(row + 1, classes[best], float(shares[i, best]), about, times * float(start[c]), tuple(said), total, error)
+        )
+    return tuple(found)
+
+
+def _value(codebook: Codebook, j: int, code: int, groups: list[list[int]]) -> str:
+    """A category by its name, a number by its range."""
+    if code >= codebook.sizes[j]:
+        return "missing or not declared"
+    together = next(group for group in groups if code in group)
+    return values_in_words(codebook, j, together if code < codebook.numeric_cells(j) else [code])

@@ -1,0 +1,111 @@
+"""An additive forest taken apart by attribute: what each adds to the scores of a row. It costs nothing.
+
+    F(x) = base + Σ_j contribution_j(x)                     exactly the margins of the model
+
+The score of a table or of a correction belongs to its attribute. The top tree's log π(leaf) is taken apart along the path: the step
+log π(child) − log π(parent) belongs to the attribute that the parent asks about, and log π(root) to the base. A row that stops early,
+at a value without a branch, has what it reached.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.inference.additive import TREE, AdditiveForest
+from hedgerow.inference.effect_noise import correction_variance, table_variance, top_variance
+from hedgerow.inference.tables import Floats
+from hedgerow.trees.additive_model import AdditiveModel
+from hedgerow.trees.tree import Tree
+
+
+class Parts:
+    """An additive forest taken apart: `base`, and for each attribute a model of what it adds and one of the variances of that."""
+
+    def __init__(self, forest: AdditiveForest) -> None:
+        self.forest = forest
+        model, layout = forest.model, forest.tables.layout
+        self.base: Floats = model.base.copy()
+        self._scores: dict[int, list[tuple[Tree, Floats, Floats]]] = {}
+        own = len(layout.attributes)
+        if layout.asks:
+            self._take_top_apart(layout.top, model.scores[0])
+        trees, scores = model.trees[layout.asks :], model.scores[layout.asks :]
+        for j, tree, one in zip(layout.attributes, trees[:own], scores[:own], strict=True):
+            self._add(j, tree, one, self._own_variance(j, tree))
+        for tree, one, errors in zip(trees[own:], scores[own:], forest.correction.errors, strict=True):
+            self._along_path(tree, one, correction_variance(errors, forest.scale))
+        zero = np.zeros(len(self.base))
+        self.scores = {j: AdditiveModel(zero, *_columns(parts, 1)) for j, parts in sorted(self._scores.items())}
+        self.variances = {j: AdditiveModel(zero, *_columns(parts, 2)) for j, parts in sorted(self._scores.items())}
+
+    def _add(self, j: int, tree: Tree, scores: Floats, variances: Floats) -> None:
+        self._scores.setdefault(j, []).append((tree, scores, variances))
+
+    def _take_top_apart(self, top: Tree, scores: Floats) -> None:
+        forest, layout = self.forest, self.forest.tables.layout
+        if forest.reading.kind == TREE:
+            self._along_path(top, scores, top_variance(forest))
+            return
+        weights = forest.tables.weights(forest.reading)  # flat: its leaves hold the tables of the attributes that it tells everywhere
+        for j in sorted(set(weights) - set(layout.attributes)):
+            one, said = forest.tables.attributes[j], np.zeros((2, *scores.shape))
+            known = layout.known[:, j]
+            said[0, top.leaves] = forest.scale * weights[j] * one.flat[one.group[known]]
+            said[1, top.leaves] = table_variance(forest, j)[0, known]
+            self._add(j, top, said[0], said[1])
+
+    def _along_path(self, tree: Tree, scores: Floats, variances: Floats) -> None:
+        """Each step down goes to the attribute asked above it, the root's score to the base."""
+        self.base += scores[0]
+        for j in np.unique(tree.attribute[tree.attribute >= 0]).tolist():
+            said = np.zeros((2, *scores.shape))
+            for nodes in tree.levels[1:]:
+                up = tree.parent[nodes]
+                asked = (tree.attribute[up] == j)[:, None]
+                said[:, nodes] = said[:, up]
+                said[0, nodes] += np.where(asked, scores[nodes] - scores[up], 0.0)
+                said[1, nodes] += np.where(asked, variances[nodes], 0.0)
+            self._add(j, tree, said[0], said[1])
+
+    def _own_variance(self, j: int, tree: Tree) -> Floats:
+        """For each node of the attribute's own tree, as `Tables` places its scores."""
+        layout, codes = self.forest.tables.layout, table_variance(self.forest, j)
+        out = np.zeros((tree.n_nodes, codes.shape[2]))
+        asked = layout.asked(j)
+        out[layout.under.n_nodes :] = codes[asked][:, layout.first_codes(j)].reshape(-1, codes.shape[2])
+        if self.forest.reading.kind != TREE and layout.joined:
+            for place in np.setdiff1d(np.arange(len(layout.under.leaves)), asked):
+                out[layout.under.leaves[place]] = codes[place, layout.known[place, j]]
+        return out
+
+    def contributions(self, codes: NDArray[Any]) -> Floats:
+        """(rows, attributes, classes)."""
+        out = np.zeros((len(codes), codes.shape[1], len(self.base)))
+        for j, model in self.scores.items():
+            out[:, j] = model.margins(codes)
+        return out
+
+    def errors(self, codes: NDArray[Any]) -> Floats:
+        """The standard errors of the centred contributions: (rows, attributes, classes)."""
+        out = np.zeros((len(codes), codes.shape[1], len(self.base)))
+        for j, model in self.variances.items():
+            out[:, j] = np.sqrt(model.margins(codes))
+        return out
+
+
+def _columns(parts: list[tuple[Tree, Floats, Floats]], which: int) -> tuple[tuple[Tree, ...], tuple[Floats, ...]]:
+    return tuple(part[0] for part in parts), tuple(part[which] for part in parts)  # type: ignore[misc]
+
+
+def contributions(forest: AdditiveForest, codes: NDArray[Any]) -> Floats:
+    """What each attribute adds to each class's score of each row: (rows, attributes, classes). With `Parts.base` they are the margins."""
+    return Parts(forest).contributions(codes)
+
+
+def score_errors(forest: AdditiveForest, codes: NDArray[Any]) -> Floats:
+    """The standard errors that the noise gives the margins of each row, each against the mean of the classes: (rows, classes)."""
+    variances = Parts(forest).variances.values()
+    return np.sqrt(sum((model.margins(codes) for model in variances), np.zeros((len(codes), forest.model.n_classes))))

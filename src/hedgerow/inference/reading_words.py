@@ -1,0 +1,36 @@
+"""What a fitted Hedgerow forest chose for itself, in words: for `hedgerow show` and the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hedgerow.inference.additive import FLAT, AdditiveForest
+from hedgerow.inference.text import plain
+
+_STRENGTH = {1.0: "attributes at full strength", 0.5: "attributes at half strength", 0.0: "the top tree alone"}
+
+
+def chosen_in_words(forest: AdditiveForest, chosen: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """(what, words) pairs; what belongs to the file format alone is left out."""
+    layout, reading = forest.tables.layout, forest.reading
+    names = forest.tables.codebook.schema.names
+    lines = [("top questions", "none")]
+    if layout.asks:
+        levels = [[int(layout.top.attribute[node]) for node in nodes if layout.top.attribute[node] >= 0] for nodes in layout.top.levels]
+        asked = [" / ".join(dict.fromkeys(plain(names[a]) for a in level)) for level in levels if level]
+        lines = [("top questions", "; then, by the answer, ".join(asked))]
+    strength = _STRENGTH.get(reading.strength, f"attributes at strength {reading.strength:g}")
+    where = "inside the answers to the top questions" if layout.joined else "beside the top question"
+    where = "without top questions" if reading.kind == FLAT else where
+    lines.append(("reading", strength if not reading.strength else f"{strength}, {where}"))
+    few = len(forest.tables.tables) < len(names)
+    lines.append(("measured", f"{len(forest.tables.tables)} of {len(names)} attributes" if few else f"all {len(names)} attributes"))
+    if layout.together > 1:
+        lines.append(("numeric cells", f"{layout.together} neighbours counted as one: rows are few"))
+    lines.append(("probabilities", f"scores scaled by {forest.scale:g}" if forest.scale != 1 else "as the scores say"))
+    if "signal to noise" in chosen:
+        lines.append(("signal to noise ν", f"{chosen['signal to noise']:.3g} when it was fitted"))
+    if forest.correction.trees:
+        lines.append(("gradient steps", str(chosen.get("gradient steps", "yes"))))
+    return lines

@@ -1,0 +1,101 @@
+"""Effects and explanations as text: bars to the left and to the right of 0, each number with its ±.
+
+    age: 16 % of what the attributes say; what its values add to the log-odds of >50K
+      below 26.125      22 % of rows  ████████████│              −2.10 ± 0.21
+      26.125 to 35.25   24 % of rows            ██│              −0.32 ± 0.04
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.inference.effects import Effect
+from hedgerow.inference.explain import Explanation
+from hedgerow.inference.text import plain, share_text
+
+HALF = 14  # characters of a bar on each side of 0
+LONGEST = 40  # characters of a name or value
+VALUES = 12  # of one attribute
+
+
+def signed(value: float) -> str:
+    """"+1.22", "−0.40"; what rounds to nothing has no sign."""
+    text = f"{value:+.2f}".replace("-", "−")
+    return "0.00" if text in ("+0.00", "−0.00") else text
+
+
+def with_error(value: float, error: float) -> str:
+    """An error below the last digit is stated as that digit: it is there."""
+    return f"{signed(value)} ± {max(error, 0.01):.2f}" if error > 0 else signed(value)
+
+
+def two_sided_bar(value: float, largest: float, half: int = HALF) -> str:
+    """A bar that goes left of │ for a value below 0, right of it for one above."""
+    filled = min(half, round(abs(value) / largest * half)) if largest > 0 else 0
+    left, right = ("█" * filled, "") if value < 0 else ("", "█" * filled)
+    return f"{left:>{half}}│{right:<{half}}"
+
+
+def cut(text: str, longest: int = LONGEST) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def values_to_show(effect: Effect, most: int) -> tuple[NDArray[np.int64], str]:
+    """The places of the values with the most rows, in their order, and what was left out in words."""
+    order = np.argsort(-effect.rows, kind="stable")
+    left_out = order[most:]
+    if not len(left_out):
+        return np.arange(len(effect.values)), ""
+    many = f"{len(left_out):,} more value{'s' if len(left_out) > 1 else ''}"
+    return np.sort(order[:most]), f"and {many} with {share_text(float(effect.rows[left_out].sum()))} of the rows"
+
+
+def about(effect: Effect) -> str:
+    """"age: 16 % of what the attributes say"."""
+    return f"{plain(effect.attribute)}: {share_text(effect.importance)} of what the attributes say"
+
+
+def effect_text(effect: Effect, most: int = VALUES) -> str:
+    """One attribute, a line for each value: with two classes the log-odds of the second, with more the class that gains most."""
+    shown, more = values_to_show(effect, most)
+    if len(effect.classes) == 2:
+        scores, errors = effect.log_odds
+        head = f"{about(effect)}; what its values add to the log-odds of {effect.classes[1]}"
+        numbers = [with_error(scores[v], errors[v]) for v in shown]
+    else:
+        best, worst = effect.scores.argmax(axis=1), effect.scores.argmin(axis=1)
+        scores = effect.scores.max(axis=1)
+        head = f"{about(effect)}; the class that each value speaks for most, and against most"
+        numbers = [f"{_class(effect, v, best[v])}; {_class(effect, v, worst[v])}" for v in shown]
+    largest = float(np.abs(scores[shown]).max(initial=0.0))
+    lines = [
+        (cut(effect.values[v]), f"{share_text(float(effect.rows[v]))} of rows", two_sided_bar(float(scores[v]), largest), number)
+        for v, number in zip(shown.tolist(), numbers, strict=True)
+    ]
+    return "\n".join([head, *_aligned(lines, ">"), *([f"  {more}"] if more else [])])
+
+
+def _class(effect: Effect, value: int, c: int) -> str:
+    return f"{effect.classes[c]} {with_error(float(effect.scores[value, c]), float(effect.errors[value, c]))}"
+
+
+def explanation_text(one: Explanation, most: int = 8) -> str:
+    """One row: the answer, then what the attributes add, the largest first."""
+    shown, rest = one.top(most)
+    every = [*shown, *([rest] if rest is not None else [])]
+    largest = max((abs(said.score) for said in every), default=0.0)
+    lines = [("at the start", "", " " * HALF + "│" + " " * HALF, signed(one.start))]
+    lines += [
+        (cut(said.attribute), cut(said.value), two_sided_bar(said.score, largest), with_error(said.score, said.error)) for said in every
+    ]
+    lines.append(("together", "", " " * HALF + "│" + " " * HALF, with_error(one.total, one.error)))
+    head = f"row {one.row}: {one.predicted}, probability {one.probability:.2f}"
+    return "\n".join([head, f"  what adds to the {one.about}:", *_aligned(lines)])
+
+
+def _aligned(lines: Sequence[tuple[str, str, str, str]], flush: str = "<") -> list[str]:
+    first, second = (max(len(line[place]) for line in lines) for place in (0, 1))
+    return [f"  {a:<{first}}  {b:{flush}{second}}  {bar} {number}".rstrip() for a, b, bar, number in lines]

@@ -1,0 +1,132 @@
+"""What a federation remembers between runs: the plan, and for each curator the key of its request; and the releases that came.
+
+The keys are on disk before the first request is sent, so that whatever happens later, the same request is sent again and never another.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from hedgerow.errors import CuratorError, ReleaseError
+from hedgerow.release.files import read_document, write_document
+from hedgerow.release.release import Release
+from hedgerow.remote.places import Place
+
+STATE, LOCK = "federation.json", "lock"
+FORMAT, VERSION = "hedgerow-federation", 1
+
+
+class Asked(msgspec.Struct, forbid_unknown_fields=True):
+    """One curator. purpose: "" until it is known; file: where its release is kept, when it is there."""
+
+    url: str
+    key: str
+    file: str
+    purpose: str = ""
+
+
+class State(msgspec.Struct, forbid_unknown_fields=True):
+    """plan: its content hash."""
+
+    format: str
+    version: int
+    plan: str
+    curators: list[Asked]
+
+
+class Folder:
+    """Opened for one plan; another plan has another folder."""
+
+    def __init__(self, path: Path, state: State) -> None:
+        self.path, self.state = path, state
+
+    @classmethod
+    @contextmanager
+    def open(cls, path: Path, plan: str, places: Iterable[Place], purpose: str | None) -> Iterator[Folder]:
+        """The folder, new if there is none; no other command works in it meanwhile."""
+        try:
+            path.mkdir(mode=0o700, exist_ok=True)
+            lock = (path / LOCK).open("a")
+        except OSError as error:
+            raise CuratorError(f"folder {str(path)!r} cannot be used ({error.strerror}); expected one that can be written.") from None
+        with lock:
+            _lock(lock.fileno(), path)
+            folder = cls(path, _state(path / STATE, plan))
+            folder._begin(places, purpose)
+            yield folder
+
+    def _begin(self, places: Iterable[Place], purpose: str | None) -> None:
+        known = {asked.url for asked in self.state.curators}
+        for place in places:
+            if place.url not in known:
+                name = re.sub(r"[^A-Za-z0-9.]+", "-", f"{place.service.partition('://')[2]}-{place.dataset}")[:80]
+                file = f"{len(self.state.curators) + 1}-{name}.json"
+                self.state.curators.append(Asked(place.url, str(uuid.uuid4()), file))
+            asked = self.asked(place)
+            asked.purpose = purpose or asked.purpose  # where the key has an answer for another purpose, the curator refuses
+        self.write()
+
+    def write(self) -> None:
+        """On disk when it returns."""
+        write_document(self.path / STATE, msgspec.json.encode(self.state), "state")
+        with contextlib.suppress(OSError):  # some systems cannot sync a folder
+            handle = os.open(self.path, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+
+    def asked(self, place: Place) -> Asked:
+        return next(asked for asked in self.state.curators if asked.url == place.url)
+
+    def file(self, place: Place) -> Path:
+        return self.path / self.asked(place).file
+
+    def keep(self, place: Place, content: bytes) -> None:
+        write_document(self.file(place), content)
+
+    def kept(self, place: Place) -> Release | None:
+        """The release that came, if it can be read."""
+        if not self.file(place).exists():
+            return None
+        try:
+            return Release.load(self.file(place))
+        except ReleaseError:
+            return None  # it is asked for again, with the same key
+
+
+def _state(path: Path, plan: str) -> State:
+    if not path.exists():
+        return State(FORMAT, VERSION, plan, [])
+    try:
+        state = msgspec.json.decode(read_document(path, "state"), type=State)
+    except (ReleaseError, msgspec.DecodeError, UnicodeDecodeError):
+        state = State("", 0, "", [])
+    unsound = any(Path(asked.file).name != asked.file or not asked.key for asked in state.curators)
+    if (state.format, state.version) != (FORMAT, VERSION) or unsound:
+        raise CuratorError(f"{path}: it cannot be read; expected what an earlier run wrote. Take another folder: --folder.")
+    if state.plan != plan:
+        raise CuratorError(
+            f"folder {str(path.parent)!r} belongs to another plan ({state.plan[:12]}…, yours is {plan[:12]}…), and answers to two "
+            "plans cannot be merged. Give that plan to go on with it, or take another folder: --folder."
+        )
+    return state
+
+
+def _lock(handle: int, path: Path) -> None:
+    try:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except ModuleNotFoundError:  # no such locks here
+        pass
+    except OSError:
+        raise CuratorError(f"folder {str(path)!r} is in use by another command. Wait for it, then try again.") from None

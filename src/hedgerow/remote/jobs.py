@@ -1,0 +1,88 @@
+"""A job at a service: what it costs, how it stands, and waiting for what comes of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+from hedgerow.errors import CuratorError
+from hedgerow.release.release import Release
+from hedgerow.remote.responses import Loss, RemoteScore, understood
+from hedgerow.remote.transport import Transport, one_line
+
+FIRST_PAUSE, LONGEST_PAUSE, SLOWER = 0.05, 2.0, 1.5  # seconds, and by what each pause is longer than the one before
+ENDED = ("done", "failed")
+
+
+@dataclass(frozen=True)
+class Job:
+    """Paid for when it was asked for. key: ask again with it after a crash, and the same answer comes, paid once.
+
+    state: waiting, running, done or failed; share: of the pass over the rows that it is in; result: where the answer is, when it is done
+    """
+
+    id: str
+    key: str
+    dataset: str
+    purpose: str
+    what: str
+    cost: Loss
+    state: str
+    share: float
+    result: str
+    _transport: Transport = field(repr=False, compare=False)
+
+    @classmethod
+    def read(cls, transport: Transport, found: Any, key: str = "") -> Job:
+        with understood(transport.url):
+            texts = {name: str(found[name]) for name in ("id", "dataset", "purpose", "what", "state")}
+            share, result = float(found.get("share", 0.0)), str(found.get("result", ""))
+            return cls(**texts, key=key, cost=Loss.read(found["cost"]), share=share, result=result, _transport=transport)
+
+    def now(self) -> Job:
+        """How it stands now."""
+        return Job.read(self._transport, self._transport.json("GET", f"/v1/jobs/{part(self.id)}"), self.key)
+
+    def wait(self, progress: Callable[[float], None] | None = None, timeout: float | None = None) -> Release | RemoteScore:
+        """What comes of it, when it is there. progress: is told the share of the pass; timeout: seconds after which it is given up."""
+        return self.done(progress, timeout).answer()
+
+    def done(self, progress: Callable[[float], None] | None = None, timeout: float | None = None) -> Job:
+        """The job, when it has ended well."""
+        job, pause = self, FIRST_PAUSE
+        ends = None if timeout is None else time.monotonic() + timeout
+        while job.state not in ENDED:
+            left = pause if ends is None else ends - time.monotonic()
+            if left <= 0:
+                text = f"the job {one_line(self.id)} has not ended in time. It goes on; wait for it again."
+                raise CuratorError(f"{self._transport.url}: {text}")
+            time.sleep(min(pause, left))
+            pause = min(LONGEST_PAUSE, pause * SLOWER)
+            job = job.now()
+            if progress is not None:
+                progress(job.share)
+        if job.state == "failed":
+            raise CuratorError(
+                f"{self._transport.url}: the job {one_line(self.id)} could not be ended; its owner can see why. It has cost {job.cost}. "
+                "Asked again, it is paid for again."
+            )
+        return job
+
+    def answer(self) -> Release | RemoteScore:
+        """Of a job that is done."""
+        if self.result.startswith("/v1/scores/"):
+            with understood(self._transport.url):
+                return RemoteScore.read(self._transport.json("GET", f"/v1/scores/{part(self.id)}"))
+        return release_of(self._transport, self.id)
+
+
+def release_of(transport: Transport, id: str) -> Release:
+    return Release.from_json(transport.bytes("GET", f"/v1/releases/{part(id)}"), transport.url)
+
+
+def part(name: str) -> str:
+    """A name as one part of an address."""
+    return quote(name, safe="")

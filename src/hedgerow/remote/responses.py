@@ -1,0 +1,145 @@
+"""What a service answers, as plain data; checked when it is read, since the service is somebody else's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from hedgerow.accounting.loss import text_of_loss
+from hedgerow.accounting.units import Unit
+from hedgerow.errors import CuratorError, HedgerowError, PlanError
+from hedgerow.schema.schema import Schema
+from hedgerow.schema.toml import read
+
+
+@contextmanager
+def understood(url: str) -> Iterator[None]:
+    """An answer without the fields that it should have is an error of the service, and said to be one."""
+    try:
+        yield
+    except HedgerowError:
+        raise
+    except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError):
+        raise CuratorError(f"{url}: its answer does not have the expected fields. Is it a Hedgerow service of this version?") from None
+
+
+@dataclass(frozen=True)
+class Loss:
+    """An amount of privacy, exactly: what is left, or what something costs."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+    def __str__(self) -> str:
+        return text_of_loss(self.epsilon, self.delta)
+
+    @classmethod
+    def read(cls, found: Mapping[str, str]) -> Loss:
+        return cls(amount(found["epsilon"]), amount(found["delta"]))
+
+
+def amount(text: str) -> Fraction:
+    """From the exact text of a service: short, so that nobody can send a number without end."""
+    if not isinstance(text, str) or len(text) > 4000 or set(text) - set("0123456789./"):
+        raise ValueError("an amount is not a plain fraction")
+    return Fraction(text)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A dataset that you may know of. purposes: what you may use it for, and what is left for each.
+
+    unit: what its ε is counted in; None before its first ceiling, or while its owner has not stated it
+    """
+
+    name: str
+    closed: bool
+    purposes: dict[str, Loss]
+    unit: Unit | None
+
+    @classmethod
+    def read(cls, found: Any) -> Listed:
+        return cls(str(found["name"]), bool(found["closed"]), _purposes(found), unit_of(found.get("unit")))
+
+
+@dataclass(frozen=True)
+class Dataset(Listed):
+    """One of them with its public schema. owner: whose rows a release with counts will say that it holds."""
+
+    schema: Schema
+    owner: str
+
+    @classmethod
+    def read(cls, found: Any) -> Dataset:
+        public = read(found["schema"]), str(found["owner"])
+        return cls(str(found["name"]), bool(found["closed"]), _purposes(found), unit_of(found.get("unit")), *public)
+
+
+def unit_of(text: str | None) -> Unit | None:
+    """From the text of a service."""
+    try:
+        return None if text is None else Unit.read(text)
+    except PlanError:
+        raise ValueError("not a unit") from None
+
+
+def _purposes(found: Any) -> dict[str, Loss]:
+    return {str(name): Loss.read(about["remaining"]) for name, about in found["purposes"].items()}
+
+
+@dataclass(frozen=True)
+class Quote:
+    """What a forest would cost, what is left before it, the charges in order, and the plan in words."""
+
+    cost: Loss
+    remaining: Loss
+    events: tuple[dict[str, Any], ...]
+    plan: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def read(cls, found: Any) -> Quote:
+        lines = tuple((str(what), str(words)) for what, words in found["plan"])
+        return cls(Loss.read(found["cost"]), Loss.read(found["remaining"]), tuple(map(dict, found["events"])), lines)
+
+
+@dataclass(frozen=True)
+class RemoteScore:
+    """A private score: noisy counts of (true class, predicted class), and what follows from them."""
+
+    confusion: tuple[tuple[int, ...], ...]
+    undeclared: int
+    classes: tuple[Any, ...]
+    noise_scale: Fraction
+    accuracy: float
+    accuracy_error: float
+    guarantee: str
+
+    @property
+    def majority(self) -> tuple[Any, float]:
+        """The most frequent class and its share: what always answering it would score."""
+        totals = [max(0, sum(row)) for row in self.confusion]
+        best = max(range(len(totals)), key=totals.__getitem__)
+        return self.classes[best], totals[best] / max(1, sum(totals))
+
+    @classmethod
+    def read(cls, found: Any) -> RemoteScore:
+        confusion = tuple(tuple(int(count) for count in row) for row in found["confusion"])
+        numbers = amount(found["noise_scale"]), float(found["accuracy"]), float(found["accuracy_error"])
+        return cls(confusion, int(found["undeclared"]), tuple(found["classes"]), *numbers, str(found["guarantee"]))
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """The class of each row, and the probabilities of the classes in their order."""
+
+    classes: tuple[Any, ...]
+    predictions: tuple[Any, ...]
+    probabilities: tuple[tuple[float, ...], ...]
+
+    @classmethod
+    def read(cls, found: Any) -> Predictions:
+        shares = tuple(tuple(map(float, row)) for row in found["probabilities"])
+        return cls(tuple(found["classes"]), tuple(found["predictions"]), shares)

@@ -1,0 +1,310 @@
+"""Coders: from the values of one attribute to small integers, each value by itself, never an error because of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import TableError
+from hedgerow.schema.columns import objects
+from hedgerow.schema.schema import Categorical, Numeric, is_missing, spellings, text_of
+
+_WIDE = 1 << 16  # integer domains wider than this are searched instead of looked up
+NARROW = 256  # integer domains up to this are looked up for all attributes of a row in one pass
+
+
+class Coder:
+    """Codes for one attribute. `stop` is the code that has no branch."""
+
+    missing: int
+    stop: int
+
+    def whole_column(self, column: Any) -> NDArray[Any]:
+        """The column as something that can be cut into blocks: an array, or codes already.
+
+        Which way is taken depends on the declared type of the column and never on the values in it.
+        """
+        import narwhals as nw
+
+        if isinstance(column, np.ma.MaskedArray):
+            if column.dtype.kind in "biuf":
+                return self.with_missing(np.asarray(column.data), np.ma.getmaskarray(column))
+            return objects(column.tolist())
+        if isinstance(column, np.ndarray):
+            return column
+        series, native = column, column.to_native()
+        dtype, categorical = series.dtype, isinstance(series.dtype, (nw.Categorical, nw.Enum))
+        if type(native).__module__.startswith("pandas"):
+            # A library would guess the type of objects from the first values; Python text may hold what is not UTF-8.
+            if native.dtype == np.dtype(object) or getattr(native.dtype, "storage", "") == "python":
+                return np.asarray(native, dtype=object)
+            if categorical:  # and that of the categories from whether one is null: code −1, the last of `values`
+                values = objects([*native.cat.categories.tolist(), None])
+                return np.asarray(values[native.cat.codes.to_numpy()])
+        if categorical:
+            series, dtype = series.cast(nw.String), nw.String()
+        if isinstance(dtype, nw.String):
+            return self.from_text_series(series)
+        if dtype.is_integer() or isinstance(dtype, nw.Boolean):  # to_numpy would make floats or objects of them if one is null
+            if series.null_count() == 0:
+                return np.asarray(series.to_numpy())
+            nulls = np.asarray(series.is_null().to_numpy(), dtype=bool)
+            filler = False if isinstance(dtype, nw.Boolean) else 0
+            return self.with_missing(np.asarray(series.fill_null(filler).to_numpy()), nulls)
+        if dtype.is_float():
+            return np.asarray(series.to_numpy(), dtype=np.float64)
+        return objects(series.to_list())
+
+    def guarded(self, column: Any, name: str) -> NDArray[Any]:
+        """`whole_column`, with one fixed error for whatever a library may say about a value in it."""
+        try:
+            return self.whole_column(column)
+        except Exception:
+            pass
+        except BaseException as error:
+            if isinstance(error, (KeyboardInterrupt, SystemExit, GeneratorExit)):
+                raise
+        raise TableError(f"column {name!r} cannot be read by the library that holds it. Convert it to text or numbers first.")
+
+    def with_missing(self, values: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
+        """Whole numbers or booleans, some of which stand for missing values."""
+        raise NotImplementedError
+
+    def from_text_series(self, series: Any) -> NDArray[Any]:
+        raise NotImplementedError
+
+    def encode(self, block: NDArray[Any]) -> NDArray[Any]:
+        raise NotImplementedError
+
+    def encode_into(self, block: NDArray[Any], out: NDArray[Any]) -> None:
+        """As `encode`, written to `out`; coders override it where a compiled loop can do it in one pass."""
+        out[:] = self.encode(block)
+
+
+class Codes(np.ndarray[Any, np.dtype[np.int32]]):
+    """An array that holds codes already."""
+
+
+class CategoricalCoder(Coder):
+    def __init__(self, attribute: Categorical) -> None:
+        domain = [text_of(value) for value in attribute.domain]
+        self.stop = len(domain)
+        self.other = domain.index(text_of(attribute.other)) if attribute.other is not None else self.stop
+        self.missing = domain.index(text_of(attribute.missing)) if attribute.missing is not None else self.other
+        self.code_of_text = {text_of(value): code for code, value in enumerate(attribute.values)}
+        self.code_of_spelling = {s: code for text, code in self.code_of_text.items() for s in spellings(text)}
+        numbers = {}
+        for text, code in self.code_of_text.items():
+            number = _number(text)
+            if number is not None and text_of(number) == text:
+                numbers[number] = code  # the values that a numeric column can hold
+        self._lookup_numbers(numbers)
+        inside = max((abs(n) for n in numbers), default=0) < 2**53  # floats hold these whole numbers exactly
+        self.float_lut = self.lut if inside and self.only_whole else None
+
+    def _lookup_numbers(self, numbers: dict[float | int, int]) -> None:
+        """Tables for numeric columns: `lut` for whole numbers in a narrow range, sorted keys for the rest."""
+        whole = {int(n): code for n, code in numbers.items() if n == int(n) and abs(n) < 2**62}
+        self.low = min(whole, default=0) - 1  # the first and the last place of the table mean `other`
+        width = max(whole, default=0) - self.low + 2
+        self.lut: NDArray[np.int32] | None = None
+        if width <= _WIDE:
+            self.lut = np.full(width, self.other, dtype=np.int32)
+            for n, code in whole.items():
+                self.lut[n - self.low] = code
+        self.int_keys = np.array(sorted(whole), dtype=np.int64)
+        self.int_codes = np.array([whole[n] for n in sorted(whole)], dtype=np.int32)
+        self.float_keys = np.array(sorted(numbers), dtype=np.float64)
+        self.float_codes = np.array([numbers[n] for n in sorted(numbers)], dtype=np.int32)
+        self.only_whole = len(whole) == len(numbers)
+
+    @property
+    def narrow(self) -> bool:
+        return self.lut is not None and len(self.lut) <= NARROW
+
+    @property
+    def padded(self) -> NDArray[np.int32]:
+        """`lut` at a common width; what is beyond its end means `other`."""
+        assert self.lut is not None
+        return np.concatenate([self.lut, np.full(NARROW - len(self.lut), self.other, dtype=np.int32)])
+
+    def with_missing(self, values: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
+        codes = np.asarray(self.encode(values), dtype=np.int32)
+        codes[missing] = self.missing
+        return codes.view(Codes)
+
+    def from_text_series(self, series: Any) -> NDArray[Any]:
+        import narwhals as nw
+
+        old, new = [*self.code_of_spelling, ""], [*self.code_of_spelling.values(), self.missing]
+        codes = series.replace_strict(old, new, default=self.other, return_dtype=nw.Int32)
+        filled = np.array(codes.fill_null(self.other).to_numpy(), dtype=np.int32)
+        filled[np.asarray(series.is_null().to_numpy(), dtype=bool)] = self.missing
+        return filled.view(Codes)
+
+    def encode(self, block: NDArray[Any]) -> NDArray[Any]:
+        if isinstance(block, Codes):
+            return block
+        kind = block.dtype.kind
+        if kind == "b":
+            codes = [self.code_of_text.get("false", self.other), self.code_of_text.get("true", self.other)]
+            return np.array(codes, dtype=np.int32)[block.astype(np.int8)]
+        if kind == "u" and block.dtype.itemsize == 8:
+            block = np.minimum(block, np.uint64(2**62))
+        if kind in "iu":
+            return self._whole_numbers(block.astype(np.int64))
+        if kind == "f":
+            return self._floats(as_floats(block))
+        if kind == "U":
+            texts = _Texts(lambda text: self._any_value(text, {}))  # of this block only: the values are private and must not live on
+            return np.fromiter(map(texts.__getitem__, block.tolist()), dtype=np.int32, count=len(block))
+        known: dict[Any, int] = {}
+        return np.fromiter((self._any_value(value, known) for value in block.tolist()), dtype=np.int32, count=len(block))
+
+    def encode_into(self, block: NDArray[Any], out: NDArray[Any]) -> None:
+        if self.lut is not None and block.dtype == np.int64:
+            look_up(block, self.low, self.lut, out)
+        else:
+            out[:] = self.encode(block)
+
+    def _whole_numbers(self, block: NDArray[np.int64]) -> NDArray[Any]:
+        if self.lut is not None:
+            return self.lut[np.clip(block, self.low, self.low + len(self.lut) - 1) - self.low]
+        return self._search(self.int_keys, self.int_codes, block)
+
+    def _floats(self, block: NDArray[np.float64]) -> NDArray[Any]:
+        if self.float_lut is not None:
+            near = np.clip(np.nan_to_num(block, nan=self.low), self.low, self.low + len(self.float_lut) - 1)
+            whole = near.astype(np.int64)
+            codes = np.where(whole == near, self.float_lut[whole - self.low], np.int32(self.other))
+        else:
+            codes = self._search(self.float_keys, self.float_codes, block)
+        return np.where(np.isnan(block), np.int32(self.missing), codes)
+
+    def _search(self, keys: NDArray[Any], codes: NDArray[np.int32], block: NDArray[Any]) -> NDArray[Any]:
+        if not len(keys):
+            return np.full(len(block), self.other, dtype=np.int32)
+        place = np.minimum(np.searchsorted(keys, block), len(keys) - 1)
+        return np.where(keys[place] == block, codes[place], np.int32(self.other))
+
+    def _any_value(self, value: Any, known: dict[Any, int]) -> int:
+        """The code of any object. Text is remembered; other values are not, since equal ones may differ in their text."""
+        try:
+            if type(value) is str:
+                code = known.get(value)
+                if code is None:
+                    code = known[value] = self.missing if value == "" else self.code_of_text.get(text_of(value), self.other)
+                return code
+            return self.missing if is_missing(value) else self.code_of_text.get(text_of(value), self.other)
+        except Exception:  # whatever an object does when it is looked at, it is nothing that is declared
+            return self.other
+
+
+class _Texts(dict[str, int]):
+    """Codes of texts, each found once."""
+
+    def __init__(self, find: Callable[[str], int]) -> None:
+        self._find = find
+
+    def __missing__(self, text: str) -> int:
+        code = self[text] = self._find(text)
+        return code
+
+
+def _number(text: str) -> int | float | None:
+    """The finite number that a declared text means, if it means one that an array can hold."""
+    try:
+        number = int(text) if len(text) < 25 else float(text)
+    except ValueError:
+        try:
+            number = float(text)
+        except ValueError:
+            return None
+    return number if abs(number) < 1e300 else None  # not for nan
+
+
+class NumericCoder(Coder):
+    def __init__(self, attribute: Numeric, bins: int) -> None:
+        edges = attribute.cell_edges(bins)
+        cells = len(edges) - 1
+        self.inner = np.array(edges[1:-1], dtype=np.float64)
+        per_unit = float(np.float64(cells) / (edges[-1] - edges[0])) if edges[-1] - edges[0] > 1e-290 else 0.0
+        self.low, self.per_unit = edges[0], per_unit
+        self.stop = cells + (attribute.missing is not None)
+        self.missing = cells  # the branch for missing values, or the code without a branch: the same number
+
+    def with_missing(self, values: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
+        numbers = as_floats(values).copy()
+        numbers[missing] = np.nan
+        return numbers
+
+    def from_text_series(self, series: Any) -> NDArray[Any]:
+        return objects(series.to_list())
+
+    def encode(self, block: NDArray[Any]) -> NDArray[Any]:
+        codes = np.empty(len(block), dtype=np.int32)
+        self.encode_into(block, codes)
+        return codes
+
+    def encode_into(self, block: NDArray[Any], out: NDArray[Any]) -> None:
+        _cells(as_floats(block), self.inner, self.low, self.per_unit, self.missing, out)
+
+
+@numba.njit(nogil=True, cache=True)
+def look_up(block: Any, low: int, table: Any, out: Any) -> None:
+    """out = table[block − low]; its first entry, `other`, for what lies outside."""
+    for i in range(block.size):
+        place = np.uint64(block[i] - low)  # below `low`, or after a wrap-around, it is beyond any table
+        out[i] = table[place] if place < np.uint64(table.size) else table[0]
+
+
+@numba.njit(nogil=True, cache=True)
+def look_up_all(rows: Any, lows: Any, tables: Any, out: Any) -> None:
+    """As `look_up`, for all attributes while a row is at hand."""
+    width = np.uint64(tables.shape[1])
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            place = np.uint64(rows[i, j] - lows[j])
+            out[i, j] = tables[j, place] if place < width else tables[j, 0]
+
+
+@numba.njit(nogil=True, cache=True)
+def _cells(numbers: Any, inner: Any, low: float, per_unit: float, missing: int, out: Any) -> None:
+    """The number of inner edges that are not above each number: a guess for equal widths, then exact comparisons."""
+    last = inner.size
+    for i in range(numbers.size):
+        number = numbers[i]
+        if number != number:
+            out[i] = missing
+            continue
+        guess = (number - low) * per_unit
+        cell = 0  # also where the guess is not a number
+        if guess >= last:
+            cell = last
+        elif guess > 0:
+            cell = int(guess)
+        while cell > 0 and number < inner[cell - 1]:
+            cell -= 1
+        while cell < last and number >= inner[cell]:
+            cell += 1
+        out[i] = cell
+
+
+def as_floats(block: NDArray[Any]) -> NDArray[np.float64]:
+    """Anything as floats; what is not a number is missing. Never raises."""
+    if block.dtype.kind in "iufb":
+        with np.errstate(all="ignore"):  # a long double beyond the range of floats is infinite: no warning about it
+            return block.astype(np.float64, copy=False)
+    return np.fromiter(map(_as_float, block.tolist()), dtype=np.float64, count=len(block))
+
+
+def _as_float(value: Any) -> float:
+    try:
+        readable = not isinstance(value, str) or (value.isascii() and "_" not in value)  # as files are read, too
+        return float(value) if readable else float("nan")
+    except Exception:  # whatever an object does when it is looked at
+        return float("nan")

@@ -1,0 +1,83 @@
+"""Model sharing from end to end (Sharkey et al. 2008, Figure 1): owners learn, prune and publish trees; a miner learns from pseudo-data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.anonymity.requirement import Requirement
+from hedgerow.errors import PlanError
+from hedgerow.estimators.local_tree import LocalTreeClassifier
+from hedgerow.release.release import Release
+from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.schema import Schema
+from hedgerow.sharing.anonymous_release import anonymous_release
+from hedgerow.sharing.generalise import generalise
+from hedgerow.sharing.global_models.models import global_model
+from hedgerow.sharing.prune import NEEDED, Pruned, prune
+from hedgerow.sharing.pseudo.tables import PseudoData, pseudo_data
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """What one owner has: its local tree, and what it shares of it (None: the empty tree, nothing is shared)."""
+
+    local: Release
+    pruned: Pruned | None
+    shared: Release | None
+
+
+def publish(
+    X: Any, y: Any, schema: Schema, requirement: Requirement | None, *, siblings: str = NEEDED, hits_only: bool = False, **settings: Any
+) -> Published:
+    """An owner's part: learn a tree on its own rows and prune it. Without a requirement the tree is shared as it is, and claims nothing."""
+    local: Release = LocalTreeClassifier(schema=schema, **settings).fit(X, y).release_
+    if requirement is None:
+        return Published(local, None, local)
+    pruned = prune(local.forest, requirement, siblings=siblings, hits_only=hits_only)
+    return Published(local, pruned, None if pruned.empty else anonymous_release(pruned))
+
+
+def mine(
+    shared: Sequence[Release | None], model: Any = "decision tree", *, rows: int | None = None, seed: int = 0, **recipe: Any
+) -> tuple[Any, PseudoData]:
+    """The miner's part: pseudo-data from the owners' trees, and a global model that is learnt from it."""
+    given = [release for release in shared if release is not None]
+    if not given:
+        raise PlanError(
+            "share: every owner's tree is empty, so there is nothing to learn from. Ask for less: a smaller k or l, or a larger c."
+        )
+    made = pseudo_data(given, rows, seed=seed, **recipe)
+    learner = global_model(model, given[0].schema, random_state=seed)
+    return learner.fit(made.columns, made.target), made
+
+
+def generalised_model(
+    learn: Callable[[Schema, Any, Any], Any], X: Any, y: Any, schema: Schema, requirement: Requirement, suppression: float = 0.0
+) -> Callable[[Any], NDArray[Any]] | None:
+    """LD, the baseline: what is learnt from a table that is generalised to the requirement, as a prediction for rows generalised alike.
+
+    `learn(schema, columns, target)` fits a model. None: no generalisation satisfies the requirement.
+    """
+    codebook = Codebook(schema)
+    found = generalise(codebook.encode(X), codebook.encode_classes(y), codebook, requirement, suppression)
+    if found.impossible:
+        return None
+    wide = found.codebook
+    classes = np.array([str(value) for value in schema.target.classes])
+
+    def columns(codes: Any) -> dict[str, Any]:
+        names = [np.array([*labels, ""], dtype=object) for labels in wide.labels]  # "": a value that has no branch
+        return {name: names[j][np.minimum(codes[:, j], len(names[j]) - 1)] for j, name in enumerate(wide.schema.names)}
+
+    model = learn(wide.schema, columns(found.codes), classes[found.labels])
+    return lambda rows: np.asarray(model.predict(columns(found.apply(codebook.encode(rows)))))
+
+
+def accuracy(model: Any, X: Any, y: Any) -> float:
+    """The share of rows that are classified rightly: exact, so only for rows that may be looked at."""
+    return float(np.mean(np.asarray(model.predict(X)).astype(str) == np.asarray(y).astype(str)))

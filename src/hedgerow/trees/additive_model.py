@@ -1,0 +1,165 @@
+"""An additive model: trees whose nodes hold a score for each class; a row's margins are the sums of what it meets. Public numbers.
+
+    F_c(x) = base_c + Σ_t scores_t[node where x ends in tree t, c]          P(class c) = e^(F_c) / Σ_d e^(F_d)
+
+Everything computed here for a row is a function of that row's codes and of the model alone, to the last bit: sums are taken in the
+order of the trees, and `exp_minus` uses nothing but sums and products, which IEEE 754 rounds in one way. (A library's exp
+may differ in the last bit between a loop's vector part and its rest, so that a row's place among others would matter.)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import PlanError
+from hedgerow.parallel import in_threads
+from hedgerow.trees.routing import TOGETHER, descend
+from hedgerow.trees.tree import Tree
+
+MOST_SCORE = 1e6  # no sum of such scores leaves the range in which floats are precise
+GRID = 2**12  # whole steps for 1 in a gradient
+BLOCK = 8_192  # rows whose codes and margins stay in cache while each tree adds to them
+
+_LN2_HIGH, _LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
+_BELOW_HALF_AN_ULP = 40.0  # 1 + e^(-40) is 1 in double precision
+_TERMS = 12
+_TAYLOR = np.array([1 / math.factorial(n) for n in range(_TERMS)])
+_HALVES = 0.5 ** np.arange(64)
+
+
+class _Frozen(np.ndarray[Any, np.dtype[np.float64]]):
+    """An array that was copied and made read-only by `_frozen`."""
+
+
+@dataclass(frozen=True, eq=False)
+class AdditiveModel:
+    """base: (classes,); scores: for each tree (nodes, classes). Arrays are copied, and cannot be changed afterwards."""
+
+    base: NDArray[np.float64]
+    trees: tuple[Tree, ...]
+    scores: tuple[NDArray[np.float64], ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "base", _frozen(self.base))
+        object.__setattr__(self, "trees", tuple(self.trees))
+        object.__setattr__(self, "scores", tuple(map(_frozen, self.scores)))
+        classes = self.base.shape
+        shapes = [(tree.n_nodes, *classes) for tree in self.trees]
+        if len(classes) != 1 or [scores.shape for scores in self.scores] != shapes:
+            raise PlanError("additive model: expected one score for each class, in the base and in every node of every tree.")
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.base)
+
+    def fits(self, sizes: tuple[int, ...], n_classes: int) -> bool:
+        """Whether it is made for rows with these domain sizes and for so many classes."""
+        return self.n_classes == n_classes and all(tree.sizes == sizes for tree in self.trees)
+
+    def continues(self, other: AdditiveModel) -> bool:
+        """Whether it is the other model with trees added at the end, or none: then its margins are the other's and more, bit by bit."""
+        known = len(other.trees)
+        return (
+            np.array_equal(self.base, other.base)
+            and self.trees[:known] == other.trees
+            and all(mine is theirs or np.array_equal(mine, theirs) for mine, theirs in zip(self.scores, other.scores, strict=False))
+        )
+
+    def margins(self, codes: NDArray[Any], n_jobs: int = 1) -> NDArray[np.float64]:
+        """F of every row: (rows, classes)."""
+        out = np.empty((len(codes), self.n_classes))
+        self.add_margins(codes, out, n_jobs)
+        return out
+
+    def add_margins(self, codes: NDArray[Any], out: NDArray[np.float64], n_jobs: int = 1, known: int = 0) -> None:
+        """The same into an array that is there. `known`: it holds the margins of the model's first so many trees already."""
+
+        def work(block: slice) -> None:
+            if not known:
+                out[block] = self.base
+            for tree, scores in zip(self.trees[known:], self.scores[known:], strict=True):
+                _add_scores(codes[block], tree.ask, tree.onward, tree.height, scores, out[block])
+
+        in_threads(work, (slice(start, start + BLOCK) for start in range(0, len(codes), BLOCK)), n_jobs)
+
+    def probabilities(self, codes: NDArray[Any], n_jobs: int = 1) -> NDArray[np.float64]:
+        """The softmax of the margins: (rows, classes)."""
+        margins = self.margins(codes, n_jobs)
+        _softmax(margins)
+        return margins
+
+
+@dataclass(frozen=True, eq=False)
+class MostProbable:
+    """The class with the largest margin, for each row of codes: a predictor that is plain data."""
+
+    model: AdditiveModel
+
+    def __call__(self, codes: NDArray[Any]) -> NDArray[np.int64]:
+        return np.asarray(self.model.margins(codes).argmax(axis=1), dtype=np.int64)
+
+
+def gradient_width(n_classes: int) -> int:
+    """How many numbers a gradient has: one for each class, but one alone where there are two classes."""
+    return 1 if n_classes == 2 else n_classes
+
+
+def gradient_norms(n_classes: int) -> tuple[int, int]:
+    """Bounds of a row's gradient in steps of 1/GRID: its L1 norm, its squared L2 norm."""
+    return (GRID, GRID**2) if n_classes == 2 else (2 * GRID, 2 * GRID**2)
+
+
+def _frozen(values: Any) -> NDArray[np.float64]:
+    """A checked, read-only copy. One that was made here before is itself: a booster's models share most of their arrays."""
+    if isinstance(values, _Frozen) and not values.flags.writeable:
+        return values
+    array = np.array(values, dtype=np.float64, order="C")
+    if not (np.abs(array) <= MOST_SCORE).all():  # false for NaN, too
+        raise PlanError(f"additive model: a score is not a number, or above {MOST_SCORE:.0e} in size.")
+    frozen = array.view(_Frozen)
+    frozen.setflags(write=False)
+    return frozen
+
+
+@numba.njit(nogil=True, cache=True)
+def _add_scores(codes: Any, ask: Any, onward: Any, height: int, scores: Any, out: Any) -> None:
+    node = np.empty(TOGETHER, dtype=np.int32)
+    for start in range(0, codes.shape[0], TOGETHER):
+        rows = min(TOGETHER, codes.shape[0] - start)
+        descend(codes, start, rows, ask, onward, height, node)
+        for i in range(rows):
+            for c in range(scores.shape[1]):
+                out[start + i, c] += scores[node[i], c]
+
+
+@numba.njit(inline="always")
+def exp_minus(x: float) -> float:
+    """e^(-x) for x >= 0, to about 13 digits, by sums, products and a table of exact numbers: the same bits wherever it is computed."""
+    if not x < _BELOW_HALF_AN_ULP:
+        return 0.0
+    k = int(x * 1.4426950408889634 + 0.5)
+    r = (k * _LN2_HIGH - x) + k * _LN2_LOW  # -x + k ln 2, between -0.35 and 0.35
+    power = _TAYLOR[_TERMS - 1]
+    for n in range(_TERMS - 2, -1, -1):
+        power = _TAYLOR[n] + power * r
+    result: float = power * _HALVES[k]
+    return result
+
+
+@numba.njit(nogil=True, cache=True)
+def _softmax(margins: Any) -> None:
+    """In place."""
+    for i in range(margins.shape[0]):
+        highest = margins[i].max()
+        total = 0.0
+        for c in range(margins.shape[1]):
+            margins[i, c] = exp_minus(highest - margins[i, c])
+            total += margins[i, c]
+        for c in range(margins.shape[1]):
+            margins[i, c] /= total
