@@ -25,7 +25,7 @@ from hedgerow.inference.calibration import Calibration, growth
 from hedgerow.plots.reliability_svg import reliability_svg
 from hedgerow.plots.report import html_report
 from hedgerow.private_table import PrivateTable
-from hedgerow.queries.reliability_bins import bin_edges, reliability
+from hedgerow.queries.reliability import bin_edges, reliability
 from hedgerow.release.certificate import no_certificate
 from hedgerow.schema.codebook import Codebook
 

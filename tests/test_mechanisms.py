@@ -27,7 +27,7 @@ from hedgerow.mechanisms.noise import (
     sampler_named,
 )
 from hedgerow.mechanisms.samplers import discrete_laplace
-from hedgerow.mechanisms.scores import GINI, MAX, NORMAL_GINI
+from hedgerow.queries.scores import GINI, MAX, NORMAL_GINI
 
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
 

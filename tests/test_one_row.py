@@ -295,7 +295,7 @@ def test_text_that_is_no_utf8_is_a_value_like_any_other() -> None:
 
 
 def test_huge_counts_do_not_overflow_the_scores() -> None:
-    from hedgerow.mechanisms.scores import GINI, MAX, NORMAL_GINI
+    from hedgerow.queries.scores import GINI, MAX, NORMAL_GINI
 
     for score in (GINI, MAX, NORMAL_GINI):
         for large in (3_037_000_499, 2**31, 2**40):

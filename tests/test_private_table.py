@@ -20,7 +20,7 @@ from hedgerow.engines.memory import MemoryRows
 from hedgerow.errors import BudgetError, PlanError
 from hedgerow.growers import rdt
 from hedgerow.mechanisms.coins import SeededCoins
-from hedgerow.mechanisms.scores import GINI, MAX, NORMAL_GINI, Score, information_gain, scores_of
+from hedgerow.queries.scores import GINI, MAX, NORMAL_GINI, Score, information_gain, scores_of
 from hedgerow.private_table import PrivateTable
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.additive_model import AdditiveModel

@@ -19,7 +19,7 @@ from hedgerow.accounting.events import EXPONENTIAL
 from hedgerow.engines.memory import MemoryRows
 from hedgerow.mechanisms import scores
 from hedgerow.mechanisms.noise import choice_event
-from hedgerow.mechanisms.scores import GINI, MAX, NORMAL_GINI, Score, information_gain, scores_of
+from hedgerow.queries.scores import GINI, MAX, NORMAL_GINI, Score, information_gain, scores_of
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
 from hedgerow.trees.splits import Candidates, Split, by_threshold, by_value

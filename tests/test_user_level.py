@@ -38,7 +38,7 @@ from hedgerow.growers import hedgerow as hedgerow_grower
 from hedgerow.growers import rdt
 from hedgerow.mechanisms.coins import SeededCoins
 from hedgerow.mechanisms.noise import choice_event, counting_event
-from hedgerow.mechanisms.scores import BRIER, GINI, MAX, NORMAL_GINI, information_gain, scores_of
+from hedgerow.queries.scores import BRIER, GINI, MAX, NORMAL_GINI, information_gain, scores_of
 from hedgerow.plots.report import html_report
 from hedgerow.private_table import PrivateTable
 from hedgerow.release.certificate import certificate_of, part_of

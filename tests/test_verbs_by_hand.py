@@ -28,7 +28,7 @@ from hedgerow.mechanisms.choices import exponential_mechanism, permute_and_flip
 from hedgerow.mechanisms.coins import SeededCoins
 from hedgerow.mechanisms.gaussian import discrete_gaussian
 from hedgerow.mechanisms.samplers import discrete_laplace
-from hedgerow.mechanisms.scores import GINI, MAX, NORMAL_GINI, information_gain, scores_of
+from hedgerow.queries.scores import GINI, MAX, NORMAL_GINI, information_gain, scores_of
 from hedgerow.private_table import MOST_BINS, PrivateTable, checked_bins
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.additive_model import GRID, AdditiveModel

@@ -17,7 +17,7 @@ from hedgerow.audit.outputs import Feature
 from hedgerow.engines.memory import MemoryRows
 from hedgerow.mechanisms.coins import SYSTEM
 from hedgerow.mechanisms.samplers import discrete_laplace
-from hedgerow.mechanisms.scores import Score, scores_of
+from hedgerow.queries.scores import Score, scores_of
 from hedgerow.private_table import PrivateTable
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.splits import by_value

@@ -26,7 +26,7 @@ from hedgerow.engines.streamed import StreamedRows
 from hedgerow.errors import BudgetError, CuratorError, HedgerowWarning, PlanError
 from hedgerow.growers import rdt
 from hedgerow.mechanisms.coins import SeededCoins
-from hedgerow.mechanisms.scores import GINI, MAX, NORMAL_GINI, information_gain
+from hedgerow.queries.scores import GINI, MAX, NORMAL_GINI, information_gain
 from hedgerow.private_table import PrivateTable
 from hedgerow.release.release import Release
 from hedgerow.remote.remote_table import RemoteTable

@@ -28,7 +28,7 @@ from hedgerow.mechanisms.coins import SYSTEM
 from hedgerow.mechanisms.noise import add_noise
 from hedgerow.mechanisms.noise import choose_columns as real_choose_columns
 from hedgerow.mechanisms.samplers import discrete_laplace
-from hedgerow.mechanisms.scores import GINI, MAX, NORMAL_GINI, Score, information_gain, scores_of
+from hedgerow.queries.scores import GINI, MAX, NORMAL_GINI, Score, information_gain, scores_of
 from hedgerow.private_table import PrivateTable
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.splits import by_value

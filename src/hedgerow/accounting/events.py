@@ -16,7 +16,7 @@ EXPONENTIAL = "exponential mechanism"
 LOCAL_SENSITIVITY = "exponential mechanism with local sensitivity"  # a published algorithm whose ε is not proven
 
 
-# The sensitivities of the scores that a private choice may have (`mechanisms/scores.py`), for whoever reads a certificate.
+# The sensitivities of the scores that a private choice may have (`queries/scores.py`), for whoever reads a certificate.
 MONOTONE = (Fraction(2), Fraction(1))  # count-scaled Gini, max
 NOT_MONOTONE = Fraction(1, 2) + Fraction(1, 2**20)  # Gini index: its rate is half of what a monotone score would have
 LEAST_GAIN, MOST_GAIN = Fraction(2), Fraction(36)  # information gain, log2(N + 1) + 1/ln 2

@@ -18,6 +18,7 @@ from hedgerow.audit.outputs import Feature, Features, release_features
 from hedgerow.engines.memory import MemoryRows
 from hedgerow.engines.persons import KEY_BYTES
 from hedgerow.errors import AuditError
+from hedgerow.queries import LeafCounts
 from hedgerow.release.release import Release
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.forest import LEAVES
@@ -53,7 +54,7 @@ class KnownRatio:
         key = b"".join(tree.attribute.tobytes() + tree.branch.tobytes() for tree in forest.trees)
         if key not in self._known:
             tables = (self.pair.without, self.pair.with_row)
-            counted = [_rows_of(table, forest.codebook).leaf_counts(list(forest.trees)) for table in tables]
+            counted = [_rows_of(table, forest.codebook).sums(LeafCounts(forest.trees)) for table in tables]
             self._known[key] = (counted[0], counted[1])
         return self._known[key]
 

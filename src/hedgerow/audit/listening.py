@@ -1,4 +1,4 @@
-"""Where a replay listens: the three places where randomness becomes an answer, the charge, the verbs, and the system's coins.
+"""Where a replay listens: the three places where randomness becomes an answer, the charge, the queries, and the system's coins.
 
 Nothing in `mechanisms/` or `accounting/` knows of it and nothing there has a switch for it. While `Listening` is entered, these functions
 are wrapped in this process; in every thread but the one that is replaying the wrappers hand on to the originals, so that a training beside
@@ -11,22 +11,20 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import fields
 from fractions import Fraction
 from functools import wraps
-from inspect import signature
 from types import ModuleType
 from typing import Any
 
 from hedgerow.accounting.events import DISCRETE_GAUSSIAN, DISCRETE_LAPLACE, EXPONENTIAL, PERMUTE_AND_FLIP
 from hedgerow.accounting.meter import Reservation
 from hedgerow.audit.transcript import Transcript
-from hedgerow.mechanisms import choices, gaussian, samplers
-from hedgerow.mechanisms import noise as mechanisms
+from hedgerow.mechanisms import choices, gaussian, noise, samplers
 from hedgerow.mechanisms.coins import Coins, SeededCoins, SystemCoins
 from hedgerow.private_table import PrivateTable
 
 _ONE_AT_A_TIME = threading.RLock()
-VERBS = tuple(name for name, thing in vars(PrivateTable).items() if callable(thing) and not name.startswith("_"))
 
 
 class Listening:
@@ -45,13 +43,12 @@ class Listening:
         self._wrap(samplers, "_discrete_laplace", self._noise(DISCRETE_LAPLACE))
         self._wrap(gaussian, "_discrete_gaussian", self._noise(DISCRETE_GAUSSIAN))
         self._wrap(choices, "_choose", self._choose)
-        for verb in VERBS:
-            self._wrap(PrivateTable, verb, self._verb(verb))
-        for module, name in _holders(mechanisms.add_noise):
+        self._wrap(PrivateTable, "released", self._released)
+        for module, name in _holders(noise.add_noise):
             self._wrap(module, name, self._add_noise)
-        mine = self._noise(DISCRETE_LAPLACE)(mechanisms.opendp_laplace)  # whose randomness is OpenDP's
-        self._stack.callback(mechanisms.SAMPLERS.__setitem__, "opendp", mechanisms.opendp_laplace)
-        mechanisms.SAMPLERS["opendp"] = mine
+        mine = self._noise(DISCRETE_LAPLACE)(noise.opendp_laplace)  # whose randomness is OpenDP's
+        self._stack.callback(noise.SAMPLERS.__setitem__, "opendp", noise.opendp_laplace)
+        noise.SAMPLERS["opendp"] = mine
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -90,18 +87,13 @@ class Listening:
 
         return fresh
 
-    def _verb(self, verb: str) -> Callable[[Any], Any]:
-        def wrapper(original: Any) -> Any:
-            names = list(signature(original).parameters)[1:]
+    def _released(self, original: Any) -> Any:
+        def released(table: PrivateTable, query: Any, price: Any) -> Any:
+            if heard := self._heard():
+                heard.ask(query.name, {**{each.name: getattr(query, each.name) for each in fields(query)}, "price": price})
+            return original(table, query, price)
 
-            def ask(table: PrivateTable, *given: Any, **named: Any) -> Any:
-                if heard := self._heard():
-                    heard.ask(verb, {**dict(zip(names, given, strict=False)), **named})
-                return original(table, *given, **named)
-
-            return ask
-
-        return wrapper
+        return released
 
     def _add_noise(self, original: Any) -> Any:
         def add_noise(counts: Any, event: Any, coins: Any, sampler: Any) -> Any:

@@ -1,17 +1,14 @@
-"""What a place where rows live can answer: exact integer counts, and those only to `hedgerow.mechanisms`."""
+"""What a place where rows live can answer: exact sums of a query, and those only to `PrivateTable`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-from hedgerow.queries.predictors import Predictor, Probabilities
+from hedgerow.engines.growing import GrowingTree
+from hedgerow.queries.query import Query, Sums
 from hedgerow.schema.codebook import Codebook
-from hedgerow.trees.additive_model import AdditiveModel
-from hedgerow.trees.tree import Tree
 
 Progress = Callable[[float], None]
 """Called with the share of a pass over the rows that is done, from 0 to 1. If it has a method `rows_seen(rows)`, that is called with how
@@ -19,7 +16,7 @@ many rows the pass has read: a private number, for the screen of whoever holds t
 
 
 class Engine(Protocol):
-    """Exact answers about the rows of one table. Opening may be slow and happens at the first question."""
+    """Exact answers about the rows of one table. Opening may be slow and happens at the first query."""
 
     @property
     def codebook(self) -> Codebook: ...
@@ -33,34 +30,33 @@ class Engine(Protocol):
         """Nothing more will be asked."""
         ...
 
-    def count_rows(self) -> int: ...
-
-    def leaf_counts(self, trees: list[Tree]) -> list[NDArray[np.int64]]: ...
-
-    def class_counts(self, tree: Tree, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Class counts of each node, and last the rows of no declared class: (nodes, classes + 1)."""
+    def sums(self, query: Query[Any]) -> Sums:
+        """The query's arrays, summed over all rows."""
         ...
 
-    def split_counts(self, tree: Tree, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """(node, cell, class) counts, the cells of all attributes side by side (`splits.offsets`)."""
-        ...
 
-    def confusions(self, predictors: Sequence[Predictor]) -> list[NDArray[np.int64]]:
-        """The confusion of each predictor, all in one pass."""
-        ...
+class CountingEngine(ABC):
+    """What engines share, wherever their rows are: a query is one pass over all rows, or none where its sums follow from earlier ones."""
 
-    def confusion(self, predict: Predictor) -> NDArray[np.int64]:
-        """Counts of (true class, predicted class); one row more than there are classes, for rows of no declared class."""
-        ...
+    codebook: Codebook
+    assumed = ""
 
-    def reliability(self, probabilities: Probabilities, bins: int) -> NDArray[np.int64]:
-        """Counts of (bin of the largest probability; wrong, right): (bins, 2). Rows of no declared class are counted nowhere."""
-        ...
+    def __init__(self, codebook: Codebook) -> None:
+        self.codebook = codebook
+        self._growing = GrowingTree()
 
-    def gradient_sums(self, asked: list[Tree], model: AdditiveModel) -> list[NDArray[np.int64]]:
-        """For each leaf of each asked tree the sum of its rows' gradients in whole steps (`additive_model.GRID` for 1)."""
-        ...
+    def sums(self, query: Query[Any]) -> Sums:
+        known = self._growing.known(query)
+        if known is None:
+            query.prepare(self.codebook)
+            known = self._pass(query)
+            self._growing.keep(query, known)
+        return known
 
-    def brier_sums(self, model: AdditiveModel, scales: NDArray[np.float64]) -> NDArray[np.int64]:
-        """For each scale the sum over the rows of the Brier score of softmax(scale · margins), in steps of 1/GRID, each row's at most 2."""
-        ...
+    @abstractmethod
+    def _pass(self, query: Query[Any]) -> Sums:
+        """The query's arrays, summed over all rows: one pass."""
+
+    def close(self) -> None:
+        """Nothing more will be asked: a connection is ended, a folder of one's own is taken away."""
+        return

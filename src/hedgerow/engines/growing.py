@@ -1,15 +1,19 @@
-"""Exact counts of the tree that is being grown, kept between two questions, so that each level costs one pass over the rows.
+"""Exact counts of the tree that is being grown, kept between two queries, so that each level costs one pass over the rows.
 
-Whoever splits a node by an attribute has asked for its (cell, class) counts; the class counts of its children are among them. Only what a
-paid question has counted is kept, and it is given out only as the answer to another paid question.
+Splitting a node already counted (cell, class); the children's class counts follow from it, so they are cached and cost no pass. Only what
+a paid query has counted is kept, and it is given out only as the answer to another paid query.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.queries import kernels
+from hedgerow.queries.nodes import NodeCounts, SplitCounts
+from hedgerow.queries.query import Query, Sums
 from hedgerow.trees.tree import Tree
 
 MOST_KEPT = 1 << 24  # numbers, 128 MB: larger tables are counted again
@@ -24,6 +28,21 @@ class GrowingTree:
         self._has = np.zeros(0, dtype=bool)
         self._splits: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None  # nodes and their counts
         self._root: NDArray[np.int64] | None = None  # (1, cells, classes): every tree begins with the same
+
+    def known(self, query: Query[Any]) -> Sums | None:
+        """The sums of a query, if they follow from earlier ones."""
+        found = None
+        if isinstance(query, NodeCounts):
+            found = self.class_counts(query.tree, np.asarray(query.nodes))
+        elif isinstance(query, SplitCounts):
+            found = self.split_counts(query.tree, np.asarray(query.nodes))
+        return None if found is None else [found]
+
+    def keep(self, query: Query[Any], sums: Sums) -> None:
+        if isinstance(query, NodeCounts):
+            self.keep_class_counts(query.tree, np.asarray(query.nodes), sums[0])
+        elif isinstance(query, SplitCounts):
+            self.keep_split_counts(query.tree, np.asarray(query.nodes), sums[0])
 
     def class_counts(self, tree: Tree, nodes: NDArray[np.int64]) -> NDArray[np.int64] | None:
         """(nodes, classes + 1) if all of them are known."""
@@ -64,7 +83,7 @@ class GrowingTree:
         self._known[nodes], self._has[nodes] = counts, True
 
     def _turn_to(self, tree: Tree) -> None:
-        """From the tree of the last question to this one: its new nodes are children of those that were to be split, or all is new."""
+        """From the tree of the last query to this one: its new nodes are children of those that were to be split, or all is new."""
         before = self._tree
         if before is not None and before.n_nodes == tree.n_nodes and before == tree:
             self._tree = tree

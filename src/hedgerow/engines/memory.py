@@ -1,4 +1,4 @@
-"""Rows in this process: encoded once, at the first question, and counted by the compiled loops."""
+"""Rows in this process: encoded once, at the first query, and counted by the compiled loops."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.engines.counting import CountingRows
-from hedgerow.engines.engine import Progress
+from hedgerow.engines.engine import CountingEngine, Progress
 from hedgerow.engines.person_ids import person_numbers
 from hedgerow.engines.persons import limited
 from hedgerow.errors import TableError
 from hedgerow.parallel import in_threads, row_blocks
 from hedgerow.queries import kernels
-from hedgerow.queries.blocks import BrierSums, Confusions, GradientSums, Question, ReliabilityCounts, Sums
+from hedgerow.queries.leaf_counts import LeafCounts
+from hedgerow.queries.query import Block, Query, Sums
+from hedgerow.queries.rows import Rows
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.additive_model import AdditiveModel
 from hedgerow.trees.tree import Tree
@@ -22,7 +23,7 @@ from hedgerow.trees.tree import Tree
 KEPT_MARGINS = 2**25  # numbers, 256 MB: more are computed block by block each time
 
 
-class MemoryRows(CountingRows):
+class MemoryRows(CountingEngine):
     """A data frame or an array with its labels; `persons` are the ids of the persons whose rows they are, where the schema names them."""
 
     def __init__(
@@ -71,36 +72,35 @@ class MemoryRows(CountingRows):
             self._source = None
         return self._encoded
 
-    def _ask(self, question: Question) -> Sums:
-        """A part of the rows on each thread, or block after block where a library of its own answers for rows."""
+    def _pass(self, query: Query[Any]) -> Sums:
+        """A part of the rows on each thread, or block after block where a function of its own answers for rows."""
         codes, classes = self._open()
-        if isinstance(question, (Confusions, ReliabilityCounts)):
+        if isinstance(query, Rows):
+            return [np.array([len(codes)], dtype=np.int64)]
+        if isinstance(query, LeafCounts):
+            return self._leaf_counts(list(query.trees), codes, classes)
+        if query.calls_predictors:
             parts = row_blocks(len(codes))
         else:
             threads = max(1, self.n_jobs)
             parts = [slice(len(codes) * t // threads, len(codes) * (t + 1) // threads) for t in range(threads)]
-        known = self._margins_of(question.model, codes) if isinstance(question, (GradientSums, BrierSums)) else None
+        model = query.needs_margins_of
+        margins = None if model is None else self._margins_of(model, codes)
 
         def count(rows: slice) -> Sums:
-            sums = question.zeros()
-            if isinstance(question, (GradientSums, BrierSums)):
-                question.add_with(codes[rows], classes[rows], sums, None if known is None else known[rows])
-            else:
-                question.add(codes[rows], classes[rows], sums)
+            sums = query.zeros(self.codebook)
+            known = None if margins is None else margins[rows]
+            query.add(Block(codes[rows], classes[rows], self.codebook.n_classes, known), sums)
             return sums
 
-        total = question.zeros()
+        total = query.zeros(self.codebook)
         for sums in in_threads(count, parts, self.n_jobs):
             for all_rows, some in zip(total, sums, strict=True):
                 all_rows += some
         return total
 
-    def count_rows(self) -> int:
-        return len(self._open()[0])
-
-    def leaf_counts(self, trees: list[Tree]) -> list[NDArray[np.int64]]:
+    def _leaf_counts(self, trees: list[Tree], codes: NDArray[Any], classes: NDArray[np.uint16]) -> Sums:
         """Each thread has trees of its own, so that no count array is held twice."""
-        codes, classes = self._open()
         threads = max(1, min(self.n_jobs, len(trees)))
         done = [0.0] * threads
 
@@ -110,8 +110,8 @@ class MemoryRows(CountingRows):
                 if self._progress:
                     self._progress(sum(done) / threads)
 
-            told = tell if self._progress else None
-            return kernels.leaf_counts(trees[thread::threads], codes, classes, self.codebook.n_classes, told)
+            report = tell if self._progress else None
+            return kernels.leaf_counts(trees[thread::threads], codes, classes, self.codebook.n_classes, report)
 
         counted = in_threads(count, range(threads), threads)
         return [counted[i % threads][i // threads] for i in range(len(trees))]

@@ -1,6 +1,6 @@
 """A Spark DataFrame: rows are encoded and counted on the executors, and only whole numbers come back to be added up.
 
-One job for each question: one for a random forest, one for each level of a greedy tree. What comes back depends on the question and on the
+One job for each query: one for a random forest, one for each level of a greedy tree. What comes back depends on the query and on the
 number of partitions, never on the number of rows. Classic DataFrames and those of Spark Connect.
 """
 
@@ -15,15 +15,14 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 import hedgerow
-from hedgerow.engines.counting import CountingRows
 from hedgerow.engines.encoding_sql import identifier, needed_columns, spelled
-from hedgerow.engines.engine import Progress
+from hedgerow.engines.engine import CountingEngine, Progress
 from hedgerow.engines.persons import PersonLimit
 from hedgerow.engines.spark_job import NAME, Job
 from hedgerow.engines.spark_session import open_spark_table
 from hedgerow.engines.spark_work import ANSWER, ENCODED, Task, add_to, added, counted, counted_by_person, encoded, ready, slices_of
 from hedgerow.errors import TableError
-from hedgerow.queries.blocks import Question, Sums
+from hedgerow.queries.query import Query, Sums
 from hedgerow.schema.codebook import Codebook
 
 __all__ = ["SparkRows", "open_spark_table"]
@@ -40,8 +39,8 @@ TYPES = {  # as DuckDB sees in Arrow what Spark sends
 }  # fmt: skip
 
 
-class SparkRows(CountingRows):
-    """The rows of a DataFrame, which Spark computes again for each question. Making one looks at names and types only.
+class SparkRows(CountingEngine):
+    """The rows of a DataFrame, which Spark computes again for each query. Making one looks at names and types only.
 
     sent_back: the bytes of counts that the last job sent to this process
     jobs:      how many jobs were run
@@ -64,12 +63,12 @@ class SparkRows(CountingRows):
             PersonLimit(schema.k, key)
         _check_executors(frame.sparkSession)
 
-    def _ask(self, question: Question) -> Sums:
+    def _pass(self, query: Query[Any]) -> Sums:
         from pyspark import cloudpickle
 
         dumps: Callable[[Any], bytes] = cloudpickle.dumps
-        task = zlib.compress(dumps(Task(self.codebook, self._columns, question, self._key)), 1)
-        totals = [*question.zeros(), np.zeros(2, dtype=np.int64)]
+        task = zlib.compress(dumps(Task(self.codebook, self._columns, query, self._key)), 1)
+        totals = [*query.zeros(self.codebook), np.zeros(2, dtype=np.int64)]
         slices = slices_of(totals)
         adding = min(len(slices), MOST_ADDING) if sum(array.nbytes for array in totals) * self._partitions > STRAIGHT else 0
         self.jobs += 1

@@ -1,6 +1,6 @@
 """What runs on Spark's executors: a partition's rows become codes by the same path as everywhere, are counted, and only the counts leave.
 
-An answer is the arrays of a question cut into slices of whole numbers, compressed, those of zeros left out; then the number of rows and
+An answer is the arrays of a query cut into slices of whole numbers, compressed, those of zeros left out; then the number of rows and
 of partitions. Which slice is which follows from the shapes of the arrays, so that nothing but numbers travels.
 """
 
@@ -27,7 +27,7 @@ from hedgerow.engines.encoding_sql import BATCH, Encoding
 from hedgerow.engines.person_ids import person_changes, person_sql
 from hedgerow.engines.person_store import bytes_of, rows_of
 from hedgerow.engines.persons import PersonLimit
-from hedgerow.queries.blocks import Question, Sums
+from hedgerow.queries.query import Block, Query, Sums
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.csv_dialect import CSVDialect
 
@@ -51,7 +51,7 @@ class Task:
 
     codebook: Codebook
     columns: dict[str, tuple[str, str]]
-    question: Question | None
+    query: Query[Any] | None
     key: bytes = b""
 
     def encoding(self) -> Encoding:
@@ -201,12 +201,12 @@ def _by_person(task: Task, batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def _answer(task: Task, blocks: Blocks, read: Any = None) -> Iterator[Any]:
-    assert task.question is not None
-    sums: Sums = task.question.zeros()
+    assert task.query is not None
+    sums: Sums = task.query.zeros(task.codebook)
     rows = 0
     for codes, classes in blocks:
         if len(codes):
-            task.question.add(codes, classes, sums)
+            task.query.add(Block(codes, classes, task.codebook.n_classes), sums)
             rows += len(codes)
     rows = rows if read is None else read()
     if rows:

@@ -1,4 +1,4 @@
-"""Rows that are read again for each question: encoded and counted on all threads as they come, and forgotten.
+"""Rows that are read again for each query: encoded and counted on all threads as they come, and forgotten.
 
 Memory does not grow with the rows. A table whose codes are small is kept after the first pass, since counting it again is then cheaper than
 reading it again.
@@ -16,17 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.engines.connection import DAMAGED, Result, changed, told_by_kind
-from hedgerow.engines.counting import CountingRows
 from hedgerow.engines.encoding_sql import BATCH, Encoding
-from hedgerow.engines.engine import Progress
+from hedgerow.engines.engine import CountingEngine, Progress
 from hedgerow.engines.memory import MemoryRows
 from hedgerow.errors import TableError
-from hedgerow.queries.blocks import Question, RowCount, Sums
+from hedgerow.queries.query import Block, Query, Sums
+from hedgerow.queries.rows import Rows
 from hedgerow.schema.codebook import Codebook
-from hedgerow.trees.tree import Tree
 
-KEPT_BYTES = 1 << 28  # of codes: a table with more is read again for each question
-MOST_COUNTS = 1 << 25  # numbers of one question, those of all threads together: larger ones are counted on one thread
+KEPT_BYTES = 1 << 28  # of codes: a table with more is read again for each query
+MOST_COUNTS = 1 << 25  # numbers of one query, those of all threads together: larger ones are counted on one thread
 SORTING = (
     "it is damaged or was taken away, or the folder for temporary files, where rows are sorted by person, is full. Check the table with "
     "another program, or name another folder with the variable TMPDIR."
@@ -65,8 +64,8 @@ class Source(Protocol):
         ...
 
 
-class StreamedRows(CountingRows):
-    """The rows of a source. Nothing of them is read before the first question."""
+class StreamedRows(CountingEngine):
+    """The rows of a source. Nothing of them is read before the first query."""
 
     def __init__(
         self, source: Source, codebook: Codebook, n_jobs: int = 1, progress: Progress | None = None, key: bytes = b""
@@ -93,21 +92,14 @@ class StreamedRows(CountingRows):
         if end is not None:
             end()
 
-    def count_rows(self) -> int:
-        if self._rows is None:
-            self._ask(RowCount())
-        assert self._rows is not None
-        return self._rows
-
-    def leaf_counts(self, trees: list[Tree]) -> list[NDArray[np.int64]]:
-        return super().leaf_counts(trees) if self._memory is None else self._memory.leaf_counts(trees)
-
-    def _ask(self, question: Question) -> Sums:
+    def _pass(self, query: Query[Any]) -> Sums:
         if self._memory is not None:
-            return self._memory._ask(question)
+            return self._memory._pass(query)
+        if isinstance(query, Rows) and self._rows is not None:
+            return [np.array([self._rows], dtype=np.int64)]
         if self._persons is not None and not self._persons.filled:
             self._told(self._choose_rows, SORTING)
-        counting = self._told(lambda: self._count(question))
+        counting = self._told(lambda: self._count(query))
         if self._rows is not None and counting.rows != self._rows:
             raise changed(self.source.name)
         self._rows = counting.rows
@@ -131,10 +123,10 @@ class StreamedRows(CountingRows):
         with self._reading(self._persons.expression) as (_, reader):
             self._persons.fill(reader, self._encoding, self.n_jobs)
 
-    def _count(self, question: Question) -> _Pass:
+    def _count(self, query: Query[Any]) -> _Pass:
         decode = self._encoding.decode if self._persons is None else self._persons.decode
         with self._reading() as (connection, reader):
-            counting = _Pass(question, decode, self.n_jobs, lambda rows: self._tell(connection, rows))
+            counting = _Pass(query, self.codebook, decode, self.n_jobs, lambda rows: self._tell(connection, rows))
             counting.over(reader, connection)
         return counting
 
@@ -167,13 +159,13 @@ class StreamedRows(CountingRows):
 
 
 class _Pass:
-    """One question over all batches of a reader, on several threads: each takes the next batch, encodes it and counts it.
+    """One query over all batches of a reader, on several threads: each takes the next batch, encodes it and counts it.
 
     `sums` is the answer, `rows` how many rows there were, `kept` their codes, or None if there were too many.
     """
 
-    def __init__(self, question: Question, decode: Decode, threads: int, tell: Callable[[int], None]) -> None:
-        self.question = question
+    def __init__(self, query: Query[Any], codebook: Codebook, decode: Decode, threads: int, tell: Callable[[int], None]) -> None:
+        self.query, self.codebook = query, codebook
         self.rows = 0
         self.kept: list[tuple[NDArray[Any], NDArray[np.uint16]]] | None = []
         self._decode = decode
@@ -181,12 +173,12 @@ class _Pass:
         self._kept_bytes = 0
         self._lock, self._reading = threading.Lock(), threading.Lock()
         self._stop = False
-        self.sums = question.zeros()
+        self.sums = query.zeros(codebook)
         many = threads * sum(array.size for array in self.sums) > MOST_COUNTS
         self._threads = 1 if many else threads
 
     def over(self, reader: Any, connection: Any) -> None:
-        each = [self.sums, *(self.question.zeros() for _ in range(self._threads - 1))]
+        each = [self.sums, *(self.query.zeros(self.codebook) for _ in range(self._threads - 1))]
         with ThreadPoolExecutor(self._threads) as pool:
             workers = [pool.submit(self._work, reader, sums) for sums in each]
             try:
@@ -215,7 +207,7 @@ class _Pass:
                 except StopIteration:
                     break
             codes, classes = self._decode(batch)
-            self.question.add(codes, classes, sums)
+            self.query.add(Block(codes, classes, self.codebook.n_classes), sums)
             with self._lock:
                 self.rows += len(codes)
                 self._keep(codes, classes)

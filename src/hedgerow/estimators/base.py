@@ -31,6 +31,7 @@ from hedgerow.engines.files import CSVTable, TableFile
 from hedgerow.engines.memory import MemoryRows
 from hedgerow.engines.opening import is_place, open_place
 from hedgerow.engines.person_ids import person_column
+from hedgerow.engines.remote import RemoteSource, check_remote_sampler, remote_schema
 from hedgerow.errors import (
     BudgetError,
     HedgerowWarning,
@@ -44,10 +45,10 @@ from hedgerow.growers import rdt
 from hedgerow.inference.coverage import not_counted
 from hedgerow.mechanisms.coins import SYSTEM, Coins, random_name
 from hedgerow.mechanisms.noise import sampler_named
-from hedgerow.private_table import PrivateTable
+from hedgerow.private_table import PrivateTable, is_private_table, private_table, reserved
+from hedgerow.queries import Best
 from hedgerow.release.certificate import TableName, certificate_of, declared_rows, no_certificate, part_of
 from hedgerow.release.release import Release, class_array
-from hedgerow.remote_stub import RowsElsewhere, TableElsewhere, check_sampler, is_private_table, reserved, schema_elsewhere
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.columns import columns_of, one_column, rows_as_array
 from hedgerow.schema.schema import Schema, text_of
@@ -101,7 +102,7 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         codebook = self._codebook(_reviewed(self._declared_schema("fit(file)"), accept_draft))
         return open_place(X, codebook, self._threads(), progress, self._person_key(codebook.schema))
 
-    def _elsewhere(self, X: PrivateTable) -> Engine:
+    def _elsewhere(self, X: Any) -> Any:
         raise PlanError(f"fit: {type(self).__name__} needs exact counts, which no private table gives. Use an estimator that keeps ε.")
 
     def _person_key(self, schema: Schema) -> bytes:
@@ -237,15 +238,15 @@ class PrivateForestClassifier(ForestClassifier):
     @abstractmethod
     def _grow(self, table: PrivateTable, plan: Plan) -> Grown: ...
 
-    def _elsewhere(self, X: PrivateTable) -> Engine:
+    def _elsewhere(self, X: Any) -> Any:
         """Rows that stay with their owner: only verbs go there, and noisy answers come back."""
-        if not isinstance(X, TableElsewhere):
+        if not isinstance(X, RemoteSource):
             raise PlanError("fit: got a private table of rows that are here; expected the rows themselves, or a table of hedgerow.connect.")
-        check_sampler(self.sampler)
+        check_remote_sampler(self.sampler)
         if getattr(self, "sensitivity", "global") == "local":
             raise PlanError('sensitivity: got "local", whose ε is not proven: its choices are not answered from afar. Use "global".')
         own = None if self.schema is None or self.schema == INFER else self._declared_schema("fit")
-        return X._rows_for(self._codebook(schema_elsewhere(X, own)))
+        return X.engine_for(self._codebook(remote_schema(X, own)))
 
     def _used_delta(self, codebook: Codebook) -> Fraction:
         """The δ of the guarantee: what was asked for, unless the estimator does better without it."""
@@ -330,7 +331,7 @@ class PrivateForestClassifier(ForestClassifier):
         best = 0
         if tried:
             forests = [estimator._release_of(estimator._grow(table, plan), plan, codebook) for estimator, plan in plans]
-            best = table.best([forest.predict_codes for forest in forests], epsilon * share / 5)
+            best = table.ask(Best([forest.predict_codes for forest in forests]), epsilon * share / 5)
             self.set_params(**settings[best])
         grown = self._grow(table, finals[best])
         release = self._release_of(grown, finals[best], codebook)
@@ -357,9 +358,7 @@ class PrivateForestClassifier(ForestClassifier):
         return release
 
     def _private_table(self, engine: Engine, reservation: Reservation) -> PrivateTable:
-        if isinstance(engine, RowsElsewhere):
-            return engine.table(reservation)
-        return PrivateTable(engine, reservation, self._coins, self.sampler)
+        return private_table(engine, reservation, self._coins, self.sampler)
 
     def _release_of(self, grown: Grown, plan: Plan, codebook: Codebook) -> Release:
         """The forest as a release that claims nothing yet."""

@@ -10,8 +10,8 @@ from hedgerow.errors import PlanError
 from hedgerow.estimators.base import GreedyForestClassifier
 from hedgerow.growers import diffpid3
 from hedgerow.inference.vote import SUMMED_COUNTS
-from hedgerow.mechanisms.scores import MOST_ROWS
 from hedgerow.private_table import PrivateTable
+from hedgerow.queries.scores import MOST_ROWS
 from hedgerow.schema.codebook import Codebook
 from hedgerow.settings import one_of, whole
 from hedgerow.trees.forest import Grown

@@ -15,8 +15,8 @@ from hedgerow.growers.hedgerow_purse import gaussian_pays
 from hedgerow.inference.additive import FLAT, RULES
 from hedgerow.inference.layout import Layout
 from hedgerow.inference.vote import ADDITIVE
-from hedgerow.mechanisms.noise import counting_event
 from hedgerow.private_table import PrivateTable
+from hedgerow.queries import LeafCounts
 from hedgerow.release.public_plan import PublicPlan
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.forest import Grown
@@ -110,7 +110,7 @@ class HedgerowClassifier(MergeableForestClassifier):
     def _shared_plan(self, codebook: Codebook, epsilon: Fraction, rows: int | None) -> Plan:
         sizes = codebook.sizes
         flat = Layout(TreeBuilder(sizes).build(), False, tuple(range(len(sizes))))
-        event = counting_event("leaf_counts", epsilon, queries=len(sizes), rows_per_person=codebook.schema.k)
+        event = LeafCounts.cost(epsilon, codebook.schema.k, len(sizes))
         source = "a public number: nothing depends on it"
         words = {"measured": f"all {len(sizes)} attributes", "reading": "the plain one: nothing is chosen where tables are added up"}
         return Plan(

@@ -23,14 +23,15 @@ from hedgerow.engines.engine import Engine, Progress
 from hedgerow.errors import HedgerowWarning, PlanError, SchemaError
 from hedgerow.estimators.base import INFER, SHARED, PrivateForestClassifier, parameters_of, without_person
 from hedgerow.mechanisms.coins import random_name
-from hedgerow.mechanisms.noise import counting_event, sampler_named
+from hedgerow.mechanisms.noise import sampler_named
+from hedgerow.private_table import reserved
+from hedgerow.queries import LeafCounts
 from hedgerow.release.certificate import TableName, all_disjoint, part_of, planned_rows
 from hedgerow.release.document import check_total
 from hedgerow.release.merging import merge
 from hedgerow.release.merging_checks import check_random_trees
 from hedgerow.release.public_plan import PublicPlan
 from hedgerow.release.release import Release, class_array
-from hedgerow.remote_stub import reserved
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Schema, Target, text_of
 from hedgerow.settings import whole
@@ -168,7 +169,7 @@ class MergeableForestClassifier(PrivateForestClassifier):
         sampler_named(self.sampler, self._coins)
         if engine.codebook != plan.codebook:
             raise PlanError("count: the table is read by another schema than the plan's.")
-        event = counting_event("leaf_counts", plan.epsilon, queries=len(plan.trees), rows_per_person=plan.schema.k)
+        event = LeafCounts.cost(plan.epsilon, plan.schema.k, len(plan.trees))
         _ = engine.codebook.coders  # whatever could fail about the schema fails here
         budget = self.budget if self.budget is not None else Budget(plan.epsilon)
         if not isinstance(budget, Budget):
@@ -206,7 +207,7 @@ class MergeableForestClassifier(PrivateForestClassifier):
         del nothing, trial
         reservation = reserved(engine, budget, plan.epsilon, f"count {plan.algorithm}")  # charge, then look
         table = self._private_table(engine, reservation)
-        counts = table.leaf_counts(plan.trees, plan.epsilon)
+        counts = table.ask(LeafCounts(plan.trees), plan.epsilon)
         counted = released(reservation.events, counts, table.sampler, random_name(self._coins), table._secret)
         release = add_batch(before, counted, name.disjoint)
         self._settled(release, reservation, None, counted.forest)
@@ -341,7 +342,7 @@ def rebuild(plan: PublicPlan) -> bool:
 
 def shown_plan(plan: PublicPlan) -> Plan:
     """What a shared plan would build and what it costs each owner, for people."""
-    event = counting_event("leaf_counts", plan.epsilon, queries=len(plan.trees), rows_per_person=plan.schema.k)
+    event = LeafCounts.cost(plan.epsilon, plan.schema.k, len(plan.trees))
     return Plan(
         plan.algorithm,
         plan.epsilon,

@@ -22,16 +22,16 @@ from hedgerow.engines.engine import Engine
 from hedgerow.engines.memory import MemoryRows
 from hedgerow.engines.opening import is_place, open_place
 from hedgerow.engines.person_ids import person_column
+from hedgerow.engines.remote import RemoteEngine, RemoteSource, remote_schema
 from hedgerow.errors import BudgetError, PlanError, TableError
 from hedgerow.inference.calibration import Calibration
 from hedgerow.mechanisms.coins import SYSTEM, random_name
-from hedgerow.mechanisms.noise import counting_event
-from hedgerow.private_table import PrivateTable, checked_bins
+from hedgerow.private_table import PrivateTable, is_private_table, private_table, reserved
+from hedgerow.queries import Confusion, Reliability
 from hedgerow.queries.predictors import Probabilities
-from hedgerow.queries.reliability_bins import bin_edges
+from hedgerow.queries.reliability import bin_edges, checked_bins
 from hedgerow.release.certificate import Certificate, certificate_of, part_of
 from hedgerow.release.release import Release
-from hedgerow.remote_stub import RowsElsewhere, TableElsewhere, is_private_table, reserved, schema_elsewhere
 from hedgerow.schema.columns import columns_of, one_column
 
 
@@ -102,11 +102,11 @@ def private_score(
     """
     release = scored_release(release, "private_score")
     amount = exact_epsilon(epsilon)
-    scale = counting_event("confusion", amount, rows_per_person=release.schema.k).scale
+    scale = Confusion.cost(amount, release.schema.k).scale
     engine = scored_rows(release, X, y, n_jobs, "private_score")
     ready_probabilities(release)
     counts, certificate = _paid(
-        release, engine, amount, budget, "evaluate", lambda table: table.confusion(release.predict_codes, amount)
+        release, engine, amount, budget, "evaluate", lambda table: table.ask(Confusion(release.predict_codes), amount)
     )
     return _score(release, counts, scale, certificate)
 
@@ -121,11 +121,11 @@ def private_calibration(
     release = scored_release(release, "private_calibration")
     amount = exact_epsilon(epsilon)
     bins = checked_bins(bins)
-    scale = counting_event("reliability", amount, rows_per_person=release.schema.k).scale
+    scale = Reliability.cost(amount, release.schema.k).scale
     engine = scored_rows(release, X, y, n_jobs, "private_calibration")
     shares = ready_probabilities(release)
     counts, certificate = _paid(
-        release, engine, amount, budget, "calibration", lambda table: table.reliability(shares, bins, amount)
+        release, engine, amount, budget, "calibration", lambda table: table.ask(Reliability(shares, bins), amount)
     )
     return Calibration(counts, bin_edges(release.codebook.n_classes, bins), scale, certificate)
 
@@ -138,12 +138,12 @@ def private_evaluation(
     amount = exact_epsilon(epsilon)
     half = amount / 2
     bins = checked_bins(bins)
-    scale = counting_event("confusion", half, rows_per_person=release.schema.k).scale
+    scale = Confusion.cost(half, release.schema.k).scale
     engine = scored_rows(release, X, y, n_jobs, "private_evaluation")
     shares = ready_probabilities(release)
 
     def ask(table: PrivateTable) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        return table.confusion(release.predict_codes, half), table.reliability(shares, bins, half)
+        return table.ask(Confusion(release.predict_codes), half), table.ask(Reliability(shares, bins), half)
 
     (confusion, counts), certificate = _paid(release, engine, amount, budget, "evaluate", ask)
     edges = bin_edges(release.codebook.n_classes, bins)
@@ -157,16 +157,16 @@ def scored_release(release: Any, who: str) -> Release:
     return release
 
 
-def scored_rows(release: Release, X: Any, y: Any, n_jobs: int, who: str) -> Engine:
+def scored_rows(release: Release, X: Any, y: Any, n_jobs: int, who: str) -> Any:
     """The rows, with everything checked that can be without looking at a value."""
     codebook = release.codebook
     person = codebook.schema.person
     key = b"" if person is None else SYSTEM.bytes(16)
     if is_private_table(X):
-        if y is not None or not who.startswith("private") or not isinstance(X, TableElsewhere):
+        if y is not None or not who.startswith("private") or not isinstance(X, RemoteSource):
             raise PlanError(f"{who}: rows behind a private table are private: use private_score or private_calibration, without y.")
-        schema_elsewhere(X, codebook.schema)
-        return X._rows_for(codebook)
+        remote_schema(X, codebook.schema)
+        return X.engine_for(codebook)
     if is_place(X):
         if y is not None:
             raise TableError(f"{who}: with a file or a database, y must be None: the labels are its target column.")
@@ -191,12 +191,17 @@ Answer = TypeVar("Answer")
 
 
 def _paid(
-    release: Release, engine: Engine, amount: Fraction, budget: Budget | None, what: str, ask: Callable[[PrivateTable], Answer]
+    release: Release,
+    engine: Engine | RemoteEngine,
+    amount: Fraction,
+    budget: Budget | None,
+    what: str,
+    ask: Callable[[PrivateTable], Answer],
 ) -> tuple[Answer, Certificate]:
     """Reserve, then ask: the answer, and what it may claim."""
     with closing(engine):
         reservation = reserved(engine, budget if budget is not None else Budget(amount), amount, what)
-        table = engine.table(reservation) if isinstance(engine, RowsElsewhere) else PrivateTable(engine, reservation)
+        table = private_table(engine, reservation)
         answer = ask(table)
     part = part_of(
         reservation.events,

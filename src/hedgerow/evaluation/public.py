@@ -9,8 +9,8 @@ from typing import Any
 from hedgerow.engines.exact import ExactTable
 from hedgerow.evaluation.private import PrivateScore, ready_probabilities, scored_release, scored_rows
 from hedgerow.inference.calibration import Calibration
-from hedgerow.private_table import checked_bins
-from hedgerow.queries.reliability_bins import bin_edges
+from hedgerow.queries import Confusion, Reliability
+from hedgerow.queries.reliability import bin_edges, checked_bins
 from hedgerow.release.certificate import no_certificate
 
 PUBLIC = "the test rows were taken as public: they were counted exactly, and nothing was charged"
@@ -35,7 +35,7 @@ def public_score(release: Any, X: Any, y: Any = None, *, n_jobs: int = 1) -> Pub
     """The exact confusion matrix of a release on PUBLIC rows. For private rows use `private_score`."""
     release = scored_release(release, "public_score")
     with closing(scored_rows(release, X, y, n_jobs, "public_score")) as engine:
-        counts = ExactTable(engine).confusion(release.predict_codes)
+        counts = ExactTable(engine).ask(Confusion(release.predict_codes))
     classes = tuple(release.schema.target.classes)
     return PublicScore(counts[:-1], int(counts[-1].sum()), classes, Fraction(0), no_certificate(PUBLIC))
 
@@ -48,5 +48,5 @@ def calibration(release: Any, X: Any, y: Any = None, bins: int = 10, *, n_jobs: 
     release = scored_release(release, "calibration")
     bins = checked_bins(bins)
     with closing(scored_rows(release, X, y, n_jobs, "calibration")) as engine:
-        counts = ExactTable(engine).reliability(ready_probabilities(release), bins)
+        counts = ExactTable(engine).ask(Reliability(ready_probabilities(release), bins))
     return Calibration(counts, bin_edges(release.codebook.n_classes, bins), Fraction(0), no_certificate(PUBLIC))

@@ -12,14 +12,15 @@ from hedgerow.audit.bounds import FALSE_ALARM
 from hedgerow.audit.likelihood import KnownRatio
 from hedgerow.audit.neighbours import MAKERS, pairs_for
 from hedgerow.audit.outputs import features_of
-from hedgerow.audit.verbs import COUNTS, VERBS, attack_verb
+from hedgerow.audit.queries import attack_query, attacks
 from hedgerow.experiments.document import Block, Table
 from hedgerow.experiments.experiment import Experiment, Found, Job, Result
 
+ATTACKS = attacks()
 EPSILONS = ("0.1", "1", "5")
 VERB_RUNS, MORE_VERB_RUNS = 200_000, 1_000_000
 NOT_IN_CI = "choose, Gini index"  # slow, and another score of a choice that is attacked with two
-FAST = [verb.name for verb in VERBS.values() if verb.copies and verb.name != NOT_IN_CI]  # of these a million are seconds
+FAST = [attack.name for attack in ATTACKS.values() if attack.copies and attack.name != NOT_IN_CI]  # of these a million are seconds
 FIT_RUNS, OTHER_FIT_RUNS = 20_000, 5_000  # on that pair of tables, and on the others
 CI_PAIR = "outlier"  # the pair that CI attacks, with most fits
 DELTA = "1e-6"
@@ -29,7 +30,7 @@ LEVEL = FALSE_ALARM / (2 * VERDICTS)  # of each of the two bounds of a verdict
 
 def jobs(quick: bool) -> list[Job]:
     """Quick: 200,000 runs or a million of every verb on each table, 20,000 fits of every estimator. CI does some of it (tests/audit)."""
-    slow = [name for name in VERBS if name not in FAST and name != NOT_IN_CI]
+    slow = [name for name in ATTACKS if name not in FAST and name != NOT_IN_CI]
     ci: list[Job] = [{"verb": name, "epsilon": epsilon, "runs": MORE_VERB_RUNS} for name in FAST for epsilon in EPSILONS]
     ci += [{"verb": name, "epsilon": epsilon, "runs": VERB_RUNS} for name in slow for epsilon in EPSILONS]
     ci += [{"fit": name, "epsilon": "1", "pair": CI_PAIR, "runs": FIT_RUNS} for name in ALGORITHMS]
@@ -38,7 +39,8 @@ def jobs(quick: bool) -> list[Job]:
     others = [pair for pair in MAKERS if pair != CI_PAIR]
     more: list[Job] = [{"fit": name, "epsilon": "1", "pair": pair, "runs": OTHER_FIT_RUNS} for pair in others for name in ALGORITHMS]
     more += [{"verb": NOT_IN_CI, "epsilon": epsilon, "runs": VERB_RUNS} for epsilon in EPSILONS]
-    more += [{"verb": verb.name, "epsilon": "1", "delta": DELTA, "runs": MORE_VERB_RUNS} for verb in COUNTS if verb.gaussian]
+    gaussian = [attack.name for attack in ATTACKS.values() if attack.gaussian]
+    more += [{"verb": name, "epsilon": "1", "delta": DELTA, "runs": MORE_VERB_RUNS} for name in gaussian]
     more += [{"fit": "hedgerow", "epsilon": "1", "delta": DELTA, "pair": pair, "runs": FIT_RUNS} for pair in (CI_PAIR, "purity")]
     more += [{"verb": name, "epsilon": "1", "runs": MORE_VERB_RUNS} for name in slow]
     return [*ci, *more]
@@ -46,7 +48,7 @@ def jobs(quick: bool) -> list[Job]:
 
 def work(job: Job) -> Found:
     if "verb" in job:
-        finding = attack_verb(VERBS[job["verb"]], job["epsilon"], job["runs"], LEVEL, job.get("delta", "0"))
+        finding = attack_query(ATTACKS[job["verb"]], job["epsilon"], job["runs"], LEVEL, job.get("delta", "0"))
     else:
         estimator, settings = ALGORITHMS[job["fit"]]
         delta = float(job.get("delta", 0))
@@ -89,13 +91,13 @@ def _verb_table(results: Sequence[Result]) -> list[Block]:
     for result in sorted(results, key=lambda each: int(each.job["runs"])):
         largest[result.job["verb"], result.job.get("delta", "0"), result.job["epsilon"]] = result
     lines = []
-    for name in VERBS:
+    for name in ATTACKS:
         for delta in ("0", DELTA):
             found = {epsilon: largest.get((name, delta, epsilon)) for epsilon in EPSILONS}
             if any(found.values()):
                 cells = ["" if each is None else _share(each, "99.9 %") for each in found.values()]
                 runs = max(sum(finding_in(each).runs) for each in found.values() if each is not None)
-                lines.append([f"`{name}`" + (f", δ = {delta}" if delta != "0" else ""), *cells, f"{runs:,}", VERBS[name].why])
+                lines.append([f"`{name}`" + (f", δ = {delta}" if delta != "0" else ""), *cells, f"{runs:,}", ATTACKS[name].why])
     if not lines:
         return []
     heads = ["verb", *(f"ε = {epsilon}" for epsilon in EPSILONS), "runs each table, at most", "one more row"]

@@ -16,11 +16,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.queries import LeafCounts, Tables, UnprotectedTable
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.forest import CountedForest
 from hedgerow.trees.splits import offsets
@@ -42,27 +43,20 @@ class Settings:
     max_depth: int | None = None
 
 
-class UnprotectedTable(Protocol):
-    """Exact counts (`engines/exact.py`)."""
-
-    def leaf_counts(self, trees: list[Tree]) -> list[Counts]: ...
-
-    def split_counts(self, tree: Tree, nodes: list[int]) -> Counts: ...
-
-
 def grow_plain(table: UnprotectedTable, codebook: Codebook, settings: Settings) -> CountedForest:
     """The pruned tree with the exact class counts of its leaves."""
     tree, counts = grown_tree(table, codebook, settings)
     if settings.confidence is not None:
         tree = tree.without(pruned_away(tree, counts, settings.confidence))
-    return CountedForest(codebook, (tree,), tuple(table.leaf_counts([tree])))
+    leaves = table.ask(LeafCounts([tree]))
+    return CountedForest(codebook, (tree,), tuple(leaves))
 
 
 def grown_tree(table: UnprotectedTable, codebook: Codebook, settings: Settings) -> tuple[Tree, Counts]:
     """The tree before pruning, a level at a time, with the class counts of all its nodes."""
     growing = _Growing(codebook)
     tree = growing.tree()
-    growing.counts = table.leaf_counts([tree])[0]
+    growing.counts = table.ask(LeafCounts([tree]))[0]
     level = np.zeros(1, dtype=np.int64)
     together = max(1, AT_ONCE // (sum(codebook.sizes) * codebook.n_classes))
     deepest = MAX_HEIGHT if settings.max_depth is None else min(settings.max_depth, MAX_HEIGHT)
@@ -75,7 +69,7 @@ def grown_tree(table: UnprotectedTable, codebook: Codebook, settings: Settings) 
         first_child = len(growing.counts)
         for start in range(0, len(level), together):
             nodes = level[start : start + together]
-            tables = table.split_counts(tree, nodes.tolist())
+            tables = table.ask(Tables.all(tree, nodes))
             questions = best_questions(tables, growing.counts[nodes], codebook, settings.min_leaf)
             growing.ask(nodes, questions, tables)
         level = np.arange(first_child, len(growing.counts))

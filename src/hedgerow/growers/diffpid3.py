@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.accounting.events import EXPONENTIAL, Event
-from hedgerow.mechanisms.noise import choice_event, counting_event
-from hedgerow.mechanisms.scores import GINI, MAX, NORMAL_GINI, Score, information_gain
 from hedgerow.private_table import PrivateTable
+from hedgerow.queries import Choose, ClassCounts, Sizes
+from hedgerow.queries.scores import GINI, MAX, NORMAL_GINI, Score, information_gain
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.forest import CountedForest, Grown
 from hedgerow.trees.plan import Plan
@@ -55,9 +55,9 @@ def query_epsilon(settings: Settings, beta: Fraction) -> Fraction:
 def plan(codebook: Codebook, settings: Settings, beta: Fraction) -> Plan:
     epsilon = query_epsilon(settings, beta)
     k = codebook.schema.k
-    count = counting_event("sizes", epsilon, rows_per_person=k)
-    choice = choice_event("choose", epsilon, score_named(settings), EXPONENTIAL, k)
-    leaves = counting_event("class_counts", epsilon, rows_per_person=k)
+    count = Sizes.cost(epsilon, k)
+    choice = Choose.cost(epsilon, k, score_named(settings), EXPONENTIAL)
+    leaves = ClassCounts.cost(epsilon, k)
     events: list[Event] = [count, choice] * (settings.max_depth - 1) + [count, leaves]
     chosen = {"depth": f"at most {settings.max_depth} levels", "score": score_named(settings).name}
     return Plan("DiffPID3", beta, None, "", codebook.n_classes, tuple(events), (), settings=settings, chosen=chosen)
@@ -75,7 +75,7 @@ def grow(table: PrivateTable, plan: Plan, rng: np.random.Generator) -> Grown:
     left = {0: np.array([split.n_children > 1 for split in candidates.splits])}  # the splits that still say something
     t, C, k = max(codebook.sizes), codebook.n_classes, codebook.schema.k
     for depth in range(1, settings.max_depth + 1):
-        N = table.sizes(tree, level, epsilon)
+        N = table.ask(Sizes(tree, level), epsilon)
         # N / (t·|C|) < √2/ε, compared as squares so that it is exact; of k rows of a person, √2/(ε/k)
         small = [int(n) < 0 or Fraction(int(n), t * C) ** 2 < 2 / (epsilon / k) ** 2 for n in N]
         goes_on = [i for i, node in enumerate(level) if not small[i] and left[node].any()]
@@ -84,7 +84,7 @@ def grow(table: PrivateTable, plan: Plan, rng: np.random.Generator) -> Grown:
         most = max(1, LARGEST_QUESTION // (sum(codebook.sizes) * C))
         nodes = [level[i] for i in sorted(sorted(goes_on, key=lambda i: -int(N[i]))[:most])]
         allowed = np.array([left[node] for node in nodes])
-        chosen = table.choose(tree, nodes, candidates, allowed, score_named(settings), epsilon, EXPONENTIAL)
+        chosen = table.ask(Choose(tree, nodes, candidates, allowed, score_named(settings), EXPONENTIAL), epsilon)
         level = []
         for node, column in zip(nodes, chosen.tolist(), strict=True):
             split = candidates.splits[column]
@@ -93,8 +93,8 @@ def grow(table: PrivateTable, plan: Plan, rng: np.random.Generator) -> Grown:
                 left[child] = _splits_left(candidates, left[node], column, number)
             level += children
         tree = builder.build()
-    counts = table.class_counts(tree, tree.leaves, epsilon)  # all leaves at once: none lies above another
-    scale = counting_event("class_counts", epsilon, rows_per_person=k).scale
+    counts = table.ask(ClassCounts(tree, tree.leaves), epsilon)  # all leaves at once: none lies above another
+    scale = ClassCounts.cost(epsilon, k).scale
     forest = CountedForest(codebook, (tree,), (counts,), (scale,))
     return Grown(forest, {}, {"nodes": tree.n_nodes, "height": tree.height})
 

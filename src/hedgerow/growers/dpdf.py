@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from hedgerow.accounting.events import Event
 from hedgerow.errors import PlanError
-from hedgerow.mechanisms.noise import choice_event, counting_event
-from hedgerow.mechanisms.scores import GINI
 from hedgerow.private_table import PrivateTable
+from hedgerow.queries import Choose, ChooseLocally, ClassCounts
+from hedgerow.queries.scores import GINI
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.forest import NODES, CountedForest, Grown
 from hedgerow.trees.plan import Plan
@@ -58,8 +58,8 @@ def plan(codebook: Codebook, settings: Settings, beta: Fraction) -> Plan:
             "attribute of its own with more than one value."
         )
     epsilon = query_epsilon(settings, beta)
-    q1 = counting_event("class_counts", epsilon, rows_per_person=codebook.schema.k)
-    q2 = choice_event("choose", epsilon, GINI, "permute-and-flip", codebook.schema.k)
+    q1 = ClassCounts.cost(epsilon, codebook.schema.k)
+    q2 = Choose.cost(epsilon, codebook.schema.k, GINI)
     events: list[Event] = ([q1, q2] * (settings.max_depth - 1) + [q1]) * settings.n_estimators
     chosen = {
         "trees": f"{settings.n_estimators}, each with a root of its own",
@@ -79,7 +79,7 @@ def grow(table: PrivateTable, plan: Plan, rng: np.random.Generator) -> Grown:
         tree, class_counts = build_tree(table, epsilon, settings, roots)
         trees.append(tree)
         counts.append(class_counts)
-    noise = (counting_event("class_counts", epsilon, rows_per_person=table.codebook.schema.k).scale,)
+    noise = (ClassCounts.cost(epsilon, table.codebook.schema.k).scale,)
     forest = CountedForest(table.codebook, tuple(trees), tuple(counts), noise, NODES)
     names = table.codebook.schema.names
     asked = [names[tree.attribute[0]] for tree in trees if tree.attribute[0] >= 0]
@@ -97,7 +97,7 @@ def build_tree(
     A[0] = [a for a in A[0] if a not in roots]  # line 29: the root may not repeat
     N = [np.zeros((0, table.codebook.n_classes), dtype=np.int64)]
     for d in range(1, settings.max_depth + 1):
-        f = table.class_counts(tree, level, epsilon)  # line 14, Q1
+        f = table.ask(ClassCounts(tree, level), epsilon)  # line 14, Q1
         N.append(f)
         size = f.sum(axis=1)  # line 15
         pure = np.maximum(f, 0).max(axis=1) >= size  # f_c/|D| ≥ 1: noisy purity
@@ -108,9 +108,9 @@ def build_tree(
         nodes = [level[i] for i in goes_on]
         allowed = np.array([[a in A[node] for a in range(len(candidates))] for node in nodes])
         if settings.sensitivity == "local":
-            chosen = table.choose_locally(tree, nodes, candidates, allowed, size[goes_on], epsilon)  # lines 17 and 18
+            chosen = table.ask(ChooseLocally(tree, nodes, candidates, allowed, size[goes_on]), epsilon)  # lines 17 and 18
         else:
-            chosen = table.choose(tree, nodes, candidates, allowed, GINI, epsilon)  # line 18, Q2
+            chosen = table.ask(Choose(tree, nodes, candidates, allowed, GINI), epsilon)  # line 18, Q2
         level = []
         for node, a in zip(nodes, chosen.tolist(), strict=True):
             if node == 0:

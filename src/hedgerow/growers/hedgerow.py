@@ -32,11 +32,11 @@ from hedgerow.errors import PlanError
 from hedgerow.growers.hedgerow_purse import SELECT_BELOW, Purse, signal_to_noise
 from hedgerow.inference.additive import RULES, SCALES, Reading, Tables
 from hedgerow.inference.layout import MOST_CELLS, TOGETHER, Layout, attributes_to_ask, cells_of
-from hedgerow.mechanisms.noise import choice_event, counting_event
-from hedgerow.mechanisms.scores import BRIER, GINI, MAX
 from hedgerow.private_table import PrivateTable
+from hedgerow.queries import Best, BestScale, Choose, GradientSums, LeafCounts, Rows
+from hedgerow.queries.scores import BRIER, GINI, MAX
 from hedgerow.schema.codebook import Codebook
-from hedgerow.trees.additive_model import GRID, AdditiveModel, MostProbable, gradient_norms
+from hedgerow.trees.additive_model import GRID, AdditiveModel, MostProbable
 from hedgerow.trees.forest import NO_CORRECTION, Correction, CountedForest, Grown
 from hedgerow.trees.plan import ROWS_SHARE, Plan
 from hedgerow.trees.splits import by_threshold, by_value
@@ -133,19 +133,18 @@ def plan(
     rest = Purse.after_rows(codebook, max(1, rows), epsilon, delta, for_rows)
     stages = Stages.of(codebook, max(1, rows), rest)
     m, questions, k = len(codebook.sizes), stages.questions, codebook.schema.k
-    events: list[Event] = [] if public else [counting_event("rows", for_rows, rows_per_person=k)]
+    events: list[Event] = [] if public else [Rows.cost(for_rows, k)]
     events += [_choice(rest, SELECT_SHARE / stages.measured)] * (stages.measured if stages.measured < m else 0)
     events += [_choice(rest, TOP_SHARE)] * questions
     flat = Layout(TreeBuilder(codebook.sizes).build(), False, tuple(range(stages.measured)), stages.together, cells_of(codebook))
-    events.append(counting_event("leaf_counts", rest.price(stages.left(questions, m)), queries=stages.measured, rows_per_person=k))
+    events.append(LeafCounts.cost(rest.price(stages.left(questions, m)), k, stages.measured))
     if stages.reads:
-        events.append(choice_event("best", rest.choice(READ_SHARE, PERMUTE_AND_FLIP), MAX, PERMUTE_AND_FLIP, k))
+        events.append(Best.cost(rest.choice(READ_SHARE, PERMUTE_AND_FLIP), k, MAX))
     if stages.steps:
-        l1, l2 = gradient_norms(codebook.n_classes)
-        step = counting_event("gradient_sums", rest.price(stages.steps / stages.epochs), stages.measured, l1, l2, k)
+        step = GradientSums.cost(rest.price(stages.steps / stages.epochs), k, stages.measured, codebook.n_classes)
         events += [step] * stages.epochs
     if stages.scales:
-        events.append(choice_event("best_scale", rest.choice(SCALE_SHARE, PERMUTE_AND_FLIP), BRIER, PERMUTE_AND_FLIP, k))
+        events.append(BestScale.cost(rest.choice(SCALE_SHARE, PERMUTE_AND_FLIP), k, BRIER))
     source = "declared public" if public else "assumed; fit charges for a noisy count"
     return Plan(
         ALGORITHM,
@@ -164,7 +163,7 @@ def plan(
 
 
 def _choice(purse: Purse, share: Fraction) -> Event:
-    return choice_event("choose", purse.choice(share, purse.mechanism), GINI, purse.mechanism, purse.rows_per_person)
+    return Choose.cost(purse.choice(share, purse.mechanism), purse.rows_per_person, GINI, purse.mechanism)
 
 
 def grow(table: PrivateTable, plan: Plan) -> Grown:
@@ -175,7 +174,7 @@ def grow(table: PrivateTable, plan: Plan) -> Grown:
     n, paid = plan.rows or 1, Fraction(0)
     if not plan.fixed:  # 0.
         paid = ROWS_SHARE * plan.epsilon
-        released["rows"] = table.rows(paid)
+        released["rows"] = table.ask(Rows(), paid)
         n = max(1, released["rows"])
     purse = Purse.after_rows(codebook, n, plan.epsilon, plan.delta, paid)
     m = len(codebook.sizes)
@@ -185,8 +184,8 @@ def grow(table: PrivateTable, plan: Plan) -> Grown:
     layout = Layout(top, joined, attributes_to_ask(top, joined, wanted), stages.together, cells_of(codebook))
     trees = layout.trees
     price = purse.price(stages.left(levels, m))
-    counts = table.leaf_counts(trees, price)  # 3.
-    noise = noise_of(counting_event("leaf_counts", price, queries=len(trees), rows_per_person=codebook.schema.k))
+    counts = table.ask(LeafCounts(trees), price)  # 3.
+    noise = noise_of(LeafCounts.cost(price, codebook.schema.k, len(trees)))
     forest = CountedForest(codebook, trees, tuple(counts), (noise,))
     tables = Tables(forest, layout)
     reading = _read(table, purse, stages, tables)  # 4.
@@ -214,7 +213,7 @@ def _select(table: PrivateTable, purse: Purse, stages: Stages) -> tuple[int, ...
     allowed = np.ones((1, len(candidates)), dtype=bool)
     epsilon = purse.choice(SELECT_SHARE / stages.measured, purse.mechanism)
     for _ in range(stages.measured):
-        pick = int(table.choose(root, [0], candidates, allowed, GINI, epsilon, purse.mechanism)[0])
+        pick = int(table.ask(Choose(root, [0], candidates, allowed, GINI, purse.mechanism), epsilon)[0])
         allowed[0, pick] = False
     return tuple(int(a) for a in np.flatnonzero(~allowed[0]))
 
@@ -246,7 +245,7 @@ def _top_tree(table: PrivateTable, purse: Purse, stages: Stages, n: int) -> tupl
         if not nodes:
             break
         epsilon = purse.choice(TOP_SHARE, purse.mechanism)
-        picks = table.choose(tree, nodes, candidates, np.array(rules), GINI, epsilon, purse.mechanism)
+        picks = table.ask(Choose(tree, nodes, candidates, np.array(rules), GINI, purse.mechanism), epsilon)
         levels += 1
         for node, pick in zip(nodes, picks.tolist(), strict=True):
             split = candidates.splits[pick]
@@ -265,7 +264,7 @@ def _read(table: PrivateTable, purse: Purse, stages: Stages, tables: Tables) -> 
     if not stages.reads:
         return readings[0]
     models = [tables.model(reading) for reading in readings]
-    best = table.best([MostProbable(model) for model in models], purse.choice(READ_SHARE, PERMUTE_AND_FLIP))
+    best = table.ask(Best([MostProbable(model) for model in models]), purse.choice(READ_SHARE, PERMUTE_AND_FLIP))
     return readings[best]
 
 
@@ -285,15 +284,15 @@ def _steps(table: PrivateTable, purse: Purse, stages: Stages, tables: Tables, re
     model = start
     for _ in range(stages.epochs):
         steps = []
-        for one, sums, w in zip(scores, table.gradient_sums(asked, model, price), weight, strict=True):
+        gradients = table.ask(GradientSums(asked, model), price)
+        for one, sums, w in zip(scores, gradients, weight, strict=True):
             step = np.zeros_like(one)
             step[1:] = np.hstack([-w * sums, w * sums]) if one.shape[1] == 2 else w * sums
             step = np.clip(one + step, -LARGEST_STEP, LARGEST_STEP) - one
             steps.append(step)
             one += step
         model = AdditiveModel(model.base, (*model.trees, *asked), (*model.scores, *steps))  # goes on where the last one ended
-    l1, l2 = gradient_norms(table.codebook.n_classes)
-    event = counting_event("gradient_sums", price, len(asked), l1, l2, table.codebook.schema.k)
+    event = GradientSums.cost(price, table.codebook.schema.k, len(asked), table.codebook.n_classes)
     sd = math.sqrt(variance_of(noise_of(event)) * stages.epochs)
     errors = [np.vstack([[0.0], np.minimum(w * sd, 5.0)]) for w in weight]
     # Rounded as a file holds them: what is loaded predicts the same.
@@ -305,4 +304,4 @@ def _scale(table: PrivateTable, purse: Purse, stages: Stages, read: AdditiveMode
     if not stages.scales:
         return SCALES[0]
     model = AdditiveModel(read.base, (*read.trees, *correction.trees), (*read.scores, *correction.scores))
-    return SCALES[table.best_scale(model, SCALES, purse.choice(SCALE_SHARE, PERMUTE_AND_FLIP))]
+    return SCALES[table.ask(BestScale(model, SCALES), purse.choice(SCALE_SHARE, PERMUTE_AND_FLIP))]

@@ -11,20 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.mechanisms.noise import counting_event
 from hedgerow.private_table import PrivateTable
+from hedgerow.queries import Tables, UnprotectedTable
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.forest import NODES, CountedForest, Grown
 from hedgerow.trees.plan import Plan
 from hedgerow.trees.splits import offsets
 from hedgerow.trees.tree import Tree, TreeBuilder
 
-Tables = NDArray[np.int64]  # (nodes, cells of all attributes, classes)
+Counts = NDArray[np.int64]  # (nodes, cells of all attributes, classes)
 LARGEST_QUESTION = 1 << 25  # counts that one level may hold at once
 
 
@@ -48,7 +47,7 @@ def number_of_queries(codebook: Codebook, settings: Settings) -> int:
 def plan(codebook: Codebook, settings: Settings, epsilon: Fraction) -> Plan:
     each, k = epsilon / number_of_queries(codebook, settings), len(codebook.sizes)
     events = [
-        counting_event("tables", each * (k - level), queries=k - level, rows_per_person=codebook.schema.k)
+        Tables.cost(each * (k - level), codebook.schema.k, k - level)
         for level in range(levels(codebook, settings))
     ]
     chosen = {"queries": number_of_queries(codebook, settings), "levels": levels(codebook, settings)}
@@ -59,30 +58,24 @@ def grow(table: PrivateTable, plan: Plan, rng: np.random.Generator) -> Grown:
     """ID3 on noisy tables. No public randomness is needed: `rng` is not used."""
     charges = plan.events
 
-    def ask(tree: Tree, nodes: list[int], left: NDArray[np.bool_], level: int) -> Tables:
-        return table.tables(tree, nodes, left, charges[level].epsilon)
+    def ask(tree: Tree, nodes: list[int], left: NDArray[np.bool_], level: int) -> Counts:
+        return table.ask(Tables(tree, nodes, left), charges[level].epsilon)
 
     tree, counts = _id3(table.codebook, levels(table.codebook, plan.settings), ask)
     forest = CountedForest(table.codebook, (tree,), (counts[tree.leaves],), (charges[0].scale,))
     return Grown(forest, {}, {"nodes": tree.n_nodes, "height": tree.height})
 
 
-class UnprotectedTable(Protocol):
-    """Exact counts (`engines/exact.py`), for the plain algorithm."""
-
-    def split_counts(self, tree: Tree, nodes: list[int]) -> Tables: ...
-
-
 def grow_plain(table: UnprotectedTable, codebook: Codebook, settings: Settings) -> CountedForest:
     """Algorithm 1. An empty child is not made: a row that would go there is answered by its parent's majority."""
-    tree, counts = _id3(codebook, levels(codebook, settings), lambda tree, nodes, left, level: table.split_counts(tree, nodes))
+    tree, counts = _id3(codebook, levels(codebook, settings), lambda tree, nodes, left, level: table.ask(Tables.all(tree, nodes)))
     empty = counts.sum(axis=1) == 0  # an empty node asks nothing, so that nothing below it is lost
     empty[0] = False
     return CountedForest(codebook, (tree.without(empty),), (counts[~empty],), (), NODES)
 
 
 def _id3(
-    codebook: Codebook, n_levels: int, ask: Callable[[Tree, list[int], NDArray[np.bool_], int], Tables]
+    codebook: Codebook, n_levels: int, ask: Callable[[Tree, list[int], NDArray[np.bool_], int], Counts]
 ) -> tuple[Tree, NDArray[np.int64]]:
     """Algorithm 1, a level at a time; returns the tree and the class counts of its nodes, each as its parent's table has it."""
     first, C = offsets(codebook.sizes), codebook.n_classes
@@ -118,7 +111,7 @@ def _goes_on(counts: NDArray[np.int64]) -> bool:
     return bool(counts.sum() > 0 and positive.max() < positive.sum())
 
 
-def information_gain(tables: Tables, codebook: Codebook) -> NDArray[np.float64]:
+def information_gain(tables: Counts, codebook: Codebook) -> NDArray[np.float64]:
     """InformationGain(D, S, C) for every node and attribute, from (noisy) tables; negative counts count as 0."""
     first = offsets(codebook.sizes)
     gains = np.empty((len(tables), len(codebook.sizes)))

@@ -15,15 +15,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.accounting.events import Event
 from hedgerow.errors import PlanError
-from hedgerow.mechanisms.noise import counting_event
 from hedgerow.private_table import PrivateTable
+from hedgerow.queries import LeafCounts, Rows, UnprotectedTable
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.forest import CountedForest, Grown
 from hedgerow.trees.plan import DEFAULT_MAX_LEAVES, ROWS_SHARE, Plan
@@ -135,8 +135,8 @@ def events(settings: Settings, epsilon: Fraction, rows_are_public: bool, rows_pe
     """What the forest is charged: n̂ where the height rule needs it, then the leaf counts with what is left."""
     need_rows = settings.max_depth is None and not rows_are_public
     for_rows = epsilon * ROWS_SHARE if need_rows else Fraction(0)
-    counts = counting_event("leaf_counts", epsilon - for_rows, queries=settings.n_estimators, rows_per_person=rows_per_person)
-    return (counting_event("rows", for_rows, rows_per_person=rows_per_person), counts) if need_rows else (counts,)
+    counts = LeafCounts.cost(epsilon - for_rows, rows_per_person, settings.n_estimators)
+    return (Rows.cost(for_rows, rows_per_person), counts) if need_rows else (counts,)
 
 
 def plan(
@@ -162,10 +162,10 @@ def grow(table: PrivateTable, plan: Plan, rng: np.random.Generator) -> Grown:
     # 1. structures before any look at the leaves; where the height needs n and none is public, a noisy n̂ is paid for
     trees = plan.trees
     if not plan.fixed:
-        released["rows"] = table.rows(charges["rows"].epsilon)
+        released["rows"] = table.ask(Rows(), charges["rows"].epsilon)
         trees = structures_within_max_leaves(table.codebook, max(1, released["rows"]), plan.settings, rng)
     # 2. UpdateStatistics with Lap(N/ε) noise on every count; 3. no pruning: it would read the rows
-    counts = table.leaf_counts(trees, charges["leaf_counts"].epsilon)
+    counts = table.ask(LeafCounts(trees), charges["leaf_counts"].epsilon)
     forest = CountedForest(table.codebook, trees, tuple(counts), (charges["leaf_counts"].scale,))
     return Grown(forest, released, {"height": max(tree.height for tree in trees)})
 
@@ -173,21 +173,13 @@ def grow(table: PrivateTable, plan: Plan, rng: np.random.Generator) -> Grown:
 # ---------------------------------------------------------------- the plain forest: exact counts, no privacy
 
 
-class UnprotectedTable(Protocol):
-    """Exact counts (`engines/exact.py`). A PrivateTable has no such verbs, and this has none of a PrivateTable's."""
-
-    def rows(self) -> int: ...
-
-    def leaf_counts(self, trees: list[Tree]) -> list[NDArray[np.int64]]: ...
-
-
 def grow_plain(
     table: UnprotectedTable, codebook: Codebook, settings: Settings, prune: bool, rng: np.random.Generator
 ) -> CountedForest:
     """Algorithm 2, RDT, N times, with its last step: prune subtrees with zero counts."""
-    n = table.rows() if settings.max_depth is None else None
+    n = table.ask(Rows()) if settings.max_depth is None else None
     trees = structures(codebook, n, settings, rng)
-    counts = table.leaf_counts(list(trees))
+    counts = table.ask(LeafCounts(trees))
     if prune:
         kept = [_without_empty(tree, leaf_counts) for tree, leaf_counts in zip(trees, counts, strict=True)]
         trees, counts = tuple(tree for tree, _ in kept), [leaf_counts for _, leaf_counts in kept]

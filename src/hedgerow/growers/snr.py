@@ -20,8 +20,8 @@ import numpy as np
 
 from hedgerow.accounting.events import Event
 from hedgerow.errors import PlanError
-from hedgerow.mechanisms.noise import counting_event
 from hedgerow.private_table import PrivateTable
+from hedgerow.queries import LeafCounts, Rows
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.forest import CountedForest, Grown
 from hedgerow.trees.plan import DEFAULT_MAX_LEAVES, ROWS_SHARE, Plan
@@ -136,8 +136,8 @@ def plan(
         )
     for_rows, beta = budget_shares(epsilon, public)
     trees = structures(codebook, rows, beta, settings, rng)
-    charges: list[Event] = [] if public else [counting_event("rows", for_rows, rows_per_person=codebook.schema.k)]
-    charges.append(counting_event("leaf_counts", beta, queries=len(trees), rows_per_person=codebook.schema.k))
+    charges: list[Event] = [] if public else [Rows.cost(for_rows, codebook.schema.k)]
+    charges.append(LeafCounts.cost(beta, codebook.schema.k, len(trees)))
     source = "declared public" if public else "assumed; fit charges for a noisy count"
     chosen = _chosen(codebook, trees, beta, settings)
     return Plan(
@@ -164,10 +164,10 @@ def grow(table: PrivateTable, plan: Plan, rng: np.random.Generator) -> Grown:
     # 1. tune τ and θ from β, n (declared public, or a noisy n̂ that is paid for) and the domain sizes; 2. build
     trees = plan.trees
     if not plan.fixed:
-        released["rows"] = table.rows(for_rows)
+        released["rows"] = table.ask(Rows(), for_rows)
         trees = structures_within_max_leaves(table.codebook, max(1, released["rows"]), beta, plan.settings, rng)
     # 3. query the leaves (section 4.2): ε = β/τ for each tree (Eq. 8)
-    counts = table.leaf_counts(trees, beta)
-    scale = counting_event("leaf_counts", beta, queries=len(trees), rows_per_person=table.codebook.schema.k).scale
+    counts = table.ask(LeafCounts(trees), beta)
+    scale = LeafCounts.cost(beta, table.codebook.schema.k, len(trees)).scale
     forest = CountedForest(table.codebook, trees, tuple(counts), (scale,))
     return Grown(forest, released, _chosen(table.codebook, trees, beta, plan.settings))

@@ -1,4 +1,4 @@
-"""Noise on counts and private choices: the loss and the sampling side by side. Theorems M1 to M3 and U1 of PROOF.md."""
+"""Noise on counts and private choices, as the event that was charged says. Theorems M1 to M3 of PROOF.md."""
 
 from __future__ import annotations
 
@@ -9,37 +9,15 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.accounting.events import DISCRETE_GAUSSIAN, DISCRETE_LAPLACE, PERMUTE_AND_FLIP, Event
-from hedgerow.accounting.loss import noise_scale
-from hedgerow.accounting.prices import Price, Rho
-from hedgerow.accounting.zcdp import rho_of_gaussian, sigma_squared_for
+from hedgerow.accounting.events import DISCRETE_GAUSSIAN, PERMUTE_AND_FLIP, Event
+from hedgerow.accounting.zcdp import rho_of_gaussian
 from hedgerow.errors import PlanError
 from hedgerow.mechanisms.choices import exponential_mechanism, permute_and_flip
 from hedgerow.mechanisms.coins import Coins
 from hedgerow.mechanisms.gaussian import discrete_gaussian
 from hedgerow.mechanisms.samplers import discrete_laplace
-from hedgerow.mechanisms.scores import Score
 
 Sampler = Callable[[Fraction, int, Coins], NDArray[np.int64]]
-
-
-def counting_event(
-    verb: str, price: Price, queries: int = 1, l1: int = 1, l2_squared: int = 1, rows_per_person: int = 1
-) -> Event:
-    """`queries` vectors of whole numbers, answered together for one price; by default histograms over disjoint cells.
-
-    price: a fraction is pure ε, and each number gets discrete Laplace noise of scale queries·l1/ε; `Rho` is ρ-zCDP, and each number
-           gets discrete Gaussian noise of σ² = queries·l2_squared/(2ρ)
-    l1, l2_squared: by how much one row changes one of the vectors, in the L1 norm and in the squared L2 norm
-    rows_per_person: how many rows of one person are counted at most (`schema.k`); the price is what that person pays
-    """
-    l1, l2_squared = l1 * rows_per_person, l2_squared * rows_per_person**2  # [U1]
-    if isinstance(price, Rho):
-        sigma_squared = sigma_squared_for(queries * l2_squared, price.value)
-        return Event(verb, DISCRETE_GAUSSIAN, Fraction(0), queries, Fraction(l2_squared), sigma_squared, price.value)  # [M3]
-    if not isinstance(price, Fraction):
-        raise PlanError(f"{verb}: ε must be an exact fraction, got {type(price).__name__}.")
-    return Event(verb, DISCRETE_LAPLACE, price, queries, Fraction(l1), noise_scale(queries * l1, price))  # [M1]
 
 
 def add_noise(counts: NDArray[np.int64], event: Event, coins: Coins, sampler: Sampler) -> NDArray[np.int64]:
@@ -61,18 +39,6 @@ def check_noise_source(event: Event, sampler: Sampler) -> None:
     """Refuse, before anything is charged, Gaussian noise from a sampler that has none here."""
     if event.mechanism == DISCRETE_GAUSSIAN and sampler is not discrete_laplace:
         raise PlanError(f"{event.verb}: Gaussian noise (delta above 0) is drawn by sampler=\"hedgerow\" alone.")
-
-
-def choice_event(verb: str, epsilon: Fraction, score: Score, mechanism: str, rows_per_person: int = 1) -> Event:
-    """A private choice in each of some disjoint parts, for ε in all: the rate is ε/Δ if the score is monotone, else ε/2Δ.
-
-    Δ is what `rows_per_person` rows, those of one person, can change.
-    """
-    if not isinstance(epsilon, Fraction):
-        raise PlanError(f"{verb}: ε must be an exact fraction, got {type(epsilon).__name__}.")
-    sensitivity = score.plain_sensitivity * rows_per_person  # [U1]
-    scale = noise_scale(sensitivity, epsilon) * (1 if score.monotone else 2)  # [S4] [S5]
-    return Event(verb, mechanism, epsilon, 1, sensitivity, scale)
 
 
 def choose_columns(

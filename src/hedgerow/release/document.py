@@ -16,10 +16,6 @@ from hedgerow.accounting.events import (
     DISCRETE_GAUSSIAN,
     DISCRETE_LAPLACE,
     EXPONENTIAL,
-    LEAST_GAIN,
-    MONOTONE,
-    MOST_GAIN,
-    NOT_MONOTONE,
     PERMUTE_AND_FLIP,
 )
 from hedgerow.accounting.loss import MAX_SCALE, exact_delta, plain_fraction, text_of_fraction
@@ -27,6 +23,7 @@ from hedgerow.accounting.noise import noise_from_text, text_of_noise
 from hedgerow.accounting.zcdp import rho_of_gaussian
 from hedgerow.errors import PlanError, ReleaseError, SchemaError
 from hedgerow.inference.vote import ADDITIVE, VOTES
+from hedgerow.queries import BY_NAME, ChoiceQuery, CountingQuery
 from hedgerow.release.certificate import (
     COUNTING,
     MAX_NAME,
@@ -42,9 +39,8 @@ from hedgerow.release.version_1 import from_version_1
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import MAX_ROWS_PER_PERSON, Schema
 from hedgerow.schema.toml import from_plain, to_plain
-from hedgerow.trees.additive_model import gradient_norms
 from hedgerow.trees.forest import Correction, CountedForest, Ensemble
-from hedgerow.trees.tree import NODE, Tree
+from hedgerow.trees.tree import Tree, tree_of_lists
 
 FORMAT = "hedgerow-release"
 VERSION = 2
@@ -267,12 +263,7 @@ def codebook_of(plain: dict[str, Any], bins: int) -> Codebook:
 
 
 def tree_of(record: TreeRecord, codebook: Codebook) -> Tree:
-    try:
-        tree = Tree(codebook.sizes, np.array(record.attribute, dtype=NODE), np.array(record.branch, dtype=NODE))
-    except (OverflowError, ValueError) as error:
-        raise ReleaseError("a tree holds a number that is too large.") from error
-    tree.check()
-    return tree
+    return tree_of_lists(codebook.sizes, record.attribute, record.branch)
 
 
 def _numbers(counts: list[int]) -> NDArray[np.int64]:
@@ -314,10 +305,6 @@ def _ensembles(document: Document, schema: Schema) -> tuple[Ensemble, ...]:
 
 
 # ---------------------------------------------------------------- the certificate
-
-
-COUNTING_VERBS = ("rows", "leaf_counts", "sizes", "class_counts", "tables", "confusion", "reliability", "gradient_sums")
-CHOOSING_VERBS = ("choose", "best", "best_scale")
 
 
 def check_certificate(document: Document, schema: Schema, ensembles: Sequence[Ensemble]) -> None:
@@ -367,9 +354,9 @@ def _check_part(part: Part, ensembles: int, n_classes: int) -> None:
     _check_loss(part)
     if part.problem:
         return
-    if any(event.verb not in (*COUNTING_VERBS, *CHOOSING_VERBS) for event in part.events):
-        raise ValueError("it claims ε with a look at the rows that has no proof")
-    if any(event.verb in CHOOSING_VERBS and event.mechanism not in (EXPONENTIAL, PERMUTE_AND_FLIP) for event in part.events):
+    if any(event.verb not in BY_NAME for event in part.events):
+        raise ValueError("it claims ε with a query that has no proof")
+    if any(_chooses(event) and event.mechanism not in (EXPONENTIAL, PERMUTE_AND_FLIP) for event in part.events):
         raise ValueError("it claims ε with an event that has no proof")
     if "test coins" in part.sampler:
         raise ValueError("it claims ε with coins that anyone can replay")
@@ -380,7 +367,7 @@ def _check_part(part: Part, ensembles: int, n_classes: int) -> None:
 def _check_event(event: EventRecord, n_classes: int, k: int) -> None:
     """Its noise follows from its loss, and what it counts has the sensitivity that is proven, for k rows of a person."""
     if event.mechanism == DISCRETE_GAUSSIAN:
-        if event.verb not in COUNTING_VERBS or event.epsilon != "0" or isinstance(event.rho, msgspec.UnsetType):
+        if not _counts(event) or event.epsilon != "0" or isinstance(event.rho, msgspec.UnsetType):
             raise ValueError("an event with Gaussian noise does not count, or does not say its ρ alone")
         sigma_squared = plain_fraction(event.scale, MAX_SCALE**2)
         if plain_fraction(event.rho) != rho_of_gaussian(event.queries * plain_fraction(event.sensitivity), sigma_squared):
@@ -391,23 +378,24 @@ def _check_event(event: EventRecord, n_classes: int, k: int) -> None:
         scale = event.queries * plain_fraction(event.sensitivity) / plain_fraction(event.epsilon)
         if plain_fraction(event.scale) != scale and (event.mechanism == DISCRETE_LAPLACE or plain_fraction(event.scale) != 2 * scale):
             raise ValueError("an event's noise scale does not follow from its ε")
-    if event.verb in COUNTING_VERBS:
-        l1, l2_squared = gradient_norms(n_classes) if event.verb == "gradient_sums" else (1, 1)
-        proven = {DISCRETE_LAPLACE: str(l1 * k), DISCRETE_GAUSSIAN: str(l2_squared * k**2)}
-        if proven.get(event.mechanism) != event.sensitivity or event.queries < 1:
+    query = BY_NAME.get(event.verb)
+    if query is None:
+        return
+    if issubclass(query, CountingQuery):
+        if not query.proven(event.mechanism, event.queries, event.sensitivity, n_classes, k):
             raise ValueError("an event counts with another sensitivity or mechanism than the proven one")
-    if event.verb in CHOOSING_VERBS and not _proven_choice(event, k):
-        raise ValueError("an event chooses with another sensitivity than a proven one")
+    elif issubclass(query, ChoiceQuery):
+        halved_rate = plain_fraction(event.scale) == 2 * plain_fraction(event.sensitivity) / plain_fraction(event.epsilon)
+        if event.queries != 1 or not query.proven(plain_fraction(event.sensitivity) / k, halved_rate):
+            raise ValueError("an event chooses with another sensitivity than a proven one")
 
 
-def _proven_choice(event: EventRecord, k: int) -> bool:
-    """`best` counts rows, `best_scale` adds up Brier scores; a split has a score of the closed list, and its rate."""
-    sensitivity = plain_fraction(event.sensitivity) / k  # of one row
-    if event.verb != "choose":
-        return event.queries == 1 and sensitivity == {"best": 1, "best_scale": 2}[event.verb]
-    twice = plain_fraction(event.scale) == 2 * k * sensitivity / plain_fraction(event.epsilon)
-    gain = LEAST_GAIN <= sensitivity <= MOST_GAIN
-    return event.queries == 1 and (sensitivity in MONOTONE or gain or (twice and sensitivity == NOT_MONOTONE))
+def _counts(event: EventRecord) -> bool:
+    return issubclass(BY_NAME.get(event.verb, object), CountingQuery)
+
+
+def _chooses(event: EventRecord) -> bool:
+    return issubclass(BY_NAME.get(event.verb, object), ChoiceQuery)
 
 
 def _check_loss(part: Part) -> None:

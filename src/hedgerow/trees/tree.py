@@ -199,6 +199,16 @@ class Tree:
             raise ReleaseError(f"tree: it is higher than {MAX_HEIGHT} questions.")
 
 
+def tree_of_lists(sizes: Sequence[int], attribute: Sequence[int], branch: Sequence[int]) -> Tree:
+    """A tree from numbers that nobody has checked, or ReleaseError."""
+    try:
+        tree = Tree(tuple(sizes), np.array(attribute, dtype=NODE), np.array(branch, dtype=NODE))
+    except (OverflowError, ValueError) as error:
+        raise ReleaseError("a tree holds a number that is too large.") from error
+    tree.check()
+    return tree
+
+
 @numba.njit(cache=True)
 def _depths(parent: Any) -> Any:
     depth = np.zeros(parent.size, dtype=np.int32)

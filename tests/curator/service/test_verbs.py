@@ -28,7 +28,7 @@ from hedgerow.curator.http.query_decoder import Reader
 from hedgerow.curator.http.service_context import Curator
 from hedgerow.engines.streamed import StreamedRows
 from hedgerow.errors import PlanError, TableError
-from hedgerow.mechanisms.scores import GINI
+from hedgerow.queries.scores import GINI
 from hedgerow.release.release import Release
 from hedgerow.remote import codec
 from hedgerow.schema.codebook import Codebook

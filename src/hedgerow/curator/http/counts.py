@@ -11,7 +11,7 @@ from hedgerow.curator.http.amounts import EXPECTED, amount_of
 from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.ledger.registry import Dataset
 from hedgerow.errors import HedgerowWarning, PlanError, ReleaseError, SchemaError
-from hedgerow.mechanisms.noise import counting_event
+from hedgerow.queries import LeafCounts
 from hedgerow.release.certificate import TableName
 from hedgerow.release.public_plan import PublicPlan
 from hedgerow.release.release import Release
@@ -79,4 +79,4 @@ def _check_amount(plan: PublicPlan) -> None:
         amount_of(text_of_fraction(plan.epsilon))
     except ValueError:
         raise PlanError(f"plan: its ε = {text_of_fraction(plan.epsilon)}; expected {EXPECTED}. {NOTHING}") from None
-    counting_event("leaf_counts", plan.epsilon, queries=len(plan.trees), rows_per_person=plan.schema.k)  # refuses what cannot be drawn
+    LeafCounts.cost(plan.epsilon, plan.schema.k, len(plan.trees))  # refuses what cannot be drawn

@@ -10,7 +10,7 @@ from hedgerow.curator.http.prepaid import PrepaidBudget
 from hedgerow.curator.ledger.registry import Dataset
 from hedgerow.errors import PlanError
 from hedgerow.evaluation.private import private_score
-from hedgerow.mechanisms.noise import counting_event
+from hedgerow.queries import Confusion
 from hedgerow.release.release import Release
 from hedgerow.schema.toml import write
 
@@ -22,7 +22,7 @@ def scored(content: bytes, dataset: Dataset, epsilon: Any) -> Release:
     release = Release.from_json(content)
     if write(release.schema) != write(dataset.schema):
         raise PlanError("release: its schema is not that of the dataset; expected a release of a dataset with the same. Nothing was spent.")
-    counting_event("confusion", exact_epsilon(epsilon), rows_per_person=release.schema.k)  # refuses what cannot be drawn
+    Confusion.cost(exact_epsilon(epsilon), release.schema.k)  # refuses what cannot be drawn
     return release
 
 

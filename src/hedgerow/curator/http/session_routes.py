@@ -22,7 +22,8 @@ from hedgerow.curator.http.session_worker import Desk
 from hedgerow.curator.http.sessions import Look, Session, ended
 from hedgerow.curator.ledger.chain import Reserved
 from hedgerow.errors import PlanError, SchemaError
-from hedgerow.remote.codec import LOOKS, RUNNING, number_of
+from hedgerow.queries import BY_NAME, ChooseLocally
+from hedgerow.remote.codec import RUNNING, number_of
 from hedgerow.schema.codebook import Codebook
 
 router = APIRouter(prefix="/v1", dependencies=[TOKEN], tags=["verbs"])
@@ -103,7 +104,7 @@ def _asked(asking: Asking, id: str, verb: str, content: bytes) -> Look:
     if session is None:
         raise _gone(_own(asking, id))
     granted = asking.curator.accounts.may(asking.person, session.reserved.dataset, session.reserved.purpose)  # it may be withdrawn by now
-    if not granted or (verb not in LOOKS and verb != "choose_locally"):
+    if not granted or (verb not in BY_NAME and verb != ChooseLocally.name):
         raise not_found()
     return asking.service.sessions.look(session, verb, number_of(content), content)
 

@@ -15,7 +15,7 @@ from hedgerow.curator.http.errors import Refusal, refusal_of
 from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.http.padding import Padding
 from hedgerow.curator.http.prepaid import PrepaidBudget
-from hedgerow.curator.http.query_decoder import Reader
+from hedgerow.curator.http.query_decoder import QueryDecoder
 from hedgerow.curator.http.service_context import Curator
 from hedgerow.curator.http.work import Progress
 from hedgerow.curator.ledger.chain import Reserved
@@ -63,7 +63,7 @@ class Desk:
         budget = PrepaidBudget(self.curator.ledger, reserved)
         unit = Unit.of(found.schema)
         self._reservation: Reservation = budget.reserve(reserved.epsilon, reserved.what, reserved.delta, unit)
-        self._reader, self._bins = Reader(Codebook(found.schema, bins), self.limits), bins
+        self._decoder, self._bins = QueryDecoder(Codebook(found.schema, bins), self.limits), bins
         self._engine: Engine | None = None
         self._reserved = reserved
 
@@ -80,17 +80,17 @@ class Desk:
                 padding.wait()
 
     def _answer(self, verb: str, number: int, content: bytes, progress: Progress) -> bytes:
-        call = self._reader.call(verb, content)
+        query, price = self._decoder.query(verb, content)
         charged = (self._reservation.charged, self._reservation.rho_charged)
         if number > self.limits.looks or any(amount.denominator.bit_length() > MOST_BITS for amount in charged):
             raise PlanError("the session has had as many looks as it may. Nothing was spent. End it, and begin another.")
         assert self._reserved is not None
         if self._engine is None:
-            schema = self._reader.codebook.schema
+            schema = self._decoder.codebook.schema
             key = b"" if schema.person is None else self.coins.bytes(16)
             self._engine = self.curator.registry.open_rows(self._reserved.dataset, self._bins, self.limits.threads, progress, key)
         table = PrivateTable(self._engine, self._reservation, self.coins)
-        arrays = call(table)  # [R1]
+        arrays = table.released(query, price)  # [R1]
         return codec.answer_bytes(number, arrays, self._reservation.events[-1], self._engine.assumed)
 
     def _refusal(self, error: Exception) -> Refusal:

@@ -21,8 +21,8 @@ from hedgerow.curator.web.forms import Troubles, Typed, TypedNow, checked, new_k
 from hedgerow.curator.web.gauges import gauge_for
 from hedgerow.curator.web.templating import drawn, report_of
 from hedgerow.inference.text import count_with_error, share_text, share_with_error
-from hedgerow.mechanisms.noise import counting_event
 from hedgerow.plots.draw import confusion_svg
+from hedgerow.queries import Confusion
 from hedgerow.release.release import Release
 
 router = APIRouter(include_in_schema=False)
@@ -74,7 +74,7 @@ def quote_score(asking: AskingNow, id: str, typed: TypedNow) -> Response:
     try:
         body = _asked(id, typed)
         asking.open_dataset(name, body.purpose)
-        event = counting_event("confusion", Fraction(body.epsilon), rows_per_person=schema.k)
+        event = Confusion.cost(Fraction(body.epsilon), schema.k)
     except Troubles as error:
         return _release(asking, id, typed, told(error, asking))
     cost, left = Fraction(body.epsilon), Fraction(asking.left(name, body.purpose)["epsilon"])

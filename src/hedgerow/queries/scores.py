@@ -1,6 +1,6 @@
 """The closed list of split scores, each with its proven sensitivity: how good is a split of a node, as an integer.
 
-A score is data access: `PrivateTable.choose` takes a member of this list, never a function from a grower. Scores are integers
+A score is data access: the query `Choose` takes a member of this list, never a function from a grower. Scores are integers
 on a grid of `unit` steps for 1, computed from exact integer counts, so that the private choice over them is exact.
 
     n_v    rows of the node whose value leads to child v        n_vc   those of class c
