@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+import exact as exact_answers
 import numpy as np
 import pytest
 
@@ -12,7 +13,7 @@ from hedgerow import Budget, Categorical, Schema, Target
 from hedgerow.engines.memory import MemoryRows
 from hedgerow.errors import PlanError
 from hedgerow.private_table import PrivateTable
-from hedgerow.queries import kernels
+from hedgerow.queries import BestScale, kernels
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.additive_model import GRID, AdditiveModel
 from hedgerow.trees.tree import TreeBuilder
@@ -48,7 +49,7 @@ def test_the_score_is_the_brier_score(classes: int) -> None:
     model, rows = model_for(codebook, 2.0), engine(codebook, 3000)
     codes, labels = rows._open()
     known = labels < classes
-    for scale, found in zip(SCALES, rows.brier_sums(model, SCALES), strict=True):
+    for scale, found in zip(SCALES, exact_answers.brier_sums(rows, model, SCALES), strict=True):
         margins = scale * model.margins(codes[known])
         shares = np.exp(margins - margins.max(axis=1, keepdims=True))
         shares /= shares.sum(axis=1, keepdims=True)
@@ -77,7 +78,7 @@ def test_one_row_raises_every_sum_by_something_between_0_and_2(classes: int, siz
 def test_threads_and_order_change_nothing() -> None:
     codebook = book(3)
     model = model_for(codebook, 1.0)
-    found = [engine(codebook, 20_000, n_jobs).brier_sums(model, SCALES).tolist() for n_jobs in (1, 2, 3)]
+    found = [exact_answers.brier_sums(engine(codebook, 20_000, n_jobs), model, SCALES).tolist() for n_jobs in (1, 2, 3)]
     codes, labels = engine(codebook, 20_000)._open()
     order = np.random.default_rng(2).permutation(len(codes))
     assert found[0] == found[1] == found[2] == kernels.brier_sums(model, SCALES, codes[order], labels[order], None).tolist()
@@ -94,7 +95,7 @@ def test_a_model_that_is_too_sure_is_scaled_down_and_a_good_one_is_left() -> Non
     for size, expected in ((1.0, 1.0), (2.0, 0.5)):
         sure = AdditiveModel(np.zeros(2), *_one_table(codebook, size))
         table = PrivateTable(rows, Budget(1).reserve(1, "test"))
-        assert SCALES[table.best_scale(sure, SCALES, Fraction(1))] == expected
+        assert SCALES[table.ask(BestScale(sure, SCALES), Fraction(1))] == expected
 
 
 def _one_table(codebook: Codebook, size: float) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -108,5 +109,5 @@ def test_scales_that_are_none_cost_nothing(scales: Any) -> None:
     codebook = book(2)
     reservation = Budget(1).reserve(1, "test")
     with pytest.raises(PlanError, match="best_scale"):
-        PrivateTable(engine(codebook, 10), reservation).best_scale(model_for(codebook, 1.0), scales, Fraction(1))
+        PrivateTable(engine(codebook, 10), reservation).ask(BestScale(model_for(codebook, 1.0), scales), Fraction(1))
     assert reservation.charged == 0

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import exact as exact_answers
 import numpy as np
 import pandas as pd
 import pytest
@@ -25,6 +26,7 @@ from hedgerow.inference.calibration import Calibration, growth
 from hedgerow.plots.reliability_svg import reliability_svg
 from hedgerow.plots.report import html_report
 from hedgerow.private_table import PrivateTable
+from hedgerow.queries import Reliability
 from hedgerow.queries.reliability import bin_edges, reliability
 from hedgerow.release.certificate import no_certificate
 from hedgerow.schema.codebook import Codebook
@@ -81,9 +83,7 @@ def test_one_row_changes_one_cell_by_one() -> None:
 
     def counted(table: tuple[Any, ...]) -> np.ndarray:
         columns = {name: np.array([row[i] for row in table], dtype=object) for i, name in enumerate(names)}
-        return MemoryRows(columns, np.array([row[4] for row in table], dtype=object), CODEBOOK).reliability(
-            release.predict_codes_proba, 6
-        )
+        return exact_answers.reliability(MemoryRows(columns, np.array([row[4] for row in table], dtype=object), CODEBOOK), release.predict_codes_proba, 6)
 
     alone = {row: counted((row,)) for row in rows}
     for row, counts in alone.items():
@@ -105,7 +105,7 @@ def test_blocks_threads_and_files_count_alike(monkeypatch: pytest.MonkeyPatch, t
 
     monkeypatch.setattr("hedgerow.engines.memory.row_blocks", lambda rows: parallel.row_blocks(rows, 64))
     for n_jobs in (1, 4):
-        assert np.array_equal(MemoryRows(TEST, TRUTH, CODEBOOK, n_jobs).reliability(watched, 10), whole)
+        assert np.array_equal(exact_answers.reliability(MemoryRows(TEST, TRUTH, CODEBOOK, n_jobs), watched, 10), whole)
     assert max(seen) == 64  # never the whole table
     pd.DataFrame({**TEST, "class": TRUTH}).to_csv(tmp_path / "test.csv", index=False)
     assert np.array_equal(calibration(MODEL, tmp_path / "test.csv").counts, whole)
@@ -114,7 +114,7 @@ def test_blocks_threads_and_files_count_alike(monkeypatch: pytest.MonkeyPatch, t
 def test_probabilities_of_another_shape_are_refused() -> None:
     for wrong in (lambda codes: np.ones((len(codes), 3)), lambda codes: np.ones((1, 2)), lambda codes: np.ones(len(codes))):
         with pytest.raises(TableError):
-            MemoryRows(TEST, TRUTH, CODEBOOK).reliability(wrong, 10)
+            exact_answers.reliability(MemoryRows(TEST, TRUTH, CODEBOOK), wrong, 10)
 
 
 # ---------------------------------------------------------------- the noise
@@ -125,10 +125,8 @@ def test_the_noise_is_the_one_that_is_charged(price: Any) -> None:
     """4,000 draws of noise: their variance is known to about 4 % (Laplace, kurtosis 6), and 8 times that is never seen."""
     budget = Budget(1000, "1e-6").reserve(1000, "test", "1e-6")
     table = PrivateTable(MemoryRows({name: column[:9] for name, column in TEST.items()}, TRUTH[:9], CODEBOOK), budget)
-    exact = MemoryRows({name: column[:9] for name, column in TEST.items()}, TRUTH[:9], CODEBOOK).reliability(
-        MODEL.release_.predict_codes_proba, 5
-    )
-    noise = np.array([table.reliability(MODEL.release_.predict_codes_proba, 5, price) - exact for _ in range(400)])
+    exact = exact_answers.reliability(MemoryRows({name: column[:9] for name, column in TEST.items()}, TRUTH[:9], CODEBOOK), MODEL.release_.predict_codes_proba, 5)
+    noise = np.array([table.ask(Reliability(MODEL.release_.predict_codes_proba, 5), price) - exact for _ in range(400)])
     said = noise_variance(Fraction(2)) if isinstance(price, Fraction) else 10.0
     assert noise.var() == pytest.approx(said, rel=0.3)
     assert abs(noise.mean()) < 8 * math.sqrt(said / noise.size)

@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 import hedgerow
 from hedgerow import PrivateRDTClassifier, Release
 from hedgerow.accounting.budget_file import BudgetFile
+from hedgerow.accounting.charges import counting_event
 from hedgerow.accounting.events import DISCRETE_GAUSSIAN, DISCRETE_LAPLACE, EXPONENTIAL, PERMUTE_AND_FLIP, Event
 from hedgerow.accounting.loss import exact_delta, text_of_delta, text_of_fraction, text_of_loss
 from hedgerow.accounting.meter import Budget
@@ -32,9 +33,9 @@ from hedgerow.engines.memory import MemoryRows
 from hedgerow.errors import BudgetError, PlanError, ReleaseError
 from hedgerow.evaluation.private import private_score
 from hedgerow.mechanisms.coins import SeededCoins
-from hedgerow.mechanisms.noise import counting_event
 from hedgerow.plots.report import html_report
 from hedgerow.private_table import PrivateTable
+from hedgerow.queries import LeafCounts, Rows
 from hedgerow.release.certificate import EventRecord, Part, certificate_of, losses_of, part_of, shaping_part
 from hedgerow.release.files import content_hash
 from hedgerow.release.merging import _once
@@ -86,8 +87,8 @@ class GaussianRDT(PrivateRDTClassifier):
         if not plan.delta:
             return super()._grow(table, plan)
         first, counts = plan.events
-        n = table.rows(Rho(first.rho))
-        answers = table.leaf_counts(plan.trees, Rho(counts.rho))
+        n = table.ask(Rows(), Rho(first.rho))
+        answers = table.ask(LeafCounts(plan.trees), Rho(counts.rho))
         return Grown(CountedForest(table.codebook, plan.trees, tuple(answers), (noise_of(counts),)), {"rows": n}, {"height": 2})
 
 

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import exact as exact_answers
 import msgspec
 import numpy as np
 import pytest
@@ -31,6 +32,7 @@ from hedgerow.inference.parts import score_errors
 from hedgerow.inference.tables import information_cap, put_together
 from hedgerow.mechanisms.coins import SeededCoins
 from hedgerow.private_table import PrivateTable
+from hedgerow.queries import Choose
 from hedgerow.release.certificate import EventRecord, Part, certificate_of, shaping_part
 from hedgerow.release.document import Document
 from hedgerow.release.files import with_hash
@@ -173,7 +175,7 @@ def exact(schema: Schema, columns: dict[str, Any], labels: np.ndarray) -> Tables
     """Exact counts, said to have next to no noise, and nothing asked on top."""
     book = Codebook(schema, 32)
     layout = Layout(TreeBuilder(book.sizes).build(), False, tuple(range(len(book.sizes))))
-    counts = MemoryRows(columns, labels, book).leaf_counts(layout.trees)
+    counts = exact_answers.leaf_counts(MemoryRows(columns, labels, book), layout.trees)
     return Tables(CountedForest(book, layout.trees, tuple(counts), (Fraction(1, 1000),)), layout)
 
 
@@ -404,13 +406,14 @@ def test_trap_5_a_choice_by_permute_and_flip_is_not_charged_as_bounded_range() -
 def test_trap_6_who_may_be_chosen_does_not_depend_on_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the first choice is among is the same for every table of that declared size."""
     offered: list[list[Any]] = []
-    choose = PrivateTable.choose
+    released = PrivateTable.released
 
-    def spy(self: PrivateTable, tree: Any, nodes: Any, candidates: Any, allowed: Any, *more: Any) -> Any:
-        offered[-1].append((list(nodes), len(candidates), np.array(allowed).tolist()))
-        return choose(self, tree, nodes, candidates, allowed, *more)
+    def spy(self: PrivateTable, query: Any, price: Any) -> Any:
+        if isinstance(query, Choose):
+            offered[-1].append((list(query.nodes), len(query.candidates), np.array(query.allowed).tolist()))
+        return released(self, query, price)
 
-    monkeypatch.setattr(PrivateTable, "choose", spy)
+    monkeypatch.setattr(PrivateTable, "released", spy)
     for table in TEMPTING.values():
         offered.append([])
         HedgerowClassifier(wide_schema(rows=3000), 5).fit(*table())

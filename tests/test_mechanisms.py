@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hedgerow.accounting.charges import counting_event
 from hedgerow.accounting.events import DISCRETE_GAUSSIAN, DISCRETE_LAPLACE, EXPONENTIAL, PERMUTE_AND_FLIP, Event
 from hedgerow.accounting.prices import Rho
 from hedgerow.errors import PlanError
@@ -20,13 +21,12 @@ from hedgerow.mechanisms.noise import (
     SAMPLERS,
     add_noise,
     check_noise_source,
-    choice_event,
     choose_columns,
-    counting_event,
     opendp_laplace,
     sampler_named,
 )
 from hedgerow.mechanisms.samplers import discrete_laplace
+from hedgerow.queries import Choose
 from hedgerow.queries.scores import GINI, MAX, NORMAL_GINI
 
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
@@ -59,18 +59,18 @@ def test_a_price_is_an_exact_fraction(price: Any) -> None:
     with pytest.raises(PlanError, match="exact fraction"):
         counting_event("rows", price)
     with pytest.raises(PlanError, match="exact fraction"):
-        choice_event("choose", price, MAX, EXPONENTIAL)
+        Choose.cost(price, 1, MAX, EXPONENTIAL)
 
 
 @pytest.mark.parametrize("k", [1, 3])
 def test_what_a_choice_charges_and_prefers(k: int) -> None:
     """A monotone score is preferred at ε/Δ, any other at ε/2Δ, Δ being that of k rows."""
-    assert choice_event("choose", THIRD, MAX, EXPONENTIAL, k) == Event("choose", EXPONENTIAL, THIRD, 1, Fraction(k), Fraction(3 * k))
-    gini = choice_event("choose", THIRD, GINI, PERMUTE_AND_FLIP, k)
+    assert Choose.cost(THIRD, k, MAX, EXPONENTIAL) == Event("choose", EXPONENTIAL, THIRD, 1, Fraction(k), Fraction(3 * k))
+    gini = Choose.cost(THIRD, k, GINI, PERMUTE_AND_FLIP)
     assert gini == Event("choose", PERMUTE_AND_FLIP, THIRD, 1, Fraction(2 * k), Fraction(6 * k))
     delta = NORMAL_GINI.sensitivity / NORMAL_GINI.unit * k
-    assert choice_event("choose", THIRD, NORMAL_GINI, EXPONENTIAL, k) == Event("choose", EXPONENTIAL, THIRD, 1, delta, 6 * delta)
-    assert choice_event("choose", THIRD, MAX, EXPONENTIAL).sensitivity == 1
+    assert Choose.cost(THIRD, k, NORMAL_GINI, EXPONENTIAL) == Event("choose", EXPONENTIAL, THIRD, 1, delta, 6 * delta)
+    assert Choose.cost(THIRD, 1, MAX, EXPONENTIAL).sensitivity == 1
 
 
 # ---------------------------------------------------------------- noise
@@ -150,7 +150,7 @@ def test_a_choice_is_made_at_the_rate_of_its_event(mechanism: str) -> None:
     rng = np.random.default_rng(0)
     scores, allowed = rng.integers(0, 40, (300, 5)), rng.random((300, 5)) < 0.7
     allowed[:, 0] = True
-    event = choice_event("choose", Fraction(1, 10), MAX, mechanism)
+    event = Choose.cost(Fraction(1, 10), 1, MAX, mechanism)
     law = permute_and_flip if mechanism == PERMUTE_AND_FLIP else exponential_mechanism
     for unit in (1, 3):
         expected = law(scores, allowed, Fraction(1, 10 * unit), SeededCoins(7))

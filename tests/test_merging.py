@@ -41,6 +41,7 @@ from hedgerow import (
     merge,
     merge_columns,
 )
+from hedgerow.accounting.charges import counting_event
 from hedgerow.accounting.loss import noise_variance, text_of_fraction
 from hedgerow.errors import MergeError, MissingColumnsWarning, ReleaseError, TableError
 from hedgerow.inference.confidence import signal_to_noise
@@ -48,7 +49,6 @@ from hedgerow.inference.importance import importances
 from hedgerow.inference.rebuild import Accumulated, accumulated
 from hedgerow.inference.rules import Rule
 from hedgerow.inference.vote import MAJORITY, SummedCounts
-from hedgerow.mechanisms.noise import counting_event
 from hedgerow.plots.draw import tree_svg, tree_text
 from hedgerow.plots.report import html_report, show_page
 from hedgerow.release.certificate import NEIGHBOURS, NEIGHBOURS_OF_PARTS, UNIT, UNIT_OF_PARTS, Part, TableName, certificate_of, part_of

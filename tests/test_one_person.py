@@ -14,6 +14,7 @@ from pathlib import Path
 from pickle import dumps
 from typing import Any
 
+import exact as exact_answers
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -32,7 +33,7 @@ from hedgerow.engines.persons import PersonLimit, limited
 from hedgerow.engines.spark_work import Task, add_to, counted_by_person, encoded, slices_of
 from hedgerow.estimators import all_estimators
 from hedgerow.evaluation.private import private_evaluation
-from hedgerow.queries.blocks import LeafCounts
+from hedgerow.queries import LeafCounts
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Categorical, Schema, Target
 from hedgerow.trees.tree import Tree, TreeBuilder
@@ -135,14 +136,14 @@ def frame(people: list[Person]) -> pd.DataFrame:
 
 def of_memory(people: list[Person], folder: Path) -> np.ndarray:
     rows = frame(people)
-    return MemoryRows(rows[["a", "b"]], rows["c"], CODEBOOK, persons=rows["who"], key=KEY).leaf_counts(TREES)[0]
+    return exact_answers.leaf_counts(MemoryRows(rows[["a", "b"]], rows["c"], CODEBOOK, persons=rows["who"], key=KEY), TREES)[0]
 
 
 def of_a_file(people: list[Person], folder: Path) -> np.ndarray:
     frame(people).to_parquet(folder / "rows.parquet")
     engine = open_place(folder / "rows.parquet", CODEBOOK, key=KEY)
     try:
-        return engine.leaf_counts(TREES)[0]
+        return exact_answers.leaf_counts(engine, TREES)[0]
     finally:
         engine.close()
 
@@ -151,11 +152,11 @@ def on_executors(people: list[Person], folder: Path) -> np.ndarray:
     """The functions that Spark runs, given the batches that it would give: encoded, sorted by person and row, counted."""
     rows = pa.Table.from_pandas(frame(people), preserve_index=False)
     columns = {name: (name, "VARCHAR") for name in rows.column_names}
-    question = LeafCounts(TREES, CODEBOOK.n_classes)
+    question = LeafCounts(TREES)
     task = zlib.compress(dumps(Task(CODEBOOK, columns, question, KEY)), 1)
     together = pa.Table.from_batches(encoded(hedgerow.__version__, task, rows.to_batches(max_chunksize=5)))
     together = together.sort_by([("person", "ascending"), ("row", "ascending")])
-    sums = [*question.zeros(), np.zeros(2, dtype=np.int64)]
+    sums = [*question.zeros(CODEBOOK), np.zeros(2, dtype=np.int64)]
     cut = slices_of(sums)
     for batch in counted_by_person(hedgerow.__version__, task, together.to_batches(max_chunksize=4)):
         for place, numbers in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):

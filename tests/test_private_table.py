@@ -8,6 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import exact as exact_answers
 import numpy as np
 import pytest
 from strategies import small_schema, small_table
@@ -20,8 +21,23 @@ from hedgerow.engines.memory import MemoryRows
 from hedgerow.errors import BudgetError, PlanError
 from hedgerow.growers import rdt
 from hedgerow.mechanisms.coins import SeededCoins
-from hedgerow.queries.scores import GINI, MAX, NORMAL_GINI, Score, information_gain, scores_of
 from hedgerow.private_table import PrivateTable
+from hedgerow.queries import (
+    BY_NAME,
+    Best,
+    BestScale,
+    Choose,
+    ChooseLocally,
+    ClassCounts,
+    Confusion,
+    GradientSums,
+    LeafCounts,
+    Reliability,
+    Rows,
+    Sizes,
+    Tables,
+)
+from hedgerow.queries.scores import GINI, MAX, NORMAL_GINI, Score, information_gain, scores_of
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.additive_model import AdditiveModel
 from hedgerow.trees.splits import by_threshold, by_value
@@ -59,38 +75,35 @@ def flags(codes: np.ndarray) -> np.ndarray:
 
 
 VERBS = {
-    "rows": lambda table, epsilon: table.rows(epsilon),
-    "leaf_counts": lambda table, epsilon: table.leaf_counts(TREES, epsilon),
-    "confusion": lambda table, epsilon: table.confusion(zeros, epsilon),
-    "reliability": lambda table, epsilon: table.reliability(sure, 5, epsilon),
-    "gradient_sums": lambda table, epsilon: table.gradient_sums(TREES, MODEL, epsilon),
-    "sizes": lambda table, epsilon: table.sizes(TREE, NODES, epsilon),
-    "class_counts": lambda table, epsilon: table.class_counts(TREE, NODES, epsilon),
-    "tables": lambda table, epsilon: table.tables(TREE, NODES, ALL, epsilon),
-    "choose": lambda table, epsilon: table.choose(TREE, NODES, CANDIDATES, ALL, GINI, epsilon),
-    "choose_locally": lambda table, epsilon: table.choose_locally(TREE, NODES, CANDIDATES, ALL, SIZES, epsilon),
-    "best": lambda table, epsilon: table.best([zeros, flags], epsilon),
-    "best_scale": lambda table, epsilon: table.best_scale(MODEL, (1.0, 0.5), epsilon),
+    "rows": lambda table, epsilon: table.ask(Rows(), epsilon),
+    "leaf_counts": lambda table, epsilon: table.ask(LeafCounts(TREES), epsilon),
+    "confusion": lambda table, epsilon: table.ask(Confusion(zeros), epsilon),
+    "reliability": lambda table, epsilon: table.ask(Reliability(sure, 5), epsilon),
+    "gradient_sums": lambda table, epsilon: table.ask(GradientSums(TREES, MODEL), epsilon),
+    "sizes": lambda table, epsilon: table.ask(Sizes(TREE, NODES), epsilon),
+    "class_counts": lambda table, epsilon: table.ask(ClassCounts(TREE, NODES), epsilon),
+    "tables": lambda table, epsilon: table.ask(Tables(TREE, NODES, ALL), epsilon),
+    "choose": lambda table, epsilon: table.ask(Choose(TREE, NODES, CANDIDATES, ALL, GINI), epsilon),
+    "choose_locally": lambda table, epsilon: table.ask(ChooseLocally(TREE, NODES, CANDIDATES, ALL, SIZES), epsilon),
+    "best": lambda table, epsilon: table.ask(Best([zeros, flags]), epsilon),
+    "best_scale": lambda table, epsilon: table.ask(BestScale(MODEL, (1.0, 0.5)), epsilon),
 }
 CHOICES = ("choose", "choose_locally", "best", "best_scale")
 COUNTS = [verb for verb in VERBS if verb not in CHOICES]
 # The verbs that ask about nodes of a tree: (table, tree, nodes) -> an answer
 ABOUT_NODES = {
-    "sizes": lambda table, tree, nodes: table.sizes(tree, nodes, Fraction(1)),
-    "class_counts": lambda table, tree, nodes: table.class_counts(tree, nodes, Fraction(1)),
-    "tables": lambda table, tree, nodes: table.tables(tree, nodes, np.ones((len(nodes), 4), dtype=bool), Fraction(1)),
-    "choose": lambda table, tree, nodes: table.choose(
-        tree, nodes, CANDIDATES, np.ones((len(nodes), 4), dtype=bool), MAX, Fraction(1)
-    ),
-    "choose_locally": lambda table, tree, nodes: table.choose_locally(
-        tree, nodes, CANDIDATES, np.ones((len(nodes), 4), dtype=bool), np.full(len(nodes), 50), Fraction(1)
-    ),
+    "sizes": lambda table, tree, nodes: table.ask(Sizes(tree, nodes), Fraction(1)),
+    "class_counts": lambda table, tree, nodes: table.ask(ClassCounts(tree, nodes), Fraction(1)),
+    "tables": lambda table, tree, nodes: table.ask(Tables(tree, nodes, np.ones((len(nodes), 4), dtype=bool)), Fraction(1)),
+    "choose": lambda table, tree, nodes: table.ask(Choose(tree, nodes, CANDIDATES, np.ones((len(nodes), 4), dtype=bool), MAX), Fraction(1)),
+    "choose_locally": lambda table, tree, nodes: table.ask(ChooseLocally(tree, nodes, CANDIDATES, np.ones((len(nodes), 4), dtype=bool), np.full(len(nodes), 50)), Fraction(1)),
 }
 
 
-def test_the_verbs_are_the_whole_public_surface() -> None:
+def test_queries_are_the_whole_public_surface() -> None:
     public = {name for name in dir(PrivateTable) if not name.startswith("_")}
-    assert public == {*VERBS, "codebook", "sampler"}
+    assert public == {"ask", "codebook", "released", "sampler"}
+    assert {*BY_NAME, "choose_locally"} == set(VERBS)
     assert not hasattr(PrivateTable, "__len__")
     assert not hasattr(private(1)[0], "__dict__")
 
@@ -132,13 +145,13 @@ def test_almost_no_noise_gives_the_truth(verb: str) -> None:
     answer = VERBS[verb](table, enough)
     exact = {
         "rows": lambda: 300,
-        "leaf_counts": lambda: engine.leaf_counts(TREES),
-        "confusion": lambda: engine.confusion(zeros),
-        "reliability": lambda: engine.reliability(sure, 5),
+        "leaf_counts": lambda: exact_answers.leaf_counts(engine, TREES),
+        "confusion": lambda: exact_answers.confusion(engine, zeros),
+        "reliability": lambda: exact_answers.reliability(engine, sure, 5),
         "sizes": lambda: by_hand(NODES).sum(axis=1),
         "class_counts": lambda: by_hand(NODES)[:, :2],
-        "tables": lambda: engine.split_counts(TREE, NODES),
-        "gradient_sums": lambda: engine.gradient_sums(TREES, MODEL),
+        "tables": lambda: exact_answers.split_counts(engine, TREE, NODES),
+        "gradient_sums": lambda: exact_answers.gradient_sums(engine, TREES, MODEL),
     }[verb]()
     for noisy, true in zip(answer, exact, strict=True) if verb in ("leaf_counts", "gradient_sums") else [(answer, exact)]:
         assert np.array_equal(noisy, true)
@@ -205,7 +218,7 @@ def test_choices_are_paid_in_pure_epsilon(verb: str) -> None:
 
 def test_the_exponential_mechanism_costs_a_quarter_of_that() -> None:
     table, reservation, _ = with_delta()
-    table.choose(TREE, NODES, CANDIDATES, ALL, GINI, Fraction(1, 100), EXPONENTIAL)
+    table.ask(Choose(TREE, NODES, CANDIDATES, ALL, GINI, EXPONENTIAL), Fraction(1, 100))
     assert reservation.rho_charged == Fraction(1, 80_000)
 
 
@@ -244,7 +257,7 @@ def test_rows_of_an_undeclared_class_count_as_rows_and_in_no_class() -> None:
     columns, labels = small_table(300)
     labels = np.where(np.arange(300) % 3 == 0, "no such class", labels)
     table = PrivateTable(MemoryRows(columns, labels, CODEBOOK), Budget(4000).reserve(4000, "test"))
-    sizes, counts = table.sizes(TREE, NODES, Fraction(1000)), table.class_counts(TREE, NODES, Fraction(1000))
+    sizes, counts = table.ask(Sizes(TREE, NODES), Fraction(1000)), table.ask(ClassCounts(TREE, NODES), Fraction(1000))
     assert np.array_equal(sizes, by_hand(NODES).sum(axis=1))
     codes, declared = CODEBOOK.encode(columns), labels != "no such class"
     for i, node in enumerate(NODES):
@@ -259,7 +272,7 @@ def test_tables_are_attribute_by_class_counts_of_what_was_asked() -> None:
     table, reservation, _ = private(300, epsilon=3000)
     asked = np.zeros((len(NODES), 4), dtype=bool)
     asked[0, [0, 3]] = asked[1, 2] = True
-    answer = table.tables(TREE, NODES, asked, Fraction(1000))
+    answer = table.ask(Tables(TREE, NODES, asked), Fraction(1000))
     columns, labels = small_table(300)
     codes, classes = CODEBOOK.encode(columns), CODEBOOK.encode_classes(labels)
     first = [0, 4, 6, 11, 14]
@@ -282,9 +295,9 @@ def test_almost_no_noise_chooses_the_best(score: Score) -> None:
     candidates = by_threshold(CODEBOOK)
     allowed = np.random.default_rng(5).random((len(NODES), len(candidates))) < 0.5
     allowed[:, 1] = True
-    exact = np.where(allowed, scores_of(score, engine.split_counts(TREE, NODES), candidates), np.iinfo(np.int64).min)
+    exact = np.where(allowed, scores_of(score, exact_answers.split_counts(engine, TREE, NODES), candidates), np.iinfo(np.int64).min)
     for mechanism in ("permute-and-flip", "exponential mechanism"):
-        chosen = table.choose(TREE, NODES, candidates, allowed, score, Fraction(10**5), mechanism)
+        chosen = table.ask(Choose(TREE, NODES, candidates, allowed, score, mechanism), Fraction(10**5))
         got = exact[np.arange(len(NODES)), chosen]
         assert (got >= exact.max(axis=1) - score.sensitivity / 50).all()
     assert [event.mechanism for event in reservation.events] == ["permute-and-flip", "exponential mechanism"]
@@ -297,15 +310,15 @@ def test_almost_no_noise_chooses_the_best(score: Score) -> None:
 def test_the_best_predictor_is_the_one_that_is_right_most_often() -> None:
     table, reservation, engine = private(300, epsilon=3000)
     predictors = [zeros, flags, lambda codes: 1 - zeros(codes), lambda codes: (codes[:, 0] == 0).astype(np.int64)]
-    right = [np.trace(engine.confusion(predict)) for predict in predictors]
+    right = [np.trace(exact_answers.confusion(engine, predict)) for predict in predictors]
     columns, labels = small_table(300)
     codes, classes = CODEBOOK.encode(columns), CODEBOOK.encode_classes(labels)
     assert right == [(predict(codes) == classes).sum() for predict in predictors]
-    assert table.best(predictors, Fraction(1000)) == int(np.argmax(right))
+    assert table.ask(Best(predictors), Fraction(1000)) == int(np.argmax(right))
     (event,) = reservation.events
     assert (event.sensitivity, event.scale) == (1, Fraction(1, 1000))
     with pytest.raises(PlanError, match="no predictors"):
-        table.best([], Fraction(1))
+        table.ask(Best([]), Fraction(1))
     assert len(reservation.events) == 1
 
 
@@ -350,7 +363,7 @@ def test_a_score_that_is_not_in_the_list_is_refused(lie: str, monkeypatch: pytes
     table, reservation, engine = private(50)
     monkeypatch.setattr(type(engine), "_open", lambda self: pytest.fail("the rows were opened"))
     with pytest.raises(PlanError, match="not in the list"):
-        table.choose(TREE, NODES, CANDIDATES, ALL, LIES[lie], Fraction(1))
+        table.ask(Choose(TREE, NODES, CANDIDATES, ALL, LIES[lie]), Fraction(1))
     assert reservation.charged == 0
 
 
@@ -359,7 +372,7 @@ def test_a_listed_name_gets_the_listed_score() -> None:
     table, _, _ = private(300, epsilon=10**7)
     ours = replace(GINI, of=lambda counts: pytest.fail("a grower's function saw exact counts"))
     for score in (GINI, ours):
-        table.choose(TREE, NODES, CANDIDATES, ALL, score, Fraction(10**6))
+        table.ask(Choose(TREE, NODES, CANDIDATES, ALL, score), Fraction(10**6))
 
 
 @pytest.mark.parametrize("verb", ["choose", "choose_locally"])
@@ -376,10 +389,10 @@ def test_choices_need_candidates_of_this_schema(verb: str) -> None:
     ]:
         by = MAX if verb == "choose" else SIZES
         with pytest.raises(PlanError, match="expected candidates"):
-            getattr(table, verb)(TREE, NODES, candidates, allowed, by, Fraction(1))
+            table.ask((Choose if verb == "choose" else ChooseLocally)(TREE, NODES, candidates, allowed, by), Fraction(1))
     for asked in (~ALL, ALL[:-1], ALL[:, :-1]):
         with pytest.raises(PlanError, match="which attributes"):
-            table.tables(TREE, NODES, asked, Fraction(1))
+            table.ask(Tables(TREE, NODES, asked), Fraction(1))
     assert reservation.charged == 0
 
 
@@ -388,14 +401,14 @@ def test_what_is_asked_cannot_make_the_charge_smaller() -> None:
     table, reservation, _ = private(50)
     asked = np.tile([3, -1, -1, 0], (len(NODES), 1))
     with pytest.raises(PlanError):
-        table.tables(TREE, NODES, asked, Fraction(1))
+        table.ask(Tables(TREE, NODES, asked), Fraction(1))
     assert reservation.charged == 0
 
 
 def test_allowed_must_be_boolean_before_the_charge() -> None:
     table, reservation, _ = private(50)
     with pytest.raises((PlanError, TypeError)):
-        table.choose(TREE, NODES, CANDIDATES, ALL.astype(np.int64), MAX, Fraction(1))
+        table.ask(Choose(TREE, NODES, CANDIDATES, ALL.astype(np.int64), MAX), Fraction(1))
     assert reservation.charged == 0
 
 
@@ -403,24 +416,24 @@ def test_allowed_must_be_boolean_before_the_charge() -> None:
 def test_a_mechanism_that_does_not_exist_is_refused(mechanism: str) -> None:
     table, reservation, _ = private(50)
     with pytest.raises(PlanError, match="mechanism"):
-        table.choose(TREE, NODES, CANDIDATES, ALL, MAX, Fraction(1), mechanism)
+        table.ask(Choose(TREE, NODES, CANDIDATES, ALL, MAX, mechanism), Fraction(1))
     assert reservation.charged == 0
 
 
 def test_a_local_choice_is_recorded_as_not_proven() -> None:
     table, reservation, _ = private(300)
-    table.choose_locally(TREE, NODES, CANDIDATES, ALL, SIZES, Fraction(1))
+    table.ask(ChooseLocally(TREE, NODES, CANDIDATES, ALL, SIZES), Fraction(1))
     assert [event.mechanism for event in reservation.events] == ["exponential mechanism with local sensitivity"]
 
 
 def test_noise_has_the_stated_scale_and_trees_share_epsilon() -> None:
     table, reservation, engine = private(200, epsilon=4000)
-    exact = engine.leaf_counts(TREES)
+    exact = exact_answers.leaf_counts(engine, TREES)
     noise = np.concatenate(
         [
             (noisy - true).ravel()
             for _ in range(300)
-            for noisy, true in zip(table.leaf_counts(TREES, Fraction(1, 2)), exact, strict=True)
+            for noisy, true in zip(table.ask(LeafCounts(TREES), Fraction(1, 2)), exact, strict=True)
         ]
     )
     event = reservation.events[0]
@@ -452,11 +465,11 @@ def test_one_row_changes_one_cell_of_each_question() -> None:
     for gone in range(40):
         keep = np.arange(40) != gone
         without = MemoryRows({n: c[keep] for n, c in columns.items()}, labels[keep], CODEBOOK)
-        questions = [lambda e: e.leaf_counts(TREES)[0], lambda e: e.leaf_counts(TREES)[1]]
+        questions = [lambda e: exact_answers.leaf_counts(e, TREES)[0], lambda e: exact_answers.leaf_counts(e, TREES)[1]]
         for nodes in (np.array([0]), NODES, TREE.leaves):
             tree = TREE if len(nodes) > 1 else Tree(TREE.sizes, np.array([-1], dtype=np.int32), np.empty(0, np.int32))
-            questions.append(lambda e, t=tree, n=nodes: e.class_counts(t, n))
-            questions += [lambda e, t=tree, n=nodes, a=a: e.split_counts(t, n)[:, first[a] : first[a + 1]] for a in range(4)]
+            questions.append(lambda e, t=tree, n=nodes: exact_answers.class_counts(e, t, n))
+            questions += [lambda e, t=tree, n=nodes, a=a: exact_answers.split_counts(e, t, n)[:, first[a] : first[a + 1]] for a in range(4)]
         for question in questions:
             moved = question(with_row) - question(without)
             assert 0 <= moved.sum() == np.abs(moved).sum() <= 1
@@ -465,9 +478,9 @@ def test_one_row_changes_one_cell_of_each_question() -> None:
 def test_trees_of_another_schema_are_refused_before_the_charge() -> None:
     table, reservation, _ = private(10)
     with pytest.raises(PlanError, match="another schema"):
-        table.leaf_counts([Tree((2,), np.array([-1], dtype=np.int32), np.empty(0, np.int32))], Fraction(1))
+        table.ask(LeafCounts([Tree((2,), np.array([-1], dtype=np.int32), np.empty(0, np.int32))]), Fraction(1))
     with pytest.raises(PlanError, match="no trees"):
-        table.leaf_counts([], Fraction(1))
+        table.ask(LeafCounts([]), Fraction(1))
     assert reservation.charged == 0
 
 
@@ -480,9 +493,9 @@ def test_it_cannot_be_copied_or_pickled() -> None:
 
 
 def test_seeded_coins_repeat_and_system_coins_do_not() -> None:
-    first = [private(100, coins=SeededCoins(7))[0].rows(Fraction(1, 100)) for _ in range(2)]
+    first = [private(100, coins=SeededCoins(7))[0].ask(Rows(), Fraction(1, 100)) for _ in range(2)]
     assert first[0] == first[1]
-    drawn = {private(100)[0].rows(Fraction(1, 10_000)) for _ in range(8)}
+    drawn = {private(100)[0].ask(Rows(), Fraction(1, 10_000)) for _ in range(8)}
     assert len(drawn) > 1
 
 
@@ -490,13 +503,13 @@ def test_opendp_as_sampler() -> None:
     pytest.importorskip("opendp")
     engine = MemoryRows(*small_table(100), CODEBOOK)
     table = PrivateTable(engine, Budget(10).reserve(10, "test"), sampler="opendp")
-    assert abs(table.rows(Fraction(1)) - 100) < 60
-    assert len(table.leaf_counts(TREES, Fraction(1))) == 3
+    assert abs(table.ask(Rows(), Fraction(1)) - 100) < 60
+    assert len(table.ask(LeafCounts(TREES), Fraction(1))) == 3
     with pytest.raises(PlanError, match="sampler"):
         PrivateTable(engine, Budget(1).reserve(1, "test"), sampler="numpy")
     with pytest.raises(PlanError, match="test coins"):
         PrivateTable(engine, Budget(1).reserve(1, "test"), SeededCoins(1), sampler="opendp")
     gaussian, reservation, _ = with_delta(sampler="opendp")
     with pytest.raises(PlanError, match='sampler="hedgerow" alone'):
-        gaussian.rows(Rho(Fraction(1, 1000)))
+        gaussian.ask(Rows(), Rho(Fraction(1, 1000)))
     assert reservation.events == ()

@@ -21,7 +21,7 @@ from hedgerow.engines.memory import MemoryRows
 from hedgerow.engines.opening import open_place
 from hedgerow.errors import TableError
 from hedgerow.private_table import PrivateTable
-from hedgerow.queries.blocks import Confusions, ReliabilityCounts
+from hedgerow.queries import Best, Block, Confusion, Query, Reliability
 from hedgerow.schema.codebook import Codebook
 
 ROWS = 7
@@ -56,26 +56,27 @@ WRONG_SHARES: dict[str, Callable[[int], np.ndarray]] = {
 
 @pytest.mark.parametrize("shape", list(WRONG_CLASSES))
 def test_a_prediction_is_one_class_for_each_row(shape: str) -> None:
-    question = Confusions([lambda codes: WRONG_CLASSES[shape](len(codes))], CODEBOOK.n_classes)
+    question = Best([lambda codes: WRONG_CLASSES[shape](len(codes))])
     with pytest.raises(TableError, match="one class for each row"):
-        question.add(CODES, CLASSES, question.zeros())
+        question.add(Block(CODES, CLASSES, CODEBOOK.n_classes), question.zeros(CODEBOOK))
 
 
 @pytest.mark.parametrize("shape", list(WRONG_SHARES))
 def test_probabilities_are_one_number_for_each_row_and_class(shape: str) -> None:
-    question = ReliabilityCounts(lambda codes: WRONG_SHARES[shape](len(codes)), 4, CODEBOOK.n_classes)
+    question = Reliability(lambda codes: WRONG_SHARES[shape](len(codes)), 4)
     with pytest.raises(TableError, match="one number for each row and class"):
-        question.add(CODES, CLASSES, question.zeros())
+        question.add(Block(CODES, CLASSES, CODEBOOK.n_classes), question.zeros(CODEBOOK))
 
 
 def test_a_row_adds_one_to_one_cell_of_each_table() -> None:
     """Whatever the predictor says, also where one row is all there is."""
-    confusion = Confusions([lambda codes: np.ones(len(codes), dtype=np.int64), lambda codes: codes[:, 1].astype(np.int64) % 2], 2)
-    sure = ReliabilityCounts(lambda codes: np.full((len(codes), 2), 0.5), 4, 2)
+    confusion = Best([lambda codes: np.ones(len(codes), dtype=np.int64), lambda codes: codes[:, 1].astype(np.int64) % 2])
+    sure = Reliability(lambda codes: np.full((len(codes), 2), 0.5), 4)
+    queries: list[Query[Any]] = [confusion, sure]
     for n in (0, 1, ROWS):
-        for question in (confusion, sure):
-            sums = question.zeros()
-            question.add(CODES[:n], CLASSES[:n], sums)
+        for question in queries:
+            sums = question.zeros(CODEBOOK)
+            question.add(Block(CODES[:n], CLASSES[:n], CODEBOOK.n_classes), sums)
             assert [table.sum() for table in sums] == [n] * len(sums)
 
 
@@ -94,9 +95,9 @@ def test_the_verbs_refuse_them_too(engine: Any, tmp_path: Path) -> None:
     one = Fraction(1)
     column, single = WRONG_CLASSES["a column"], WRONG_SHARES["one for all"]
     verbs: list[Callable[[PrivateTable], Any]] = [
-        lambda table: table.confusion(lambda codes: column(len(codes)), one),
-        lambda table: table.best([lambda codes: np.zeros(len(codes), dtype=np.int64), lambda codes: column(len(codes))], one),
-        lambda table: table.reliability(lambda codes: single(len(codes)), 4, one),
+        lambda table: table.ask(Confusion(lambda codes: column(len(codes))), one),
+        lambda table: table.ask(Best([lambda codes: np.zeros(len(codes), dtype=np.int64), lambda codes: column(len(codes))]), one),
+        lambda table: table.ask(Reliability(lambda codes: single(len(codes)), 4), one),
     ]
     for verb in verbs:
         reservation = Budget(1).reserve(1, "test")

@@ -12,13 +12,14 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+import exact as exact_answers
 import numpy as np
 import pytest
 
 from hedgerow.accounting.events import EXPONENTIAL
 from hedgerow.engines.memory import MemoryRows
 from hedgerow.mechanisms import scores
-from hedgerow.mechanisms.noise import choice_event
+from hedgerow.queries import Choose
 from hedgerow.queries.scores import GINI, MAX, NORMAL_GINI, Score, information_gain, scores_of
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
@@ -173,9 +174,9 @@ def test_the_gini_index_is_not_monotone() -> None:
     moved = changes(NORMAL_GINI, small(2, 2, 4))
     assert moved.max() > 0
     assert moved.max() - moved.min() > NORMAL_GINI.sensitivity
-    event = choice_event("choose", Fraction(1), NORMAL_GINI, EXPONENTIAL)
+    event = Choose.cost(Fraction(1), 1, NORMAL_GINI, EXPONENTIAL)
     assert event.scale == 2 * NORMAL_GINI.plain_sensitivity
-    assert choice_event("choose", Fraction(1), GINI, EXPONENTIAL).scale == GINI.plain_sensitivity == 2
+    assert Choose.cost(Fraction(1), 1, GINI, EXPONENTIAL).scale == GINI.plain_sensitivity == 2
 
 
 # ---------------------------------------------------------------- the loss of the choice itself, computed exactly
@@ -237,7 +238,7 @@ def test_a_choice_costs_what_it_is_charged(name: str, law: Any) -> None:
     """The definition of ε-DP, checked on all pairs of neighbours of small tables and on some extreme ones."""
     score = LIST[name]
     for epsilon in (Fraction(1, 10), Fraction(1), Fraction(3)):
-        rate = float(1 / (choice_event("choose", epsilon, score, EXPONENTIAL).scale * score.unit))
+        rate = float(1 / (Choose.cost(epsilon, 1, score, EXPONENTIAL).scale * score.unit))
         for tables in (joint_tables(4), extreme_joint_tables()):
             assert largest_loss(score, tables, law, rate) <= float(epsilon) * (1 + 1e-9)
 
@@ -247,7 +248,7 @@ def test_a_choice_costs_what_it_is_charged(name: str, law: Any) -> None:
 def test_twice_the_rate_would_cost_more(name: str, law: Any) -> None:
     """The check above is able to fail: at twice the rate of a monotone score the loss is above ε."""
     score = LIST[name]
-    rate = float(2 / (choice_event("choose", Fraction(1), score, EXPONENTIAL).scale * score.unit))
+    rate = float(2 / (Choose.cost(Fraction(1), 1, score, EXPONENTIAL).scale * score.unit))
     assert largest_loss(score, extreme_joint_tables(), law, rate) > 1.1
 
 
@@ -326,7 +327,7 @@ def test_scores_of_candidates_against_brute_force(name: str) -> None:
     builder = TreeBuilder(codebook.sizes)
     left, right, _ = builder.split(0, 0, (0, 1, 2))
     tree, nodes = builder.build(), np.array([left, right])
-    exact = MemoryRows(columns, labels, codebook).split_counts(tree, nodes)
+    exact = exact_answers.split_counts(MemoryRows(columns, labels, codebook), tree, nodes)
     merged = Candidates(codebook, (Split(0, (0, 1, 0)), Split(1, (2, 0, 1, 1, 0))))
     for candidates in (by_value(codebook), by_threshold(codebook), merged):
         found = scores_of(LIST[name], exact, candidates)

@@ -21,6 +21,7 @@ from hedgerow.errors import BudgetError, PlanError
 from hedgerow.estimators import all_estimators
 from hedgerow.evaluation.private import private_evaluation
 from hedgerow.private_table import PrivateTable
+from hedgerow.queries import Rows
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import MAX_ROWS_PER_PERSON
 
@@ -89,7 +90,7 @@ def test_a_private_table_takes_no_reservation_of_another_unit(paid: str, read: s
     engine = MemoryRows(COLUMNS, LABELS, codebook, persons=TABLE["who"] if codebook.schema.person else None, key=bytes(16))
     with pytest.raises(BudgetError, match="No row was looked at"):
         PrivateTable(engine, Budget(1).reserve(1, "test", unit=Unit.of(SCHEMAS[paid])))
-    PrivateTable(engine, Budget(1).reserve(1, "test", unit=Unit.of(SCHEMAS[read]))).rows(Fraction(1))
+    PrivateTable(engine, Budget(1).reserve(1, "test", unit=Unit.of(SCHEMAS[read]))).ask(Rows(), Fraction(1))
 
 
 def refused(budget: Budget, look: Callable[[], Any]) -> None:

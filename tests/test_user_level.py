@@ -12,6 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import exact as exact_answers
 import msgspec
 import numpy as np
 import pandas as pd
@@ -20,6 +21,7 @@ from strategies import small_schema, small_table
 
 from hedgerow import Budget, HedgerowClassifier, PrivateRDTClassifier, Schema, Unit, count, merge, merge_columns, private_score, pseudo_data
 from hedgerow import private_table as table_module
+from hedgerow.accounting.charges import counting_event
 from hedgerow.accounting.events import DISCRETE_GAUSSIAN, EXPONENTIAL, Event
 from hedgerow.accounting.loss import plain_fraction
 from hedgerow.accounting.meter import Reservation
@@ -37,10 +39,23 @@ from hedgerow.estimators import all_estimators
 from hedgerow.growers import hedgerow as hedgerow_grower
 from hedgerow.growers import rdt
 from hedgerow.mechanisms.coins import SeededCoins
-from hedgerow.mechanisms.noise import choice_event, counting_event
-from hedgerow.queries.scores import BRIER, GINI, MAX, NORMAL_GINI, information_gain, scores_of
 from hedgerow.plots.report import html_report
 from hedgerow.private_table import PrivateTable
+from hedgerow.queries import (
+    Best,
+    BestScale,
+    Choose,
+    ChooseLocally,
+    ClassCounts,
+    Confusion,
+    GradientSums,
+    LeafCounts,
+    Reliability,
+    Rows,
+    Sizes,
+    Tables,
+)
+from hedgerow.queries.scores import BRIER, GINI, MAX, NORMAL_GINI, information_gain, scores_of
 from hedgerow.release.certificate import certificate_of, part_of
 from hedgerow.release.public_plan import PublicPlan
 from hedgerow.release.release import Release
@@ -78,18 +93,18 @@ def sure(codes: np.ndarray) -> np.ndarray:
 
 
 VERBS: dict[str, Callable[[PrivateTable, Any], Any]] = {
-    "rows": lambda table, price: [np.array([table.rows(price)])],
-    "leaf_counts": lambda table, price: table.leaf_counts(TREES, price),
-    "confusion": lambda table, price: [table.confusion(zeros, price)],
-    "reliability": lambda table, price: [table.reliability(sure, 5, price)],
-    "gradient_sums": lambda table, price: table.gradient_sums(TREES, MODEL, price),
-    "sizes": lambda table, price: [table.sizes(TREE, NODES, price)],
-    "class_counts": lambda table, price: [table.class_counts(TREE, NODES, price)],
-    "tables": lambda table, price: [table.tables(TREE, NODES, ALL, price)],
-    "choose": lambda table, epsilon: table.choose(TREE, NODES, by_value(table.codebook), ALL, GINI, epsilon),
-    "choose_locally": lambda table, epsilon: table.choose_locally(TREE, NODES, by_value(table.codebook), ALL, SIZES, epsilon),
-    "best": lambda table, epsilon: table.best([zeros, flags], epsilon),
-    "best_scale": lambda table, epsilon: table.best_scale(MODEL, (1.0, 0.5), epsilon),
+    "rows": lambda table, price: [np.array([table.ask(Rows(), price)])],
+    "leaf_counts": lambda table, price: table.ask(LeafCounts(TREES), price),
+    "confusion": lambda table, price: [table.ask(Confusion(zeros), price)],
+    "reliability": lambda table, price: [table.ask(Reliability(sure, 5), price)],
+    "gradient_sums": lambda table, price: table.ask(GradientSums(TREES, MODEL), price),
+    "sizes": lambda table, price: [table.ask(Sizes(TREE, NODES), price)],
+    "class_counts": lambda table, price: [table.ask(ClassCounts(TREE, NODES), price)],
+    "tables": lambda table, price: [table.ask(Tables(TREE, NODES, ALL), price)],
+    "choose": lambda table, epsilon: table.ask(Choose(TREE, NODES, by_value(table.codebook), ALL, GINI), epsilon),
+    "choose_locally": lambda table, epsilon: table.ask(ChooseLocally(TREE, NODES, by_value(table.codebook), ALL, SIZES), epsilon),
+    "best": lambda table, epsilon: table.ask(Best([zeros, flags]), epsilon),
+    "best_scale": lambda table, epsilon: table.ask(BestScale(MODEL, (1.0, 0.5)), epsilon),
 }
 CHOICES = ("choose", "choose_locally", "best", "best_scale")
 COUNTS = [verb for verb in VERBS if verb not in CHOICES]
@@ -217,8 +232,8 @@ def test_choices_have_k_times_the_sensitivity(verb: str, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("score", [GINI, MAX, NORMAL_GINI, BRIER, information_gain(1000)], ids=lambda score: score.name)
 def test_events_for_one_row_are_as_they_were(score: Any) -> None:
     epsilon = Fraction(1, 7)
-    assert choice_event("choose", epsilon, score, EXPONENTIAL, 1) == choice_event("choose", epsilon, score, EXPONENTIAL)
-    assert choice_event("choose", epsilon, score, EXPONENTIAL, 5).sensitivity == 5 * score.plain_sensitivity
+    assert Choose.cost(epsilon, 1, score, EXPONENTIAL) == Choose.cost(epsilon, 1, score, EXPONENTIAL)
+    assert Choose.cost(epsilon, 5, score, EXPONENTIAL).sensitivity == 5 * score.plain_sensitivity
     assert counting_event("rows", epsilon, 2, 3, 4, 1) == counting_event("rows", epsilon, 2, 3, 4)
     assert counting_event("rows", epsilon, 2, 3, 4, 5).scale == 2 * 3 * 5 * 7
     assert counting_event("rows", Rho(epsilon), 2, 3, 4, 5).scale == Fraction(2 * 4 * 25 * 7, 2)
@@ -284,10 +299,10 @@ def test_one_person_changes_scores_no_more_than_is_charged_for(score: Any) -> No
     """The rows may be in several nodes. Of a monotone score the changes of a node lie within its share of k·Δ of each other."""
     table = crowded_table()
     candidates = by_threshold(PERSONS)
-    whole = scores_of(score, without(table, np.zeros(60, bool)).split_counts(TREE, NODES), candidates)
+    whole = scores_of(score, exact_answers.split_counts(without(table, np.zeros(60, bool)), TREE, NODES), candidates)
     largest = 0
     for gone in each_person(table[2]).values():
-        moved = whole - scores_of(score, without(table, gone).split_counts(TREE, NODES), candidates)
+        moved = whole - scores_of(score, exact_answers.split_counts(without(table, gone), TREE, NODES), candidates)
         if score.monotone:
             spread = (moved.max(axis=1) - moved.min(axis=1)).sum()
             largest = max(largest, spread)
@@ -302,9 +317,9 @@ def test_one_person_changes_right_answers_no_more_than_is_charged_for() -> None:
     scales = np.array([1.0, 0.5, 0.1])
     for gone in each_person(table[2]).values():
         rest = without(table, gone)
-        right = [np.trace(whole.confusion(p)) - np.trace(rest.confusion(p)) for p in (zeros, flags)]
+        right = [np.trace(exact_answers.confusion(whole, p)) - np.trace(exact_answers.confusion(rest, p)) for p in (zeros, flags)]
         assert all(0 <= moved <= K for moved in right)
-        brier = whole.brier_sums(MODEL, scales) - rest.brier_sums(MODEL, scales)
+        brier = exact_answers.brier_sums(whole, MODEL, scales) - exact_answers.brier_sums(rest, MODEL, scales)
         assert ((brier >= 0) & (brier <= K * BRIER.sensitivity)).all()
 
 
@@ -318,7 +333,7 @@ def lower_bound_on_epsilon(planted: bool) -> float:
         table, _ = private_table(PERSONS, ATTACK_RUNS, rows=rows)
         if planted:
             table._k = 1
-        hits.append(sum(table.rows(Fraction(1)) >= 60 + K for _ in range(ATTACK_RUNS)))
+        hits.append(sum(table.ask(Rows(), Fraction(1)) >= 60 + K for _ in range(ATTACK_RUNS)))
     return float(epsilon_at_level(hits[1], ATTACK_RUNS, hits[0], ATTACK_RUNS, ALPHA))
 
 

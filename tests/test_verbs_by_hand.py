@@ -6,6 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import exact as exact_answers
 import numpy as np
 import pytest
 from strategies import small_schema, small_table
@@ -28,8 +29,23 @@ from hedgerow.mechanisms.choices import exponential_mechanism, permute_and_flip
 from hedgerow.mechanisms.coins import SeededCoins
 from hedgerow.mechanisms.gaussian import discrete_gaussian
 from hedgerow.mechanisms.samplers import discrete_laplace
+from hedgerow.private_table import PrivateTable
+from hedgerow.queries import (
+    Best,
+    BestScale,
+    Choose,
+    ChooseLocally,
+    ClassCounts,
+    Confusion,
+    GradientSums,
+    LeafCounts,
+    Reliability,
+    Rows,
+    Sizes,
+    Tables,
+)
+from hedgerow.queries.reliability import MOST_BINS, checked_bins
 from hedgerow.queries.scores import GINI, MAX, NORMAL_GINI, information_gain, scores_of
-from hedgerow.private_table import MOST_BINS, PrivateTable, checked_bins
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.additive_model import GRID, AdditiveModel
 from hedgerow.trees.splits import by_value
@@ -75,13 +91,13 @@ def asked(engine: MemoryRows, seed: int, verb: Any, delta: Any = 0) -> tuple[Any
 
 
 COUNTS: dict[str, tuple[Any, Any, int, int, int]] = {  # verb; the truth; how many queries; L1 and squared L2 of one row
-    "rows": (lambda t, p: [np.array([t.rows(p)])], lambda e: [np.array([e.count_rows()])], 1, 1, 1),
-    "leaf_counts": (lambda t, p: t.leaf_counts(TREES, p), lambda e: e.leaf_counts(TREES), 3, 1, 1),
-    "confusion": (lambda t, p: [t.confusion(flags, p)], lambda e: [e.confusion(flags)], 1, 1, 1),
-    "reliability": (lambda t, p: [t.reliability(sure, 5, p)], lambda e: [e.reliability(sure, 5)], 1, 1, 1),
-    "sizes": (lambda t, p: [t.sizes(TREE, NODES, p)], lambda e: [e.class_counts(TREE, NODES).sum(axis=1)], 1, 1, 1),
-    "class_counts": (lambda t, p: [t.class_counts(TREE, NODES, p)], lambda e: [e.class_counts(TREE, NODES)[:, :2]], 1, 1, 1),
-    "gradient_sums": (lambda t, p: t.gradient_sums(TREES, MODEL, p), lambda e: e.gradient_sums(TREES, MODEL), 3, GRID, GRID**2),
+    "rows": (lambda t, p: [np.array([t.ask(Rows(), p)])], lambda e: [np.array([exact_answers.count_rows(e)])], 1, 1, 1),
+    "leaf_counts": (lambda t, p: t.ask(LeafCounts(TREES), p), lambda e: exact_answers.leaf_counts(e, TREES), 3, 1, 1),
+    "confusion": (lambda t, p: [t.ask(Confusion(flags), p)], lambda e: [exact_answers.confusion(e, flags)], 1, 1, 1),
+    "reliability": (lambda t, p: [t.ask(Reliability(sure, 5), p)], lambda e: [exact_answers.reliability(e, sure, 5)], 1, 1, 1),
+    "sizes": (lambda t, p: [t.ask(Sizes(TREE, NODES), p)], lambda e: [exact_answers.class_counts(e, TREE, NODES).sum(axis=1)], 1, 1, 1),
+    "class_counts": (lambda t, p: [t.ask(ClassCounts(TREE, NODES), p)], lambda e: [exact_answers.class_counts(e, TREE, NODES)[:, :2]], 1, 1, 1),
+    "gradient_sums": (lambda t, p: t.ask(GradientSums(TREES, MODEL), p), lambda e: exact_answers.gradient_sums(e, TREES, MODEL), 3, GRID, GRID**2),
 }
 
 
@@ -111,9 +127,9 @@ def test_tables_are_noisy_where_they_are_asked_and_0_elsewhere(k: int) -> None:
     engine = engine_of(k)
     wanted = np.zeros((len(NODES), 4), dtype=bool)
     wanted[0, [0, 2]] = wanted[1:, 1] = True
-    answer, event = asked(engine, 5, lambda table: table.tables(TREE, NODES, wanted, EPSILON))
+    answer, event = asked(engine, 5, lambda table: table.ask(Tables(TREE, NODES, wanted), EPSILON))
     assert event == Event("tables", DISCRETE_LAPLACE, EPSILON, 2, Fraction(k), Fraction(14 * k))
-    exact = engine.split_counts(TREE, NODES)
+    exact = exact_answers.split_counts(engine, TREE, NODES)
     noisy = exact + discrete_laplace(event.scale, exact.size, SeededCoins(5)).reshape(exact.shape)
     assert np.array_equal(answer, np.where(np.repeat(wanted, PLAIN.sizes, axis=1)[:, :, None], noisy, 0))
 
@@ -129,9 +145,9 @@ def test_splits_are_chosen_at_the_proven_rate(score: Any, mechanism: str, k: int
     sensitivity = score.sensitivity / score.unit * k
     rate = EPSILON / sensitivity / (1 if score.monotone else 2)
     law = permute_and_flip if mechanism == PERMUTE_AND_FLIP else exponential_mechanism
-    exact = scores_of(score, engine.split_counts(TREE, NODES), candidates)
+    exact = scores_of(score, exact_answers.split_counts(engine, TREE, NODES), candidates)
     for seed in SEEDS:
-        chosen, event = asked(engine, seed, lambda table: table.choose(TREE, NODES, candidates, allowed, score, EPSILON, mechanism))
+        chosen, event = asked(engine, seed, lambda table: table.ask(Choose(TREE, NODES, candidates, allowed, score, mechanism), EPSILON))
         assert event == Event("choose", mechanism, EPSILON, 1, sensitivity, 1 / rate)
         assert np.array_equal(chosen, law(exact, allowed, rate / score.unit, SeededCoins(seed)))
 
@@ -140,7 +156,7 @@ def test_splits_are_chosen_by_permute_and_flip_unless_it_is_said() -> None:
     engine = engine_of(1)
     candidates = by_value(PLAIN)
     allowed = np.ones((len(NODES), len(candidates)), dtype=bool)
-    _, event = asked(engine, 0, lambda table: table.choose(TREE, NODES, candidates, allowed, MAX, EPSILON))
+    _, event = asked(engine, 0, lambda table: table.ask(Choose(TREE, NODES, candidates, allowed, MAX), EPSILON))
     assert event.mechanism == PERMUTE_AND_FLIP
 
 
@@ -152,9 +168,9 @@ def test_local_choices_have_the_rates_of_their_paper(k: int) -> None:
     allowed = np.random.default_rng(1).random((len(NODES), len(candidates))) < 0.7
     allowed[:, 1] = True
     sizes = np.resize([-4, 0, 1, 2, 9, 100], len(NODES))
-    exact = scores_of(NORMAL_GINI, engine.split_counts(TREE, NODES), candidates)
+    exact = scores_of(NORMAL_GINI, exact_answers.split_counts(engine, TREE, NODES), candidates)
     for seed in SEEDS:
-        chosen, event = asked(engine, seed, lambda table: table.choose_locally(TREE, NODES, candidates, allowed, sizes, EPSILON))
+        chosen, event = asked(engine, seed, lambda table: table.ask(ChooseLocally(TREE, NODES, candidates, allowed, sizes), EPSILON))
         assert (event.verb, event.mechanism, event.epsilon, event.queries) == ("choose", LOCAL_SENSITIVITY, EPSILON, 1)
         coins = SeededCoins(seed)
         for i, size in enumerate(np.maximum(sizes, 1).tolist()):
@@ -167,9 +183,9 @@ def test_local_choices_have_the_rates_of_their_paper(k: int) -> None:
 def test_the_best_predictor_is_chosen_at_the_proven_rate(k: int) -> None:
     engine = engine_of(k)
     predictors = [zeros, flags, lambda codes: 1 - zeros(codes)]
-    right = np.array([[np.trace(table[:2]) for table in engine.confusions(predictors)]], dtype=np.int64)
+    right = np.array([[np.trace(table[:2]) for table in exact_answers.confusions(engine, predictors)]], dtype=np.int64)
     for seed in range(60):
-        chosen, event = asked(engine, seed, lambda table: table.best(predictors, EPSILON / 7))
+        chosen, event = asked(engine, seed, lambda table: table.ask(Best(predictors), EPSILON / 7))
         assert event == Event("best", PERMUTE_AND_FLIP, EPSILON / 7, 1, Fraction(k), Fraction(49 * k))
         assert chosen == permute_and_flip(right, np.ones((1, 3), dtype=bool), EPSILON / 7 / k, SeededCoins(seed))[0]
 
@@ -178,9 +194,9 @@ def test_the_best_predictor_is_chosen_at_the_proven_rate(k: int) -> None:
 def test_the_best_scale_is_chosen_at_the_proven_rate(k: int) -> None:
     engine = engine_of(k)
     scales = (1.0, 0.5, 0.25)
-    scores = -engine.brier_sums(MODEL, np.array(scales))[None]
+    scores = -exact_answers.brier_sums(engine, MODEL, np.array(scales))[None]
     for seed in range(60):
-        chosen, event = asked(engine, seed, lambda table: table.best_scale(MODEL, scales, EPSILON))
+        chosen, event = asked(engine, seed, lambda table: table.ask(BestScale(MODEL, scales), EPSILON))
         assert event == Event("best_scale", PERMUTE_AND_FLIP, EPSILON, 1, Fraction(2 * k), Fraction(14 * k))
         assert chosen == permute_and_flip(scores, np.ones((1, 3), dtype=bool), EPSILON / (2 * k) / GRID, SeededCoins(seed))[0]
 
@@ -201,10 +217,10 @@ def test_scales_are_above_0_and_at_most_1(scales: Any) -> None:
     reservation = Budget(1).reserve(1, "test")
     table = PrivateTable(engine_of(1), reservation, SeededCoins(0))
     with pytest.raises(PlanError, match="best_scale"):
-        table.best_scale(MODEL, scales, EPSILON)
+        table.ask(BestScale(MODEL, scales), EPSILON)
     assert reservation.events == ()
-    assert table.best_scale(MODEL, (1.0,), EPSILON) == 0
-    assert table.best_scale(MODEL, (1e-9,), EPSILON) == 0
+    assert table.ask(BestScale(MODEL, (1.0,)), EPSILON) == 0
+    assert table.ask(BestScale(MODEL, (1e-9,)), EPSILON) == 0
 
 
 def test_what_is_asked_must_fit() -> None:
@@ -220,31 +236,31 @@ def test_what_is_asked_must_fit() -> None:
     nobody = allowed.copy()
     nobody[0] = False
     wrong: list[Any] = [
-        lambda: table.leaf_counts([], EPSILON),
-        lambda: table.leaf_counts([TREE, other], EPSILON),
-        lambda: table.gradient_sums([], MODEL, EPSILON),
-        lambda: table.gradient_sums(TREES, foreign, EPSILON),
-        lambda: table.gradient_sums(TREES, three, EPSILON),
-        lambda: table.gradient_sums(TREES, object(), EPSILON),  # type: ignore[arg-type]
-        lambda: table.gradient_sums([TREE, other], MODEL, EPSILON),
-        lambda: table.best_scale(foreign, (1.0,), EPSILON),
-        lambda: table.best_scale(three, (1.0,), EPSILON),
-        lambda: table.best_scale(object(), (1.0,), EPSILON),  # type: ignore[arg-type]
-        lambda: table.sizes(other, root, EPSILON),
-        lambda: table.sizes(TREE, np.array([], dtype=np.int64), EPSILON),
-        lambda: table.sizes(TREE, np.array([0, 1]), EPSILON),
-        lambda: table.tables(TREE, NODES, allowed.astype(np.int64), EPSILON),
-        lambda: table.tables(TREE, NODES, allowed[:, :3], EPSILON),
-        lambda: table.tables(TREE, NODES, allowed[:-1], EPSILON),
-        lambda: table.tables(TREE, NODES, np.zeros_like(allowed), EPSILON),
-        lambda: table.choose(TREE, NODES, candidates, allowed.astype(np.int64), MAX, EPSILON),
-        lambda: table.choose(TREE, NODES, candidates, allowed[:-1], MAX, EPSILON),
-        lambda: table.choose(TREE, NODES, candidates, nobody, MAX, EPSILON),
-        lambda: table.choose(TREE, NODES, by_value(PERSONS), allowed, MAX, EPSILON),
-        lambda: table.choose(TREE, NODES, candidates, allowed, MAX, EPSILON, LOCAL_SENSITIVITY),
-        lambda: table.choose_locally(TREE, NODES, candidates, nobody, np.full(len(NODES), 9), EPSILON),
-        lambda: table.choose_locally(TREE, NODES, candidates, allowed, np.full(len(NODES) - 1, 9), EPSILON),
-        lambda: table.best([], EPSILON),
+        lambda: table.ask(LeafCounts([]), EPSILON),
+        lambda: table.ask(LeafCounts([TREE, other]), EPSILON),
+        lambda: table.ask(GradientSums([], MODEL), EPSILON),
+        lambda: table.ask(GradientSums(TREES, foreign), EPSILON),
+        lambda: table.ask(GradientSums(TREES, three), EPSILON),
+        lambda: table.ask(GradientSums(TREES, object()), EPSILON),  # type: ignore[arg-type]
+        lambda: table.ask(GradientSums([TREE, other], MODEL), EPSILON),
+        lambda: table.ask(BestScale(foreign, (1.0,)), EPSILON),
+        lambda: table.ask(BestScale(three, (1.0,)), EPSILON),
+        lambda: table.ask(BestScale(object(), (1.0,)), EPSILON),  # type: ignore[arg-type]
+        lambda: table.ask(Sizes(other, root), EPSILON),
+        lambda: table.ask(Sizes(TREE, np.array([], dtype=np.int64)), EPSILON),
+        lambda: table.ask(Sizes(TREE, np.array([0, 1])), EPSILON),
+        lambda: table.ask(Tables(TREE, NODES, allowed.astype(np.int64)), EPSILON),
+        lambda: table.ask(Tables(TREE, NODES, allowed[:, :3]), EPSILON),
+        lambda: table.ask(Tables(TREE, NODES, allowed[:-1]), EPSILON),
+        lambda: table.ask(Tables(TREE, NODES, np.zeros_like(allowed)), EPSILON),
+        lambda: table.ask(Choose(TREE, NODES, candidates, allowed.astype(np.int64), MAX), EPSILON),
+        lambda: table.ask(Choose(TREE, NODES, candidates, allowed[:-1], MAX), EPSILON),
+        lambda: table.ask(Choose(TREE, NODES, candidates, nobody, MAX), EPSILON),
+        lambda: table.ask(Choose(TREE, NODES, by_value(PERSONS), allowed, MAX), EPSILON),
+        lambda: table.ask(Choose(TREE, NODES, candidates, allowed, MAX, LOCAL_SENSITIVITY), EPSILON),
+        lambda: table.ask(ChooseLocally(TREE, NODES, candidates, nobody, np.full(len(NODES), 9)), EPSILON),
+        lambda: table.ask(ChooseLocally(TREE, NODES, candidates, allowed, np.full(len(NODES) - 1, 9)), EPSILON),
+        lambda: table.ask(Best([]), EPSILON),
     ]
     for call in wrong:
         with pytest.raises(PlanError):

@@ -8,28 +8,30 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 from unittest.mock import patch
 
+import exact as exact_answers
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow import private_table
+from hedgerow.accounting.charges import counting_event
 from hedgerow.accounting.meter import Budget, Reservation
 from hedgerow.audit.algorithms import Trainer
 from hedgerow.audit.neighbours import Table
 from hedgerow.audit.outputs import Feature, features_of
 from hedgerow.engines.memory import MemoryRows
-from hedgerow.estimators import base
 from hedgerow.estimators.private_rdt import PrivateRDTClassifier
 from hedgerow.growers import dpdf, rdt
 from hedgerow.mechanisms.coins import SeededCoins
-from hedgerow.mechanisms.noise import add_noise, counting_event
+from hedgerow.mechanisms.noise import add_noise
 from hedgerow.mechanisms.samplers import discrete_laplace
 from hedgerow.private_table import PrivateTable
-from hedgerow.queries import kernels
+from hedgerow.queries import LeafCounts, kernels
 from hedgerow.release.release import Release
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Categorical, Target
@@ -49,7 +51,7 @@ dpdf_published = replace(dpdf_proven, settings=dpdf_proven.settings | {"sensitiv
 
 def behind(kind: type[PrivateTable], train: Trainer, table: Table) -> Release:
     """The path that a user takes, with another private table in the place of ours."""
-    with patch.object(base, "PrivateTable", kind):
+    with patch.object(private_table, "PrivateTable", kind):
         return train(table)
 
 
@@ -68,7 +70,7 @@ def half_the_noise(table: Table) -> Release:
 
 
 class OneNoise(PrivateTable):
-    def leaf_counts(self, trees: Sequence[Tree], price: Any) -> list[Integers]:
+    def released(self, query: Any, price: Any) -> list[Integers]:
         drawn: dict[int, Integers] = {}
 
         def same(scale: Fraction, size: int, coins: Any) -> Integers:
@@ -77,7 +79,7 @@ class OneNoise(PrivateTable):
             return drawn[size]
 
         self._sampler = same
-        return super().leaf_counts(trees, price)
+        return super().released(query, price)
 
 
 def tree_for_each_attribute(table: Table, kind: type[PrivateTable] = PrivateTable) -> Release:
@@ -97,9 +99,11 @@ def noise_reused(table: Table) -> Release:
 
 
 class DealtByPosition(PrivateTable):
-    def leaf_counts(self, trees: Sequence[Tree], price: Any) -> list[Integers]:
-        event = counting_event("leaf_counts", price)  # "a row is in one tree alone"
-        self._pay(event)
+    def released(self, query: Any, price: Any) -> list[Integers]:
+        if not isinstance(query, LeafCounts):
+            return super().released(query, price)
+        trees, event = query.trees, counting_event("leaf_counts", price)  # "a row is in one tree alone"
+        self._charge(event)
         assert isinstance(self._engine, MemoryRows)
         codes, classes = self._engine._open()
         parts = np.array_split(np.arange(len(codes)), len(trees))
@@ -137,7 +141,7 @@ def stopping_on(stops: Callable[[Integers], NDArray[np.bool_]], train: Trainer, 
         tree, noisy = build_tree(private, *given)
         gone, true = np.zeros(tree.n_nodes, dtype=bool), np.zeros_like(noisy)
         for parents, nodes in zip(tree.levels[:-1], tree.levels[1:], strict=True):
-            true[parents] = private._engine.class_counts(tree, parents)[:, :-1]
+            true[parents] = exact_answers.class_counts(private._engine, tree, parents)[:, :-1]
             gone[nodes] = (gone | stops(true))[tree.parent[nodes]]
         return tree.without(gone), noisy[~gone]
 

@@ -10,7 +10,6 @@ from unittest.mock import patch
 
 import numpy as np
 
-from hedgerow import private_table as verbs
 from hedgerow.accounting.meter import Reservation
 from hedgerow.engines import persons
 from hedgerow.engines.memory import MemoryRows
@@ -20,6 +19,7 @@ from hedgerow.evaluation import private as scoring
 from hedgerow.growers import dpdf
 from hedgerow.mechanisms import noise as mechanisms
 from hedgerow.private_table import PrivateTable
+from hedgerow.queries import query
 
 
 @contextmanager
@@ -52,14 +52,14 @@ def noise_made_smaller() -> Any:
 
 
 def rows_counted_twice() -> Any:
-    count = MemoryRows.leaf_counts
-    return patch.object(MemoryRows, "leaf_counts", lambda self, trees: [2 * counts for counts in count(self, trees)])
+    count = MemoryRows._leaf_counts
+    return patch.object(MemoryRows, "_leaf_counts", lambda self, *given: [2 * counts for counts in count(self, *given)])
 
 
 def batches_counted_twice() -> Any:
     """The same where rows come in batches, from files and databases."""
-    ask = StreamedRows._ask
-    return patch.object(StreamedRows, "_ask", lambda self, question: [2 * counts for counts in ask(self, question)])
+    ask = StreamedRows._pass
+    return patch.object(StreamedRows, "_pass", lambda self, question: [2 * counts for counts in ask(self, question)])
 
 
 def blocks_overlap() -> Any:
@@ -85,13 +85,13 @@ def one_choice_for_another() -> Any:
 
 
 def look_before_the_charge() -> Any:
-    return patch.object(PrivateTable, "_pay", lambda self, event: None)
+    return patch.object(PrivateTable, "_charge", lambda self, event: event)
 
 
 def rows_of_a_person_forgotten() -> Any:
     """The sensitivity of one row, where a person has three."""
-    event = mechanisms.counting_event
-    return patch.object(verbs, "counting_event", lambda *given, rows_per_person=1, **named: event(*given, **named))
+    event = query.counting_event
+    return patch.object(query, "counting_event", lambda *given: event(*given[:-1]))
 
 
 def charge_forgotten() -> Any:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from unittest.mock import patch
 
+import exact as exact_answers
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,8 +18,9 @@ from hedgerow.audit.outputs import Feature
 from hedgerow.engines.memory import MemoryRows
 from hedgerow.mechanisms.coins import SYSTEM
 from hedgerow.mechanisms.samplers import discrete_laplace
-from hedgerow.queries.scores import Score, scores_of
 from hedgerow.private_table import PrivateTable
+from hedgerow.queries import Choose
+from hedgerow.queries.scores import Score, scores_of
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.splits import by_value
 from hedgerow.trees.tree import TreeBuilder
@@ -40,11 +42,11 @@ def chosen_root(table: Table, score: Score = MARGIN, epsilon: int = 1, finalists
     engine, candidates = MemoryRows(table.columns, table.target, codebook), by_value(codebook)
     tree, allowed = TreeBuilder(codebook.sizes).build(), np.ones((1, len(candidates)), dtype=bool)
     if finalists is not None:
-        true = scores_of(score, engine.split_counts(tree, np.array([0])), candidates)
+        true = scores_of(score, exact_answers.split_counts(engine, tree, np.array([0])), candidates)
         allowed[0, np.argsort(-true[0], kind="stable")[finalists:]] = False
     private = PrivateTable(engine, Budget(epsilon).reserve(epsilon, "a root"))
     with patch.object(verbs, "_listed", lambda score: score):
-        return table.schema.names[int(private.choose(tree, [0], candidates, allowed, score, Fraction(epsilon))[0])]
+        return table.schema.names[int(private.ask(Choose(tree, [0], candidates, allowed, score), Fraction(epsilon))[0])]
 
 
 def monotone_discount(table: Table) -> str:

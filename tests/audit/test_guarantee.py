@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import pytest
 
-from hedgerow.audit.verbs import COUNTS, NOT_PROVEN, VERBS, attack_verb
+from hedgerow.audit.queries import NOT_PROVEN, attack_query, attacks
 from hedgerow.experiments.audits import LEVEL, MORE_VERB_RUNS, finding_in, jobs, work
 from hedgerow.experiments.experiment import Job, Result
+from hedgerow.queries import QUERIES, CountingQuery
 
-POWERFUL = {verb.name for verb in COUNTS} | {"choose", "choose, max", "best"}  # counts and permute-and-flip
+POWERFUL = {query.name for query in QUERIES if issubclass(query, CountingQuery)} | {"choose", "choose, max", "best"}  # counts and permute-and-flip
 AT_LEAST = {"0.1": 0.5, "1": 0.8, "5": 0.8}  # of ε, at 99.9 %
 EXPONENTIAL_AT_LEAST = {"0.1": 0.0, "1": 0.5, "5": 0.8}
 
@@ -42,11 +43,8 @@ def test_no_attack_finds_more_than_was_paid(job: Job) -> None:
         assert found >= EXPONENTIAL_AT_LEAST[job["epsilon"]] * epsilon, finding
 
 
-def test_every_verb_is_attacked() -> None:
-    from hedgerow.private_table import PrivateTable
-
-    verbs = {name for name, thing in vars(PrivateTable).items() if callable(thing) and not name.startswith("_")}
-    assert verbs == {name.split(",")[0] for name in VERBS} | {NOT_PROVEN.name}
+def test_every_query_is_attacked() -> None:
+    assert {query.name for query in QUERIES} == {name.split(",")[0] for name in attacks()}
 
 
 def test_every_private_estimator_is_attacked() -> None:
@@ -59,13 +57,13 @@ def test_every_private_estimator_is_attacked() -> None:
     assert {estimator for estimator, _ in ALGORITHMS.values()} == private
 
 
-@pytest.mark.parametrize("verb", list(VERBS), ids=str)
+@pytest.mark.parametrize("verb", list(attacks()), ids=str)
 def test_a_small_attack_on_each_verb(verb: str) -> None:
     """In the ordinary tests: the attack runs, and finds at least some of ε where one must show. False alarms as above."""
-    finding = attack_verb(VERBS[verb], "5", 2_000, LEVEL)
+    finding = attack_query(attacks()[verb], "5", 2_000, LEVEL)
     assert not finding.violated
     assert finding.bounds["95 %"] > 0.5  # the weakest of them shows 1.8 of 5
 
 
 def test_the_choice_that_is_not_proven_is_caught() -> None:
-    assert attack_verb(NOT_PROVEN, "1", 20_000, LEVEL).violated
+    assert attack_query(NOT_PROVEN, "1", 20_000, LEVEL).violated

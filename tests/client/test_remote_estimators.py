@@ -23,6 +23,7 @@ from hedgerow.estimators import all_estimators
 from hedgerow.estimators.mergeable import count
 from hedgerow.evaluation.public import public_score
 from hedgerow.mechanisms.coins import SeededCoins
+from hedgerow.queries import Rows
 from hedgerow.release.release import Release
 from hedgerow.remote.remote_table import RemoteTable
 
@@ -77,8 +78,8 @@ def test_the_forest_is_the_local_one(served: Served, name: str, monkeypatch: pyt
 
 def test_one_look_a_level(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """DPDF asks Q1 and Q2 once for all nodes of a level; its rows are passed over once for both."""
-    passes, real = list[str](), StreamedRows._ask
-    monkeypatch.setattr(StreamedRows, "_ask", lambda self, question: passes.append(type(question).__name__) or real(self, question))
+    passes, real = list[str](), StreamedRows._pass
+    monkeypatch.setattr(StreamedRows, "_pass", lambda self, question: passes.append(type(question).__name__) or real(self, question))
     model = ALL["DPDFClassifier"](epsilon=5, max_depth=4, min_rows=20).fit(served.table)
     (tree,) = model.release_.forest.trees
     levels = tree.height + 1
@@ -185,7 +186,7 @@ def test_persons_are_the_owners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         table = RemoteTable.of(Counted(url, token), "patients", schema, ("research",))
         there = seeded("DPDFClassifier", 4, None).fit(table).release_
         with pytest.raises(CuratorError, match="charged otherwise"):
-            RemoteTable.of(Counted(url, token), "patients", SCHEMA, ("research",)).rows(Fraction(1))
+            RemoteTable.of(Counted(url, token), "patients", SCHEMA, ("research",)).ask(Rows(), Fraction(1))
     assert forest_of(there) == forest_of(here)
     curator.close()
 
@@ -196,8 +197,8 @@ def test_rows_never_come_here(served: Served) -> None:
     assert not hasattr(served.table, "__dict__")
     with served.table.session(1) as paid, pytest.raises(PlanError, match="rows that are here"):
         ALL["HedgerowClassifier"](epsilon=1).fit(paid)
-    assert isinstance(served.table.rows(Fraction(1)), int)
-    assert np.isscalar(served.table.rows(Fraction(1)))
+    assert isinstance(served.table.ask(Rows(), Fraction(1)), int)
+    assert np.isscalar(served.table.ask(Rows(), Fraction(1)))
 
 
 def test_a_service_with_processes_of_its_own(tmp_path: Path) -> None:
@@ -211,7 +212,7 @@ def test_a_service_with_processes_of_its_own(tmp_path: Path) -> None:
             assert (release.certificate.private, release.certificate.epsilon) == (True, "2")
         with pytest.raises(BudgetError, match="remaining"):
             ALL["HedgerowClassifier"](epsilon=49).fit(table)
-        assert 1000 < table.rows(Fraction(1)) < 3000
+        assert 1000 < table.ask(Rows(), Fraction(1)) < 3000
     states = [reserved.state for reserved in curator.ledger.reservations("patients")]
     assert (states, curator.ledger.unsettled(), curator.ledger.verify().sound) == (["settled"] * 3, [], True)
     curator.close()

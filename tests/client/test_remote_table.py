@@ -26,8 +26,23 @@ from hedgerow.engines.streamed import StreamedRows
 from hedgerow.errors import BudgetError, CuratorError, HedgerowWarning, PlanError
 from hedgerow.growers import rdt
 from hedgerow.mechanisms.coins import SeededCoins
-from hedgerow.queries.scores import GINI, MAX, NORMAL_GINI, information_gain
 from hedgerow.private_table import PrivateTable
+from hedgerow.queries import (
+    BY_NAME,
+    Best,
+    BestScale,
+    Choose,
+    ChooseLocally,
+    ClassCounts,
+    Confusion,
+    GradientSums,
+    LeafCounts,
+    Reliability,
+    Rows,
+    Sizes,
+    Tables,
+)
+from hedgerow.queries.scores import GINI, MAX, NORMAL_GINI, information_gain
 from hedgerow.release.release import Release
 from hedgerow.remote.remote_table import RemoteTable
 from hedgerow.schema.codebook import Codebook
@@ -57,21 +72,21 @@ def release() -> Release:
 
 
 VERBS: dict[str, Any] = {
-    "rows": lambda table, _: table.rows(PRICE),
-    "leaf_counts": lambda table, _: table.leaf_counts(TREES, PRICE),
-    "confusion": lambda table, release: table.confusion(release.predict_codes, PRICE),
-    "confusion of a model": lambda table, _: table.confusion(MostProbable(MODEL), PRICE),
-    "reliability": lambda table, release: table.reliability(release.predict_codes_proba, 5, PRICE),
-    "gradient_sums": lambda table, _: table.gradient_sums(TREES, MODEL, PRICE),
-    "sizes": lambda table, _: table.sizes(TREE, NODES, PRICE),
-    "class_counts": lambda table, _: table.class_counts(TREE, NODES, PRICE),
-    "tables": lambda table, _: table.tables(TREE, NODES, ASKED, PRICE),
-    "choose": lambda table, _: table.choose(TREE, NODES, VALUES, ALLOWED, GINI, PRICE),
-    "choose max": lambda table, _: table.choose(TREE, [0], EDGES, EVERY, MAX, PRICE, "exponential mechanism"),
-    "choose gini index": lambda table, _: table.choose(TREE, NODES, VALUES, ALLOWED, NORMAL_GINI, PRICE),
-    "choose gain": lambda table, _: table.choose(TREE, NODES, VALUES, ALLOWED, information_gain(5000), PRICE),
-    "best": lambda table, release: table.best([release.predict_codes, MostProbable(MODEL)], PRICE),
-    "best_scale": lambda table, _: table.best_scale(MODEL, (1.0, 0.5, 0.1), PRICE),
+    "rows": lambda table, _: table.ask(Rows(), PRICE),
+    "leaf_counts": lambda table, _: table.ask(LeafCounts(TREES), PRICE),
+    "confusion": lambda table, release: table.ask(Confusion(release.predict_codes), PRICE),
+    "confusion of a model": lambda table, _: table.ask(Confusion(MostProbable(MODEL)), PRICE),
+    "reliability": lambda table, release: table.ask(Reliability(release.predict_codes_proba, 5), PRICE),
+    "gradient_sums": lambda table, _: table.ask(GradientSums(TREES, MODEL), PRICE),
+    "sizes": lambda table, _: table.ask(Sizes(TREE, NODES), PRICE),
+    "class_counts": lambda table, _: table.ask(ClassCounts(TREE, NODES), PRICE),
+    "tables": lambda table, _: table.ask(Tables(TREE, NODES, ASKED), PRICE),
+    "choose": lambda table, _: table.ask(Choose(TREE, NODES, VALUES, ALLOWED, GINI), PRICE),
+    "choose max": lambda table, _: table.ask(Choose(TREE, [0], EDGES, EVERY, MAX, "exponential mechanism"), PRICE),
+    "choose gini index": lambda table, _: table.ask(Choose(TREE, NODES, VALUES, ALLOWED, NORMAL_GINI), PRICE),
+    "choose gain": lambda table, _: table.ask(Choose(TREE, NODES, VALUES, ALLOWED, information_gain(5000)), PRICE),
+    "best": lambda table, release: table.ask(Best([release.predict_codes, MostProbable(MODEL)]), PRICE),
+    "best_scale": lambda table, _: table.ask(BestScale(MODEL, (1.0, 0.5, 0.1)), PRICE),
 }
 
 
@@ -104,8 +119,7 @@ def test_every_verb_is_the_local_one_bit_for_bit(served: Served, seeded: int, re
     assert served.spent == Fraction(-(-cost * 10**6 // 1), 10**6)
     (reserved,) = served.curator.ledger.reservations("patients")
     assert (reserved.state, reserved.what, reserved.purpose) == ("settled", "session: all verbs", "research")
-    verbs = {name for name, thing in vars(PrivateTable).items() if name[0] != "_" and callable(thing)}
-    assert {name.split()[0] for name in VERBS} == verbs - {"choose_locally"}
+    assert {name.split()[0] for name in VERBS} == set(BY_NAME)
 
 
 def test_gaussian_noise_in_a_session_with_a_delta(served: Served, seeded: int) -> None:
@@ -113,25 +127,25 @@ def test_gaussian_noise_in_a_session_with_a_delta(served: Served, seeded: int) -
     price = Rho(Fraction(1, 1000))
     with served.table.session(1, "1e-6") as paid:
         for table in (paid, here):
-            table.rows(Fraction(1, 100))
-        assert same(paid.leaf_counts(TREES, price), here.leaf_counts(TREES, price))
+            table.ask(Rows(), Fraction(1, 100))
+        assert same(paid.ask(LeafCounts(TREES), price), here.ask(LeafCounts(TREES), price))
         assert paid._meter.rho_charged == here._meter.rho_charged
         with pytest.raises(BudgetError, match="more than what is left"):
-            paid.rows(Rho(Fraction(1)))
+            paid.ask(Rows(), Rho(Fraction(1)))
     assert served.spent == 1
     assert served.curator.ledger.balance("patients").spent_delta == Fraction(1, 10**6)
 
 
 def test_called_directly_a_verb_costs_its_price(served: Served, release: Release) -> None:
     table = served.table
-    assert 1000 < table.rows(Fraction(1, 10)) < 3000
+    assert 1000 < table.ask(Rows(), Fraction(1, 10)) < 3000
     assert served.spent == Fraction(1, 10)
     assert served.transport.asked == ["sessions", "rows", "end"]
     for name, verb in VERBS.items():
         before = served.spent
         verb(table, release)
         assert served.spent - before == Fraction(1, 7), name
-    table.sizes(TREE, NODES, Fraction(1, 7001))
+    table.ask(Sizes(TREE, NODES), Fraction(1, 7001))
     assert served.spent == Fraction(1, 10) + Fraction(len(VERBS), 7) + Fraction(143, 10**6)
     assert served.curator.ledger.unsettled() == []
 
@@ -140,18 +154,18 @@ def test_what_cannot_travel_is_refused_before_anything_is_sent(served: Served, r
     table = served.table
     other = HedgerowClassifier(SCHEMA, 5, bins=4).fit({"age": [1], "smoker": ["no"], "ward": ["a"]}, ["ill"]).release_
     refused: list[Any] = [
-        lambda: table.confusion(lambda codes: codes[:, 0], PRICE),
-        lambda: table.confusion(release.predict_codes_proba, PRICE),
-        lambda: table.confusion(other.predict_codes, PRICE),
-        lambda: table.reliability(release.predict_codes, 5, PRICE),
-        lambda: table.reliability(lambda codes: codes, 5, PRICE),
-        lambda: table.best([release.predict], PRICE),
-        lambda: table.choose_locally(TREE, NODES, VALUES, ALLOWED, np.zeros(len(NODES)), PRICE),
-        lambda: table.rows(Rho(Fraction(1, 10))),
-        lambda: table.rows(0.1),
-        lambda: table.rows(Fraction(1, 2**300)),
-        lambda: table.leaf_counts([], PRICE),
-        lambda: table.sizes(TREE, [0, 1], PRICE),
+        lambda: table.ask(Confusion(lambda codes: codes[:, 0]), PRICE),
+        lambda: table.ask(Confusion(release.predict_codes_proba), PRICE),
+        lambda: table.ask(Confusion(other.predict_codes), PRICE),
+        lambda: table.ask(Reliability(release.predict_codes, 5), PRICE),
+        lambda: table.ask(Reliability(lambda codes: codes, 5), PRICE),
+        lambda: table.ask(Best([release.predict]), PRICE),
+        lambda: table.ask(ChooseLocally(TREE, NODES, VALUES, ALLOWED, np.zeros(len(NODES))), PRICE),
+        lambda: table.ask(Rows(), Rho(Fraction(1, 10))),
+        lambda: table.ask(Rows(), 0.1),
+        lambda: table.ask(Rows(), Fraction(1, 2**300)),
+        lambda: table.ask(LeafCounts([]), PRICE),
+        lambda: table.ask(Sizes(TREE, [0, 1]), PRICE),
         lambda: table.session(1, 0.9).__enter__(),
         lambda: table.session(-1).__enter__(),
     ]
@@ -163,19 +177,19 @@ def test_what_cannot_travel_is_refused_before_anything_is_sent(served: Served, r
 
 def test_overspending_is_refused_here_and_there_without_a_look(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     with served.table.session("0.5") as paid:
-        paid.rows(Fraction(1, 2))
+        paid.ask(Rows(), Fraction(1, 2))
         asked = len(served.transport.asked)
         with pytest.raises(BudgetError, match="short by"):
-            paid.rows(Fraction(1, 10))
+            paid.ask(Rows(), Fraction(1, 10))
         assert len(served.transport.asked) == asked
     assert served.spent == Fraction(1, 2)
     with pytest.raises(BudgetError, match="remaining"), served.table.session(60):
         pass
     with served.table.session(1) as paid:  # an analyst with a program of her own does not ask her own reservation
-        paid.rows(Fraction(9, 10))
+        paid.ask(Rows(), Fraction(9, 10))
         paid._meter._charged = Fraction(0)
         with pytest.raises(BudgetError, match="short by"):
-            paid.rows(Fraction(1, 5))
+            paid.ask(Rows(), Fraction(1, 5))
     assert served.spent == Fraction(1, 2) + Fraction(9, 10)
 
 
@@ -193,8 +207,8 @@ def test_a_lost_connection_is_the_same_look_again(served: Served, monkeypatch: p
 
     monkeypatch.setattr(served.transport._pool, "request", lossy)
     with served.table.session(1) as paid:
-        count = paid.rows(Fraction(1, 4))
-        paid.rows(Fraction(1, 4))
+        count = paid.ask(Rows(), Fraction(1, 4))
+        paid.ask(Rows(), Fraction(1, 4))
     (first,) = [found[0] for url, found in seen.items() if '/rows' in url and b'"number":1' in found[0]]
     assert str(count).encode() in first
     assert served.spent == Fraction(1, 2)
@@ -211,10 +225,10 @@ def test_a_service_that_charges_otherwise_is_noticed(served: Served, monkeypatch
     twice = Codebook(type(SCHEMA)(SCHEMA.attributes, SCHEMA.target, person="id", rows_per_person=2))
     table = RemoteTable(served.transport, "patients", "research", twice)
     with pytest.raises(CuratorError, match="charged otherwise"):
-        table.rows(PRICE)
+        table.ask(Rows(), PRICE)
     monkeypatch.setattr("hedgerow.curator.http.prepaid.rounded_up", lambda amount: amount + Fraction(1, 100))
     with pytest.warns(HedgerowWarning, match="has charged ε = 0.11; expected ε = 0.1,"), served.table.session(1) as paid:
-        paid.rows(Fraction(1, 10))
+        paid.ask(Rows(), Fraction(1, 10))
 
 
 def test_the_purpose(served: Served) -> None:
@@ -225,18 +239,18 @@ def test_the_purpose(served: Served) -> None:
         RemoteTable.of(*given, ("a", "b"), "c")
     assert "for 'b'" in repr(RemoteTable.of(*given, ("a", "b"), "b"))
     with pytest.raises(CuratorError, match="not granted to you for this purpose"):
-        RemoteTable.of(*given, ("a", "b"), "b").rows(PRICE)
+        RemoteTable.of(*given, ("a", "b"), "b").ask(Rows(), PRICE)
 
 
 def test_a_client_that_goes_away_has_paid_and_its_answer_is_kept(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    began, go_on, real = threading.Event(), threading.Event(), StreamedRows._ask
+    began, go_on, real = threading.Event(), threading.Event(), StreamedRows._pass
 
     def slow(self: StreamedRows, question: Any) -> Any:
         began.set()
         assert go_on.wait(30)
         return real(self, question)
 
-    monkeypatch.setattr(StreamedRows, "_ask", slow)
+    monkeypatch.setattr(StreamedRows, "_pass", slow)
     body = {"purpose": "research", "epsilon": "1"}
     id = served.transport.json("POST", "/v1/datasets/patients/sessions", body, key="k")["id"]
     content = b'{"number": 1, "price": "1/4"}'
@@ -259,7 +273,7 @@ class TestBusy:
     def test_a_look_waits_for_other_requests_of_the_same_person(self, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
         place, tries = urlsplit(served.url), []
         with served.table.session(1) as paid:
-            paid.rows(PRICE)
+            paid.ask(Rows(), PRICE)
             other = socket.create_connection((str(place.hostname), int(place.port or 0)), 30)
             head = f"POST /v1/datasets/patients/quote HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {served.token}\r\nContent-Length: 5\r\n"
             other.sendall(f"{head}Expect: 100-continue\r\n\r\n".encode())
@@ -270,7 +284,7 @@ class TestBusy:
                 threading.Event().wait(0.5)
 
             monkeypatch.setattr("hedgerow.remote.session.time", SimpleNamespace(sleep=wait, monotonic=time.monotonic))
-            paid.rows(PRICE)
+            paid.ask(Rows(), PRICE)
             monkeypatch.undo()
         assert tries
         assert served.spent == Fraction(-(-2 * PRICE * 10**6 // 1), 10**6)

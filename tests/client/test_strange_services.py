@@ -14,6 +14,7 @@ from client.conftest import SCHEMA
 
 import hedgerow
 from hedgerow.errors import BudgetError, CuratorError, HedgerowWarning, PlanError, ReleaseError
+from hedgerow.queries import Rows
 from hedgerow.remote import transport as module
 
 DEEP = b"[" * 200_000 + b"]" * 200_000
@@ -92,7 +93,7 @@ def test_a_look_that_is_under_way_for_ever(service: Service) -> None:
     service.says("rows", hedgerow.remote.codec.RUNNING, 202)
     service.says("end", {"spent": {"epsilon": "1", "delta": "0"}})
     with pytest.raises(CuratorError, match=r"0\.2 seconds.*look_timeout"):
-        connected(service, look_timeout=0.2).table("visits").rows(Fraction(1, 10))
+        connected(service, look_timeout=0.2).table("visits").ask(Rows(), Fraction(1, 10))
 
 
 def test_json_without_a_floor(service: Service) -> None:

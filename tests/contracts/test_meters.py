@@ -20,12 +20,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.accounting.budget_file import BudgetFile
+from hedgerow.accounting.charges import counting_event
 from hedgerow.accounting.events import Event
 from hedgerow.accounting.meter import Budget
 from hedgerow.accounting.prices import Rho
 from hedgerow.accounting.units import ROW, Unit
 from hedgerow.errors import BudgetError, PlanError
-from hedgerow.mechanisms.noise import counting_event
 
 Make = Callable[[Any], Budget]
 PERSONS = Unit("patient_id", 40)

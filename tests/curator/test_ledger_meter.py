@@ -101,13 +101,13 @@ def test_with_a_delta_the_whole_is_kept(budget: LedgerBudget) -> None:
 
 
 def test_a_crash_in_the_middle_leaves_it_spent(budget: LedgerBudget, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
-    looked = PrivateTable.leaf_counts
+    looked = PrivateTable.released
 
     def crashes(*given: Any, **named: Any) -> Any:
         looked(*given, **named)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(PrivateTable, "leaf_counts", crashes)
+    monkeypatch.setattr(PrivateTable, "released", crashes)
     X, y = small_table(200)
     with pytest.raises(KeyboardInterrupt):
         PrivateRDTClassifier(small_schema(), "0.4", max_depth=2, budget=budget).fit(X, y)

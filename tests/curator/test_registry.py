@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import exact as exact_answers
 import pytest
 from sqlalchemy.engine import make_url
 
@@ -60,7 +61,7 @@ def test_files_patterns_folders_and_databases(registry: Registry, file: Path, tm
         assert found is not None
         assert (found.name, found.schema, found.closed) == (name, SCHEMA, False)
         engine = registry.open_rows(name, bins=3)
-        assert (engine.count_rows(), engine.codebook.bins) == (3, 3)
+        assert (exact_answers.count_rows(engine), engine.codebook.bins) == (3, 3)
         engine.close()
     assert registry.names() == sorted(places)
     assert registry.get("no such dataset") is None
@@ -184,7 +185,7 @@ def test_a_table_in_postgresql(address: str, registry: Registry, monkeypatch: py
         registry.register("patients", SQLTable(address, table=f"{schema}.visits"), SCHEMA)
     registry.register("patients", SQLTable(without, table=f"{schema}.visits"), SCHEMA)
     engine = registry.open_rows("patients")
-    assert engine.count_rows() == 1
+    assert exact_answers.count_rows(engine) == 1
     engine.close()
     with pytest.raises(TableError):
         registry.register("others", SQLTable(without, table=f"{schema}.no_such_table"), SCHEMA)

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import exact as exact_answers
 import numpy as np
 import pandas as pd
 import pytest
@@ -28,6 +29,7 @@ from hedgerow.estimators import all_estimators
 from hedgerow.estimators.base import PrivateForestClassifier
 from hedgerow.evaluation.private import private_evaluation
 from hedgerow.mechanisms.coins import SeededCoins
+from hedgerow.queries import Rows
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.csv_dialect import CSVDialect
 from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
@@ -121,11 +123,11 @@ def test_answers_that_are_added_up_on_executors_are_the_same(frame: Any, table: 
     trees = rdt(n_estimators=40).public_plan().trees
     codebook = Codebook(small_schema())
     straight = SparkRows(frame.repartition(5), codebook)
-    first = straight.leaf_counts(trees)
+    first = exact_answers.leaf_counts(straight, trees)
     monkeypatch.setattr(spark_rows, "STRAIGHT", 0)
     added = SparkRows(frame.repartition(5), codebook)
-    again = added.leaf_counts(trees)
-    exact = MemoryRows(table[list(small_schema().names)], table["class"], codebook).leaf_counts(trees)
+    again = exact_answers.leaf_counts(added, trees)
+    exact = exact_answers.leaf_counts(MemoryRows(table[list(small_schema().names)], table["class"], codebook), trees)
     for counts in (first, again):
         assert all(np.array_equal(a, b) for a, b in zip(counts, exact, strict=True))
     assert added.sent_back < straight.sent_back / 2
@@ -137,10 +139,10 @@ def test_names_may_hold_dots_and_differ_in_case_and_tables_may_be_empty(spark: A
     ours = SparkRows(spark.createDataFrame(rows), Codebook(schema))
     tree = model_of(PrivateRDTClassifier, schema, n_estimators=2, max_depth=1).public_plan(rows=10).trees
     exact = MemoryRows(rows[list(schema.names)], rows["the class"], Codebook(schema))
-    assert [a.tolist() for a in ours.leaf_counts(tree)] == [a.tolist() for a in exact.leaf_counts(tree)]
+    assert [a.tolist() for a in exact_answers.leaf_counts(ours, tree)] == [a.tolist() for a in exact_answers.leaf_counts(exact, tree)]
     empty = SparkRows(spark.createDataFrame(rows).filter("false"), Codebook(schema))
-    assert empty.count_rows() == 0
-    assert not any(counts.any() for counts in empty.leaf_counts(tree))
+    assert exact_answers.count_rows(empty) == 0
+    assert not any(counts.any() for counts in exact_answers.leaf_counts(empty, tree))
 
 
 # ---------------------------------------------------------------- types
@@ -161,10 +163,10 @@ def test_every_type_that_can_be_read_gives_the_codes_of_the_same_text(spark: Any
     ]
     codebook = Codebook(Schema(attributes, Target("class", ["yes"])), bins=4)
     root = TreeBuilder(codebook.sizes).build()
-    found = SparkRows(cast, codebook).split_counts(root, np.zeros(1, dtype=np.int64))
+    found = exact_answers.split_counts(SparkRows(cast, codebook), root, np.zeros(1, dtype=np.int64))
     values = np.array(text, dtype=object)
     exact = MemoryRows({each.name: values for each in attributes}, np.repeat("yes", 5), codebook)
-    expected = exact.split_counts(root, np.zeros(1, dtype=np.int64))
+    expected = exact_answers.split_counts(exact, root, np.zeros(1, dtype=np.int64))
     assert expected.sum() == len(attributes) * len(text)  # every value has a branch
     assert np.array_equal(found, expected)
 
@@ -178,8 +180,8 @@ def test_booleans_dates_and_columns_of_nothing(spark: Any) -> None:
     codebook = Codebook(schema)
     tree = model_of(PrivateRDTClassifier, schema, n_estimators=6, max_depth=3).public_plan(rows=100).trees
     values = {"b": np.array([True, None], dtype=object), "d": np.array(["2026-05-01", None], dtype=object), "v": np.array([None, None])}
-    exact = MemoryRows(values, np.array(["x", "x"]), codebook).leaf_counts(tree)
-    found = SparkRows(rows, codebook).leaf_counts(tree)
+    exact = exact_answers.leaf_counts(MemoryRows(values, np.array(["x", "x"]), codebook), tree)
+    found = exact_answers.leaf_counts(SparkRows(rows, codebook), tree)
     assert all(np.array_equal(a, b) for a, b in zip(found, exact, strict=True))
 
 
@@ -311,7 +313,7 @@ def test_rows_that_change_between_jobs_are_refused(frame: Any) -> None:
 
     def ask() -> None:
         for _ in range(5):
-            fickle.count_rows()
+            exact_answers.count_rows(fickle)
 
     with pytest.raises(TableError, match="changed between two jobs") as told:
         ask()
@@ -359,7 +361,7 @@ def test_an_interrupt_cancels_the_job(spark: Any, frame: Any) -> None:
     assert sent
     assert not spark.sparkContext.statusTracker().getActiveJobsIds()
     assert budget.remaining == 0
-    assert SparkRows(frame, Codebook(small_schema())).count_rows() == ROWS  # the session goes on
+    assert exact_answers.count_rows(SparkRows(frame, Codebook(small_schema()))) == ROWS  # the session goes on
 
 
 # ---------------------------------------------------------------- what it costs
@@ -374,7 +376,7 @@ def test_what_comes_back_does_not_depend_on_the_number_of_rows(spark: Any) -> No
             "'flat' AS shape", "CASE WHEN id % 5 = 0 THEN 'yes' ELSE 'no' END AS class",
         )  # fmt: skip
         engine = SparkRows(many, Codebook(small_schema()))
-        counts = engine.leaf_counts(trees)
+        counts = exact_answers.leaf_counts(engine, trees)
         assert all(each.sum() <= rows for each in counts)
         sent.append(engine.sent_back)
         raw = 4 * (sum(each.nbytes for each in counts) + 16)
@@ -399,7 +401,7 @@ def test_one_job_for_a_forest_and_one_for_each_level_of_a_greedy_tree(frame: Any
 
 def test_spark_itself_counts_one_job(spark: Any, frame: Any) -> None:
     before = _jobs(spark)
-    SparkRows(frame, Codebook(small_schema())).leaf_counts(rdt().public_plan().trees)
+    exact_answers.leaf_counts(SparkRows(frame, Codebook(small_schema())), rdt().public_plan().trees)
     assert len(_jobs(spark) - before) == 1
 
 
@@ -429,8 +431,8 @@ def test_at_most_k_rows_of_a_person_the_same_as_in_memory(spark: Any, table: pd.
     exact = MemoryRows(table[list(schema.names)], table["class"], codebook, persons=rows["patient"], key=KEY)
     ours = SparkRows(spread, codebook, key=KEY)
     trees = rdt().public_plan().trees
-    assert all(np.array_equal(a, b) for a, b in zip(ours.leaf_counts(trees), exact.leaf_counts(trees), strict=True))
-    assert ours.count_rows() == exact.count_rows() < len(table)
+    assert all(np.array_equal(a, b) for a, b in zip(exact_answers.leaf_counts(ours, trees), exact_answers.leaf_counts(exact, trees), strict=True))
+    assert exact_answers.count_rows(ours) == exact_answers.count_rows(exact) < len(table)
     released = [model_of(PrivateRDTClassifier, schema).fit(each).release_ for each in (spread, rows)]
     assert released[0].to_json() == released[1].to_json()
     with pytest.raises(PlanError, match="16 random bytes"):
@@ -471,7 +473,7 @@ def test_a_csv_is_one_row_for_each_line(spark: Any, tmp_path: Path, dialect: CSV
     with open_spark_table(CSVTable(str(tmp_path / "*.csv"), **asdict(dialect))) as rows:
         assert sorted(repr(tuple(row)) for row in rows.collect()) == expected
         schema = Schema([Categorical("colour", ["red", "blue"])], Target("class", ["yes", "no"]))
-        assert SparkRows(rows, Codebook(schema)).count_rows() == len(expected)
+        assert exact_answers.count_rows(SparkRows(rows, Codebook(schema))) == len(expected)
         assert {kind for _, kind in rows.dtypes} == {"string"}
     with pytest.raises(TableError, match="multiline"), open_spark_table(CSVTable(str(tmp_path / "*.csv"), multiline=True)):
         pass
@@ -487,13 +489,13 @@ def test_the_dialect_of_the_schema_counts_where_none_is_given(spark: Any, frame:
     def place(data: str, csv: str | None = None) -> Place:
         return Place(data, None, None, EngineName.spark, None, csv=csv)
 
-    with place(str(path)).rows(Schema(attributes, target, csv=CSVDialect(quote="'"))) as rows:
+    with place(str(path)).ask(Rows(), Schema(attributes, target, csv=CSVDialect(quote="'"))) as rows:
         assert [tuple(row) for row in rows.collect()] == [("re;d", "yes")]
     several = Schema(attributes, target, csv=CSVDialect(quote="'", multiline=True))
-    with pytest.raises(TableError, match="multiline"), place(str(path)).rows(several):
+    with pytest.raises(TableError, match="multiline"), place(str(path)).ask(Rows(), several):
         pass
-    with place(str(path), "quote='").rows(several) as rows:  # what is said last
+    with place(str(path), "quote='").ask(Rows(), several) as rows:  # what is said last
         assert len(rows.collect()) == 1
     frame.createOrReplaceTempView("visits")
-    with place("visits").rows(several) as rows:  # it speaks of CSV files alone
+    with place("visits").ask(Rows(), several) as rows:  # it speaks of CSV files alone
         assert rows.columns == frame.columns

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+import exact as exact_answers
 import numpy as np
 import pytest
 from scipy import stats
@@ -24,6 +25,7 @@ from hedgerow.mechanisms.coins import SYSTEM
 from hedgerow.mechanisms.gaussian import discrete_gaussian
 from hedgerow.mechanisms.noise import add_noise
 from hedgerow.private_table import PrivateTable
+from hedgerow.queries import ClassCounts, Confusion, GradientSums, LeafCounts, Reliability, Rows, Sizes, Tables
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.additive_model import GRID, AdditiveModel
 
@@ -53,24 +55,24 @@ def sure(codes: np.ndarray) -> np.ndarray:
 
 # verb -> how to ask, the truth, and Δ² of the whole answer
 VERBS: dict[str, tuple[Callable[[PrivateTable], Any], Callable[[], Any], int]] = {
-    "rows": (lambda table: [np.array([table.rows(PRICE)])], lambda: [np.array([ENGINE.count_rows()])], 1),
-    "leaf_counts": (lambda table: table.leaf_counts(TREES, PRICE), lambda: ENGINE.leaf_counts(TREES), len(TREES)),
-    "confusion": (lambda table: [table.confusion(predict, PRICE)], lambda: [ENGINE.confusion(predict)], 1),
-    "reliability": (lambda table: [table.reliability(sure, 5, PRICE)], lambda: [ENGINE.reliability(sure, 5)], 1),
-    "sizes": (lambda table: [table.sizes(TREE, LEAVES, PRICE)], lambda: [ENGINE.class_counts(TREE, LEAVES).sum(axis=1)], 1),
+    "rows": (lambda table: [np.array([table.ask(Rows(), PRICE)])], lambda: [np.array([exact_answers.count_rows(ENGINE)])], 1),
+    "leaf_counts": (lambda table: table.ask(LeafCounts(TREES), PRICE), lambda: exact_answers.leaf_counts(ENGINE, TREES), len(TREES)),
+    "confusion": (lambda table: [table.ask(Confusion(predict), PRICE)], lambda: [exact_answers.confusion(ENGINE, predict)], 1),
+    "reliability": (lambda table: [table.ask(Reliability(sure, 5), PRICE)], lambda: [exact_answers.reliability(ENGINE, sure, 5)], 1),
+    "sizes": (lambda table: [table.ask(Sizes(TREE, LEAVES), PRICE)], lambda: [exact_answers.class_counts(ENGINE, TREE, LEAVES).sum(axis=1)], 1),
     "class_counts": (
-        lambda table: [table.class_counts(TREE, LEAVES, PRICE)],
-        lambda: [ENGINE.class_counts(TREE, LEAVES)[:, :-1]],
+        lambda table: [table.ask(ClassCounts(TREE, LEAVES), PRICE)],
+        lambda: [exact_answers.class_counts(ENGINE, TREE, LEAVES)[:, :-1]],
         1,
     ),
     "tables": (
-        lambda table: [table.tables(TREE, LEAVES, ASKED, PRICE)[ASKED_CELLS]],
-        lambda: [ENGINE.split_counts(TREE, LEAVES)[ASKED_CELLS]],
+        lambda table: [table.ask(Tables(TREE, LEAVES, ASKED), PRICE)[ASKED_CELLS]],
+        lambda: [exact_answers.split_counts(ENGINE, TREE, LEAVES)[ASKED_CELLS]],
         2,  # the most asked at one node
     ),
     "gradient_sums": (
-        lambda table: table.gradient_sums(TREES, MODEL, PRICE),
-        lambda: ENGINE.gradient_sums(TREES, MODEL),
+        lambda table: table.ask(GradientSums(TREES, MODEL), PRICE),
+        lambda: exact_answers.gradient_sums(ENGINE, TREES, MODEL),
         len(TREES) * GRID**2,  # two classes
     ),
 }

@@ -9,19 +9,22 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import exact as exact_answers
 import numpy as np
 import pytest
 from scipy import stats
 from strategies import small_schema, small_table
 
+from hedgerow.accounting.charges import counting_event
 from hedgerow.accounting.meter import Budget
 from hedgerow.engines.memory import MemoryRows
 from hedgerow.errors import PlanError
 from hedgerow.growers import rdt
 from hedgerow.mechanisms.coins import SYSTEM
-from hedgerow.mechanisms.noise import add_noise, counting_event, opendp_laplace
+from hedgerow.mechanisms.noise import add_noise, opendp_laplace
 from hedgerow.mechanisms.samplers import discrete_laplace
 from hedgerow.private_table import PrivateTable
+from hedgerow.queries import LeafCounts
 from hedgerow.schema.codebook import Codebook
 
 ALARM = 1e-7
@@ -42,8 +45,8 @@ def test_small_epsilon_many_trees_and_long_arrays(sampler: str) -> None:
     trees = [rdt.build_tree_structure(CODEBOOK, 4, "bins", np.random.default_rng(i)) for i in range(4)]
     engine = MemoryRows(*small_table(50), CODEBOOK)
     table = PrivateTable(engine, Budget(1).reserve(1, "test"), sampler=sampler)
-    exact = engine.leaf_counts(trees)
-    noise = [(a - b).ravel() for a, b in zip(table.leaf_counts(trees, Fraction(1, 50)), exact, strict=True)]
+    exact = exact_answers.leaf_counts(engine, trees)
+    noise = [(a - b).ravel() for a, b in zip(table.ask(LeafCounts(trees), Fraction(1, 50)), exact, strict=True)]
     assert min(map(len, noise)) > 1000
     for part in noise:
         assert p_of_laplace(part, 200) > ALARM

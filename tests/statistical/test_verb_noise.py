@@ -15,6 +15,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+import exact as exact_answers
 import numpy as np
 import pytest
 from scipy import stats
@@ -28,8 +29,9 @@ from hedgerow.mechanisms.coins import SYSTEM
 from hedgerow.mechanisms.noise import add_noise
 from hedgerow.mechanisms.noise import choose_columns as real_choose_columns
 from hedgerow.mechanisms.samplers import discrete_laplace
-from hedgerow.queries.scores import GINI, MAX, NORMAL_GINI, Score, information_gain, scores_of
 from hedgerow.private_table import PrivateTable
+from hedgerow.queries import Best, Choose, ChooseLocally, ClassCounts, Confusion, LeafCounts, Reliability, Rows, Sizes, Tables
+from hedgerow.queries.scores import GINI, MAX, NORMAL_GINI, Score, information_gain, scores_of
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.splits import by_value
 from hedgerow.trees.tree import TreeBuilder
@@ -57,23 +59,23 @@ def predict(codes: np.ndarray) -> np.ndarray:
 
 
 VERBS: dict[str, tuple[Callable[[PrivateTable], Any], Callable[[], Any], int]] = {
-    "rows": (lambda table: [np.array([table.rows(Fraction(1))])], lambda: [np.array([ENGINE.count_rows()])], 1),
-    "leaf_counts": (lambda table: table.leaf_counts(TREES, Fraction(1)), lambda: ENGINE.leaf_counts(TREES), len(TREES)),
-    "confusion": (lambda table: [table.confusion(predict, Fraction(1))], lambda: [ENGINE.confusion(predict)], 1),
-    "reliability": (lambda table: [table.reliability(sure, 5, Fraction(1))], lambda: [ENGINE.reliability(sure, 5)], 1),
+    "rows": (lambda table: [np.array([table.ask(Rows(), Fraction(1))])], lambda: [np.array([exact_answers.count_rows(ENGINE)])], 1),
+    "leaf_counts": (lambda table: table.ask(LeafCounts(TREES), Fraction(1)), lambda: exact_answers.leaf_counts(ENGINE, TREES), len(TREES)),
+    "confusion": (lambda table: [table.ask(Confusion(predict), Fraction(1))], lambda: [exact_answers.confusion(ENGINE, predict)], 1),
+    "reliability": (lambda table: [table.ask(Reliability(sure, 5), Fraction(1))], lambda: [exact_answers.reliability(ENGINE, sure, 5)], 1),
     "sizes": (
-        lambda table: [table.sizes(TREE, LEAVES, Fraction(1))],
-        lambda: [ENGINE.class_counts(TREE, LEAVES).sum(axis=1)],
+        lambda table: [table.ask(Sizes(TREE, LEAVES), Fraction(1))],
+        lambda: [exact_answers.class_counts(ENGINE, TREE, LEAVES).sum(axis=1)],
         1,
     ),
     "class_counts": (
-        lambda table: [table.class_counts(TREE, LEAVES, Fraction(1))],
-        lambda: [ENGINE.class_counts(TREE, LEAVES)[:, :-1]],
+        lambda table: [table.ask(ClassCounts(TREE, LEAVES), Fraction(1))],
+        lambda: [exact_answers.class_counts(ENGINE, TREE, LEAVES)[:, :-1]],
         1,
     ),
     "tables": (
-        lambda table: [table.tables(TREE, LEAVES, ASKED, Fraction(1))[ASKED_CELLS]],
-        lambda: [ENGINE.split_counts(TREE, LEAVES)[ASKED_CELLS]],
+        lambda table: [table.ask(Tables(TREE, LEAVES, ASKED), Fraction(1))[ASKED_CELLS]],
+        lambda: [exact_answers.split_counts(ENGINE, TREE, LEAVES)[ASKED_CELLS]],
         2,  # the most asked at one node
     ),
 }
@@ -214,11 +216,11 @@ def p_of_law(drawn: list[tuple[int, ...]], laws: list[np.ndarray]) -> float:
 def p_of_choose(name: str, mechanism: str) -> float:
     score, epsilon = SCORES[name]
     drawn = [
-        tuple(table.choose(FLAG_TREE, CHILDREN, CANDIDATES, ALLOWED, score, epsilon, mechanism).tolist())
+        tuple(table.ask(Choose(FLAG_TREE, CHILDREN, CANDIDATES, ALLOWED, score, mechanism), epsilon).tolist())
         for table in purses(MANY, epsilon, DRAWS)
     ]
     rate = float(epsilon / score.sensitivity / (1 if score.monotone else 2))
-    exact = scores_of(score, MANY.split_counts(FLAG_TREE, np.array(CHILDREN)), CANDIDATES)
+    exact = scores_of(score, exact_answers.split_counts(MANY, FLAG_TREE, np.array(CHILDREN)), CANDIDATES)
     laws = []
     for scores, allowed in zip(exact, ALLOWED, strict=True):
         law = np.zeros(len(CANDIDATES))
@@ -238,8 +240,8 @@ PREDICTORS = [
 
 def p_of_best() -> float:
     epsilon = Fraction(1, 8)
-    drawn = [(table.best(PREDICTORS, epsilon),) for table in purses(MANY, epsilon, DRAWS)]
-    right = np.array([np.trace(MANY.confusion(predictor)) for predictor in PREDICTORS])
+    drawn = [(table.ask(Best(PREDICTORS), epsilon),) for table in purses(MANY, epsilon, DRAWS)]
+    right = np.array([np.trace(exact_answers.confusion(MANY, predictor)) for predictor in PREDICTORS])
     return p_of_law(drawn, [law_of_choice(right, float(epsilon), "permute-and-flip")])
 
 
@@ -250,10 +252,10 @@ def p_of_local_choice(factor: float = 1.0) -> float:
     """Fletcher & Islam 2015, Algorithm 1 lines 17 and 31: exp(ε·G / 2Δ(G_D)), Δ(G_D) from the size that is given."""
     epsilon = Fraction(1)
     drawn = [
-        tuple(table.choose_locally(FLAG_TREE, CHILDREN, CANDIDATES, ALLOWED, LOCAL_SIZES, epsilon).tolist())
+        tuple(table.ask(ChooseLocally(FLAG_TREE, CHILDREN, CANDIDATES, ALLOWED, LOCAL_SIZES), epsilon).tolist())
         for table in purses(MANY, epsilon, DRAWS)
     ]
-    exact = scores_of(NORMAL_GINI, MANY.split_counts(FLAG_TREE, np.array(CHILDREN)), CANDIDATES) / NORMAL_GINI.unit
+    exact = scores_of(NORMAL_GINI, exact_answers.split_counts(MANY, FLAG_TREE, np.array(CHILDREN)), CANDIDATES) / NORMAL_GINI.unit
     laws = []
     for scores, allowed, n in zip(exact, ALLOWED, LOCAL_SIZES.tolist(), strict=True):
         sensitivity = 1 - (n / (n + 1)) ** 2 - (1 / (n + 1)) ** 2

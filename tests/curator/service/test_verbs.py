@@ -24,13 +24,13 @@ from hedgerow.curator.http import sessions as module
 from hedgerow.curator.http.application import application
 from hedgerow.curator.http.errors import TABLE
 from hedgerow.curator.http.limits import Limits
-from hedgerow.curator.http.query_decoder import Reader
+from hedgerow.curator.http.query_decoder import QueryDecoder
 from hedgerow.curator.http.service_context import Curator
 from hedgerow.engines.streamed import StreamedRows
 from hedgerow.errors import PlanError, TableError
+from hedgerow.queries import forms
 from hedgerow.queries.scores import GINI
 from hedgerow.release.release import Release
-from hedgerow.remote import codec
 from hedgerow.schema.codebook import Codebook
 
 SESSION: dict[str, Any] = {"purpose": "research", "epsilon": "1"}
@@ -208,7 +208,7 @@ def test_closed_in_between(sessions: Sessions, looks: int, monkeypatch: pytest.M
     for number in range(looks):
         assert sessions.look(id, number + 1).status_code == 200
     running.post(running.owner, "/v1/owner/datasets/patients/close", {})
-    monkeypatch.setattr(StreamedRows, "_ask", looked)
+    monkeypatch.setattr(StreamedRows, "_pass", looked)
     refused(sessions.look(id, looks + 1, "class_counts"), 409, "closed")
     ended = sessions.end(id).json()
     assert ended["state"] == ("settled" if looks else "released")
@@ -220,7 +220,7 @@ def test_a_grant_that_is_withdrawn_in_between(sessions: Sessions, monkeypatch: p
     running, id = sessions.running, sessions.id()
     assert sessions.look(id, 1).status_code == 200
     running.post(running.owner, "/v1/owner/grants", {"analyst": "ada", "dataset": "patients", "withdraw": True})
-    monkeypatch.setattr(StreamedRows, "_ask", looked)
+    monkeypatch.setattr(StreamedRows, "_pass", looked)
     answer, unknown = sessions.look(id, 2, "class_counts"), sessions.look("0" * 32)
     assert (answer.status_code, answer.text) == (404, unknown.text)
     assert sessions.end(id).json()["spent"]["epsilon"] == "0.1"
@@ -228,7 +228,7 @@ def test_a_grant_that_is_withdrawn_in_between(sessions: Sessions, monkeypatch: p
 
 def test_overspending_is_refused_without_a_look(sessions: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
     id = sessions.id(epsilon="0.15")
-    monkeypatch.setattr(StreamedRows, "_ask", looked)
+    monkeypatch.setattr(StreamedRows, "_pass", looked)
     refused(sessions.look(id, 1, price="1/5"), 402, "budget")
     refused(sessions.look(id, 1, price={"rho": "1/1000"}), 402, "budget")
     assert not sessions.opened(id)
@@ -245,7 +245,7 @@ def test_a_table_that_cannot_be_read(sessions: Sessions, caplog: pytest.LogCaptu
     early, late = sessions.id(epsilon="0.5"), sessions.id(epsilon="0.5")
     assert sessions.look(late).status_code == 200
     running.file.write_text("SECRET,smoker\n1,2\n")
-    monkeypatch.setattr(StreamedRows, "_ask", broken)
+    monkeypatch.setattr(StreamedRows, "_pass", broken)
     with caplog.at_level(logging.INFO, logs.NAME):
         for id, number in ((early, 1), (late, 2)):
             answer = sessions.look(id, number, "class_counts")
@@ -311,7 +311,7 @@ RAW = [
 
 def test_hostile_bodies_are_refused_and_cost_nothing(sessions: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
     id, ada = sessions.id(), sessions.running.ada
-    monkeypatch.setattr(StreamedRows, "_ask", looked)
+    monkeypatch.setattr(StreamedRows, "_pass", looked)
     for verb, more in HOSTILE:
         answer = sessions.look(id, verb=verb, **more)
         assert 400 <= answer.status_code < 500, (verb, str(more)[:200], answer.text)
@@ -368,8 +368,8 @@ def test_a_release_as_a_predictor(sessions: Sessions) -> None:
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
     """Looks take until the function is called."""
-    go_on, real = threading.Event(), StreamedRows._ask
-    monkeypatch.setattr(StreamedRows, "_ask", lambda self, question: go_on.wait(30) and real(self, question))
+    go_on, real = threading.Event(), StreamedRows._pass
+    monkeypatch.setattr(StreamedRows, "_pass", lambda self, question: go_on.wait(30) and real(self, question))
     yield go_on.set
     go_on.set()
 
@@ -442,11 +442,11 @@ def test_a_crash_leaves_it_spent(sessions: Sessions, limits: Limits) -> None:
 
 
 def test_lists_of_another_length_are_refused_before_room_is_made_for_them(monkeypatch: pytest.MonkeyPatch, limits: Limits) -> None:
-    monkeypatch.setattr(codec, "read_mask", looked)
+    monkeypatch.setattr(forms.np, "zeros", looked)
     for verb, name in (("tables", "asked"), ("choose", "allowed")):
         body = {"number": 1, **LOOKS[verb], name: [[]] * 1000}
         with pytest.raises(PlanError, match=f"{name}: expected one list"):
-            Reader(Codebook(SCHEMA), limits).call(verb, json.dumps(body).encode())
+            QueryDecoder(Codebook(SCHEMA), limits).query(verb, json.dumps(body).encode())
 
 
 def test_a_stop_has_an_end_where_a_session_has_none(sessions: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:

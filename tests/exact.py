@@ -1,0 +1,60 @@
+"""Exact answers of an engine, for tests: what queries count before any noise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.queries import Best, BestScale, ClassCounts, Confusion, GradientSums, LeafCounts, Reliability, Rows, Tables
+from hedgerow.trees.additive_model import AdditiveModel
+from hedgerow.trees.tree import Tree
+
+Counts = NDArray[np.int64]
+
+
+def count_rows(engine: Any) -> int:
+    return int(engine.sums(Rows())[0][0])
+
+
+def leaf_counts(engine: Any, trees: Sequence[Tree]) -> list[Counts]:
+    found: list[Counts] = engine.sums(LeafCounts(trees))
+    return found
+
+
+def class_counts(engine: Any, tree: Tree, nodes: Any) -> Counts:
+    """The last column holds the rows of no declared class."""
+    found: Counts = engine.sums(ClassCounts(tree, nodes))[0]
+    return found
+
+
+def split_counts(engine: Any, tree: Tree, nodes: Any) -> Counts:
+    query = Tables.all(tree, nodes)
+    return query.declared(engine.sums(query)[0])
+
+
+def confusion(engine: Any, predict: Any) -> Counts:
+    found: Counts = engine.sums(Confusion(predict))[0]
+    return found
+
+
+def confusions(engine: Any, predictors: Any) -> list[Counts]:
+    found: list[Counts] = engine.sums(Best(predictors))
+    return found
+
+
+def reliability(engine: Any, probabilities: Any, bins: int) -> Counts:
+    found: Counts = engine.sums(Reliability(probabilities, bins))[0]
+    return found
+
+
+def gradient_sums(engine: Any, asked: Sequence[Tree], model: AdditiveModel) -> list[Counts]:
+    found: list[Counts] = engine.sums(GradientSums(asked, model))
+    return found
+
+
+def brier_sums(engine: Any, model: AdditiveModel, scales: Any) -> Counts:
+    found: Counts = engine.sums(BestScale(model, scales))[0]
+    return found
