@@ -214,7 +214,7 @@ def test_the_first_line_that_is_no_row_is_told_whichever_block_is_split_first(tm
 
     def slow_at_first(reader: Any, path: Path, line: int, *records: Any) -> Any:
         if line == 2:
-            later.wait(30)  # until another block has found its own
+            later.wait(180)  # until another block has found its own
         try:
             return batch(reader, path, line, *records)
         finally:

@@ -187,18 +187,25 @@ def test_a_value_does_not_decide_how_a_failure_is_told(value: str, tmp_path: Pat
 
 def test_an_error_in_one_thread_stops_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pd.DataFrame({"a": "x", "b": np.ones(3_000_000), "y": 0}).to_parquet(tmp_path / "rows.parquet", row_group_size=100_000)
-    seen, calls = [], itertools.count(1)
+    seen, calls, passes, real = [], itertools.count(1), [], streamed._Pass.over
 
     def failing(self: Any, codes: Any, classes: Any, sums: Any) -> None:
         seen.append(len(codes))
-        time.sleep(0.01)
-        if next(calls) == 3:  # one step of the interpreter: no two threads get the same number
+        number = next(calls)  # one step of the interpreter: no two threads get the same number
+        if number == 3:
             raise TableError("a planted error")
+        while number > 3 and not passes[0]._stop:
+            time.sleep(0.001)
 
+    def over(counting: Any, *how: Any) -> None:
+        passes.append(counting)
+        real(counting, *how)
+
+    monkeypatch.setattr(streamed._Pass, "over", over)
     monkeypatch.setattr(RowCount, "add", failing)
     with pytest.raises(TableError, match="a planted error"):
         open_place(tmp_path / "rows.parquet", CODEBOOK, n_jobs=2).count_rows()
-    assert len(seen) < 10  # of 46
+    assert len(seen) <= 4  # of 46
 
 
 def test_wide_tables_come_in_smaller_batches() -> None:
@@ -290,13 +297,11 @@ def test_a_program_that_is_told_to_end_takes_its_folders_away(tmp_path: Path) ->
     words = ["fit", "rows.csv", "--schema", "schema.toml", "--algorithm", "rdt", "--depth", "1", "--epsilon", "1", "-o", "forest.json"]
     environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
     started = subprocess.Popen([sys.executable, "-m", "hedgerow", *words], cwd=tmp_path, env=environment, stderr=subprocess.PIPE)
-    for _ in range(3000):
-        if list((tmp_path / "tmp").glob("hedgerow-*/rows.duckdb")) or started.poll() is not None:
-            break
+    while not list((tmp_path / "tmp").glob("hedgerow-*/rows.duckdb")):
+        assert started.poll() is None
         time.sleep(0.01)
-    assert started.poll() is None
     started.terminate()
-    assert started.wait(60) in (128 + signal.SIGTERM, 130)  # DuckDB takes what ends it for Ctrl-C
+    assert started.wait(180) in (128 + signal.SIGTERM, 130)  # DuckDB takes what ends it for Ctrl-C
     assert not list((tmp_path / "tmp").iterdir())
     assert not (tmp_path / "forest.json").exists()
     shutil.rmtree(tmp_path / "tmp")

@@ -633,10 +633,10 @@ def test_a_document_that_was_only_spelt_again_loads(made: Callable[[], Release])
 
 
 def in_seconds(limit: float, data: bytes, says: str) -> None:
-    start = time.perf_counter()
+    start = time.thread_time()
     with pytest.raises(ReleaseError, match=says):
         Release.from_json(data)
-    assert time.perf_counter() - start < limit
+    assert time.thread_time() - start < limit
 
 
 def awkward(number: int) -> list[str]:
@@ -677,12 +677,12 @@ def test_numbers_that_are_made_to_grow_are_not_added_up() -> None:
 
 def test_many_tables_are_checked_quickly() -> None:
     """The time grows with the file, not with its square."""
-    start = time.perf_counter()
+    start = time.thread_time()
     many = both(tables_with(["0.1"] * 5_000), derived)
     release = Release.from_json(changed(many, merged))
     assert len(release.certificate.parts) == len(release.forest.noise) == 5_000
     in_seconds(5, changed(both(many, claim(epsilon="499.9")), merged), NOT_DERIVED)
-    assert time.perf_counter() - start < 10
+    assert time.thread_time() - start < 10
 
 
 def test_many_columns_are_checked_quickly() -> None:
@@ -695,9 +695,9 @@ def test_many_columns_are_checked_quickly() -> None:
         put("trees", value=[{"attribute": [-1], "branch": [], "counts": [1, 2]}] * 3),
     )
     data = changed(wide, merged)
-    start = time.perf_counter()
+    start = time.thread_time()
     assert Release.from_json(data).schema.names == tuple(names)
-    assert time.perf_counter() - start < 3
+    assert time.thread_time() - start < 3
 
 
 @pytest.mark.parametrize("made", [trained, merged])

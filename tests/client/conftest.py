@@ -50,21 +50,29 @@ def rows_text(rows: int, seed: int) -> str:
     return "\n".join(["age,smoker,class", *lines]) + "\n"
 
 
+def bound(port: int = 0) -> socket.socket:
+    """A socket that has a port and does not listen. Several may have the same one, as long as none of them listens."""
+    found = socket.socket()
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    found.bind(("127.0.0.1", port))
+    return found
+
+
 def begun(server: uvicorn.Server, port: int) -> threading.Thread:
-    thread = threading.Thread(target=server.run, daemon=True)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound(port)]}, daemon=True)
     thread.start()
-    for _ in range(500):
-        if server.started:
-            return thread
-        time.sleep(0.02)
-    raise AssertionError(f"the server at {port} did not start")
+    while not server.started:
+        assert thread.is_alive(), f"the server at {port} did not start"
+        time.sleep(0.01)
+    return thread
 
 
 class Servers:
-    """Starts and stops services."""
+    """Starts and stops services. The port of each is held until the end, so that nobody else gets it while a service is stopped."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._held: list[socket.socket] = []
         self._running: dict[str, tuple[uvicorn.Server, threading.Thread]] = {}
         self._curators: list[Curator] = []
 
@@ -82,10 +90,8 @@ class Servers:
         curator.ledger.ceiling("visits", epsilon)
         curator.accounts.grant("ada", "visits", ["research"])
         app = application(curator, Limits(stop_seconds=5), name if called is None else called)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        served = Served(name, f"http://127.0.0.1:{port}", owner, ada, curator, app)
+        self._held.append(bound())
+        served = Served(name, f"http://127.0.0.1:{self._held[-1].getsockname()[1]}", owner, ada, curator, app)
         self.start(served)
         return served
 
@@ -93,21 +99,23 @@ class Servers:
         port = int(served.url.rpartition(":")[2])
         fresh = application(served.curator, Limits(stop_seconds=5), served.app.state.service.name)
         served.app = fresh
-        config = uvicorn.Config(fresh, host="127.0.0.1", port=port, log_config=None, timeout_graceful_shutdown=5)
+        config = uvicorn.Config(fresh, log_config=None, timeout_graceful_shutdown=5)
         server = uvicorn.Server(config)
         self._running[served.url] = server, begun(server, port)
 
     def stop(self, served: Served) -> None:
         server, thread = self._running.pop(served.url)
         server.should_exit = True
-        thread.join(20)
+        thread.join(60)
         assert not thread.is_alive()
 
     def close(self) -> None:
         for server, _ in self._running.values():
             server.should_exit = True
         for _, thread in self._running.values():
-            thread.join(20)
+            thread.join(60)
+        for held in self._held:
+            held.close()
         for curator in self._curators:
             curator.close()
 
@@ -134,7 +142,7 @@ def hold(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], threading.
 
     def counted(content: bytes, place: Any, epsilon: Any, name: Any, **how: Any) -> Any:
         if name.owner in events:
-            events[name.owner].wait(60)
+            events[name.owner].wait(180)
         return real(content, place, epsilon, name, **how)
 
     monkeypatch.setattr(work, "counted", counted)

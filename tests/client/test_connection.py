@@ -131,7 +131,7 @@ def test_a_job_that_fails_or_takes_long(ada: Connection, served: Served, monkeyp
     go_on = threading.Event()
 
     def fails(*_: object, **__: object) -> None:
-        go_on.wait(60)
+        go_on.wait(180)
         raise RuntimeError("no")
 
     monkeypatch.setattr(work, "trained", fails)

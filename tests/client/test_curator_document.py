@@ -11,7 +11,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from curator.service.routes import ROUTES
-from curator.service.serving import Served
+from curator.service.serving import PATIENCE, Served
 
 import hedgerow
 from hedgerow.curator.http.limits import Limits
@@ -58,7 +58,7 @@ def test_ten_minutes(tmp_path: Path) -> None:
             run(words, folder)
     finally:
         served.process.terminate()
-        served.process.wait(60)
+        served.process.wait(PATIENCE)
     ledger = Ledger.open(folder / "curator")
     assert ledger.verify().sound
     assert not ledger.unsettled()

@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,6 +17,7 @@ from typing import Any
 
 import pytest
 from client.conftest import SCHEMA, Served, Servers
+from curator.service.serving import wait_until
 from typer.testing import CliRunner
 
 import hedgerow
@@ -189,7 +189,7 @@ def test_one_is_slow(three: Three, hold: Hold) -> None:
 
 
 def test_one_that_hangs_does_not_hold_up_the_others(three: Three, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hedgerow.remote.federation.LOOK", 3.0)
+    monkeypatch.setattr("hedgerow.remote.federation.LOOK", 10.0)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
@@ -208,14 +208,14 @@ def test_killed_between_answers(three: Three, hold: Hold) -> None:
     with subprocess.Popen([sys.executable, "-m", "hedgerow", *three.words()], env=environment, stdout=subprocess.PIPE) as process:
         wait_until(lambda: len(three.kept) == 1 and all(three.charges()))
         process.send_signal(signal.SIGKILL)
-        process.wait(30)
+        process.wait(60)
     keys = {each["key"] for each in state(three)["curators"]}
     assert (len(keys), three.charges()) == (3, [["0.5"]] * 3)
     events[0].set()
     with subprocess.Popen([sys.executable, "-m", "hedgerow", *three.words()], env=environment, stdout=subprocess.PIPE) as process:
         wait_until(lambda: len(three.kept) == 2)
         process.send_signal(signal.SIGKILL)
-        process.wait(30)
+        process.wait(60)
     events[1].set()
     three.run("--disjoint")
     assert {each["key"] for each in state(three)["curators"]} == keys
@@ -243,13 +243,6 @@ def test_counts_that_failed_over_the_rows_are_paid_again(three: Three, monkeypat
 
 def state(three: Three) -> Any:
     return json.loads((three.folder / "forest.federation" / "federation.json").read_text())
-
-
-def wait_until(fine: Callable[[], bool], seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not fine():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def test_the_keys_are_written_before_anybody_is_asked(three: Three, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -33,8 +32,8 @@ def run(words: list[str], folder: Path) -> str:
 
 
 @contextmanager
-def serving(commands: list[list[str]], folder: Path) -> Iterator[list[str]]:
-    """Services while they run, and the tokens that they print. They start and stop together."""
+def serving(commands: list[list[str]], folder: Path) -> Iterator[list[tuple[str, str]]]:
+    """Services while they run: the addresses and the tokens that they print. They start and stop together."""
     environment = {**os.environ, "PYTHONPATH": SOURCES, "PYTHONUNBUFFERED": "1"}
     with ExitStack() as open_:
         processes = []
@@ -43,26 +42,21 @@ def serving(commands: list[list[str]], folder: Path) -> Iterator[list[str]]:
             process = subprocess.Popen(command(words), cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=log, text=True)
             processes.append(open_.enter_context(process))
         try:
-            said = ["".join(process.stdout.readline() for _ in range(3)) for process in processes if process.stdout is not None]
-            yield [found for text in said for found in re.findall(r"hrw_[\w-]{43}", text)]
+            yield [said_by(process) for process in processes]
         finally:
             for process in processes:
                 process.terminate()
 
 
-def free_ports(number: int) -> list[int]:
-    with ExitStack() as probes:
-        found = [probes.enter_context(socket.socket()) for _ in range(number)]
-        for probe in found:
-            probe.bind(("127.0.0.1", 0))
-        return [probe.getsockname()[1] for probe in found]
-
-
-def wait_for(port: int) -> None:
-    import urllib3
-
-    retries = urllib3.Retry(connect=100, backoff_factor=0.1, backoff_max=0.3)
-    assert urllib3.request("GET", f"http://127.0.0.1:{port}/ready", retries=retries).status in (200, 503)
+def said_by(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """The address, which is said when requests are answered, and the token."""
+    said = ""
+    while (found := re.search(r"serving at (\S+)", said)) is None:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line, "the service has ended"
+        said += line
+    return found[1], re.findall(r"hrw_[\w-]{43}", said)[0]
 
 
 def test_the_network_of_the_document(tmp_path: Path) -> None:
@@ -71,23 +65,18 @@ def test_the_network_of_the_document(tmp_path: Path) -> None:
     serves = [line for line in LINES if line.startswith("hedgerow serve")]
     (federate,) = [line for line in LINES if line.startswith("hedgerow federate")]
     setup = "\n".join(line for line in LINES if not line.startswith("hedgerow "))
-    ports = dict(zip(("8301", "8302", "8303"), map(str, free_ports(3)), strict=True))
-
-    def moved(text: str) -> str:
-        return re.sub("|".join(ports), lambda found: ports[found[0]], text)
-
-    with serving([shlex.split(moved(line))[1:] for line in serves], tmp_path) as owners:
+    with serving([shlex.split(re.sub("830[123]", "0", line))[1:] for line in serves], tmp_path) as owners:  # each at a port of its own
         lines = []
-        for (port, token), office in zip(zip(ports, owners, strict=True), "abc", strict=True):
-            wait_for(int(ports[port]))
-            text = setup.replace("8301", ports[port]).replace("office-a", f"office-{office}")
+        for (address, token), office, port in zip(owners, "abc", ("8301", "8302", "8303"), strict=True):
+            text = setup.replace("http://127.0.0.1:8301", address).replace("office-a", f"office-{office}")
             text = text.replace("schema.toml", str(tmp_path / "schema.toml"))
             known = {"OWNERS_TOKEN": token}
             exec(text, known)
-            lines.append(f"http://127.0.0.1:{ports[port]} {known['token']}")
+            lines.append(f"{address} {known['token']}")
+            federate = federate.replace(f"http://127.0.0.1:{port}", address)
         (tmp_path / "tokens.txt").write_text("\n".join(lines))
         (tmp_path / "tokens.txt").chmod(0o600)
-        said = run(shlex.split(moved(federate))[1:], tmp_path)
+        said = run(shlex.split(federate)[1:], tmp_path)
     assert said.count("answered") == 3
     certificate = Release.load(tmp_path / "federated.json").certificate
     assert (certificate.epsilon, [part.owner for part in certificate.parts]) == ("0.5", ["Office A", "Office B", "Office C"])

@@ -162,7 +162,7 @@ def test_a_fork_shares_the_money_and_not_the_connection(budget: LedgerBudget) ->
     for expected in ("paid", "short by 0.2"):
         child = context.Process(target=_reserves, args=(budget, results))
         child.start()
-        assert expected in results.get(timeout=60)
+        assert expected in results.get(timeout=180)
         child.join()
     assert budget.remaining == Fraction(2, 5)
     budget.reserve("0.4", "in the parent")

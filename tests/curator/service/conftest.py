@@ -39,7 +39,7 @@ class Running:
     def post(self, who: dict[str, str], path: str, body: Any, key: str | None = None) -> Any:
         return self.client.post(path, json=body, headers=who if key is None else {**who, "Idempotency-Key": key})
 
-    def ended(self, who: dict[str, str], job: Any, seconds: float = 60) -> Any:
+    def ended(self, who: dict[str, str], job: Any, seconds: float = 180) -> Any:
         """The job, when it has ended."""
         end = time.monotonic() + seconds
         while job["state"] in ("waiting", "running") and time.monotonic() < end:

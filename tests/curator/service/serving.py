@@ -16,6 +16,9 @@ from typing import Any
 
 import httpx
 
+PATIENCE = 180.0  # seconds, where something must happen soon: other work may hold all cores
+LAST = "sign in there with a token\n"  # of what is said at a start
+
 
 class Served:
     """One process, in a group of its own. What it says and logs is in files: nobody must empty a pipe."""
@@ -30,7 +33,9 @@ class Served:
 
     @property
     def address(self) -> str | None:
-        found = re.search(r"serving at (\S+)", self.said.read_text())
+        """None until everything that is said at a start has been said."""
+        said = self.said.read_text()
+        found = re.search(r"serving at (\S+)", said) if LAST in said else None
         return None if found is None else found[1]
 
     @property
@@ -38,7 +43,7 @@ class Served:
         (found,) = re.findall(r"hrw_[\w-]{43}", self.said.read_text())
         return str(found)
 
-    def ready(self, seconds: float = 60) -> Served:
+    def ready(self, seconds: float = PATIENCE) -> Served:
         wait_until(lambda: self.address is not None or self.process.poll() is not None, seconds)
         assert self.address is not None, self.logged.read_text()
         return self
@@ -70,15 +75,15 @@ class Served:
         """Alone: its workers must end by themselves."""
         left = self.workers()
         self.process.kill()
-        self.process.wait(30)
+        self.process.wait(PATIENCE)
         wait_until(lambda: not any(command_of(pid) for pid in left))
 
     def kill_all(self) -> None:
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(30)
+        self.process.wait(PATIENCE)
 
-    def stop(self, how: signal.Signals = signal.SIGTERM, seconds: float = 60) -> int:
+    def stop(self, how: signal.Signals = signal.SIGTERM, seconds: float = PATIENCE) -> int:
         self.process.send_signal(how)
         return self.process.wait(seconds)
 
@@ -101,7 +106,7 @@ def served(folder: Path, ledger: str | None = None, *options: str) -> Iterator[S
         started.kill_all()
 
 
-def wait_until(true: Callable[[], bool], seconds: float = 60, step: float = 0.01) -> None:
+def wait_until(true: Callable[[], bool], seconds: float = PATIENCE, step: float = 0.01) -> None:
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "it took too long"

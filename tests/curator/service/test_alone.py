@@ -68,7 +68,7 @@ def test_a_lock_that_is_lost_is_taken_anew(new_address: Callable[[], str], tmp_p
             waiter.start()
             wait_until(lambda: bool(server.execute("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted").fetchall()))
             server.execute("SELECT pg_terminate_backend(%s)", holders())
-            assert told.wait(30)  # another has it now: the first one stops
+            assert told.wait(180)  # another has it now: the first one stops
             waiter.join(30)
         rival.execute("SELECT pg_advisory_unlock_all()")
         with alone(second, other):

@@ -81,7 +81,7 @@ def test_one_report_is_made_once(running: Running, monkeypatch: pytest.MonkeyPat
         return real(release)
 
     def report(_: int) -> Any:
-        barrier.wait(60)
+        barrier.wait(180)
         return drawing.report_of(content)
 
     monkeypatch.setattr(drawing, "report_content", counted)

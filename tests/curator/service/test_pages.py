@@ -375,7 +375,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
     from hedgerow.curator.http import work
 
     go_on, real = threading.Event(), work.trained
-    monkeypatch.setattr(work, "trained", lambda *given, **how: (go_on.wait(30), real(*given, **how))[1])
+    monkeypatch.setattr(work, "trained", lambda *given, **how: (go_on.wait(180), real(*given, **how))[1])
     yield go_on.set
     go_on.set()
 

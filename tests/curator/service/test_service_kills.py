@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+import secrets
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -51,6 +52,8 @@ class Siege:
         tmp_path.mkdir()
         self.folder, self.ledger = books_at(address, tmp_path)
         self.curator = curator = Curator.open(self.folder, self.ledger)
+        self.name = tmp_path.name + secrets.token_hex(4)  # of the service's connections
+        self.of_the_service = None if self.ledger is None else f"{self.ledger}&application_name={self.name}"
         token = curator.accounts.first_owner()
         assert token is not None
         curator.accounts.add("ada")
@@ -66,13 +69,13 @@ class Siege:
         self.chance.shuffle(lives)
         with closing(self.curator):
             for kills in lives:
-                service = Served(self.folder, self.ledger)
+                service = Served(self.folder, self.of_the_service)
                 try:
                     self.live(service, kills)
                 finally:
                     service.kill_all()
                 self.check_books()
-            with served(self.folder, self.ledger) as service:
+            with served(self.folder, self.of_the_service) as service:
                 self.check_told(service)
 
     def live(self, service: Served, kills: list[tuple[str, str]]) -> None:
@@ -114,11 +117,17 @@ class Siege:
     def unsettled(self, opened: bool = False) -> set[str]:
         return {reserved.key for reserved in self.curator.ledger.unsettled() if reserved.opened or not opened}
 
+    def connected(self) -> bool:
+        """Whether the server still knows a connection of the service."""
+        with self.curator.database.reading() as connection:
+            found = connection.exec_driver_sql("SELECT 1 FROM pg_stat_activity WHERE application_name = %s", (self.name,))
+            return found.first() is not None
+
     def check_books(self) -> None:
         """What must be true between two services."""
         curator, ledger = self.curator, self.curator.ledger
         if self.ledger is not None:
-            time.sleep(0.3)  # the server may be at work for somebody who is gone
+            wait_until(lambda: not self.connected())  # the server may be at work for somebody who is gone
         verified = ledger.verify()
         assert verified.sound, verified
         assert not [balance for balance in ledger.balances() if balance.overspent()]

@@ -75,7 +75,7 @@ def asked_at_once(service: Served, requests: list[tuple[str, dict[str, str]]]) -
 
     def client(number: int) -> list[httpx.Response]:
         with service.client() as own:
-            barrier.wait(60)
+            barrier.wait(180)
             return [own.post(path, json=FOREST, headers=headers) for path, headers in requests[number::CLIENTS]]
 
     with ThreadPoolExecutor(CLIENTS) as pool:

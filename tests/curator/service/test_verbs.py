@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from anyio.to_thread import current_default_thread_limiter
 from curator.service.conftest import FOREST, SCHEMA, Running, bearer
-from curator.service.test_workers import wait_until
+from curator.service.serving import wait_until
 from fastapi.testclient import TestClient
 
 from hedgerow.curator.http import logs
@@ -369,7 +369,7 @@ def test_a_release_as_a_predictor(sessions: Sessions) -> None:
 def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
     """Looks take until the function is called."""
     go_on, real = threading.Event(), StreamedRows._ask
-    monkeypatch.setattr(StreamedRows, "_ask", lambda self, question: go_on.wait(30) and real(self, question))
+    monkeypatch.setattr(StreamedRows, "_ask", lambda self, question: go_on.wait(180) and real(self, question))
     yield go_on.set
     go_on.set()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 from curator.service.conftest import FOREST, SCHEMA, Running, bearer
+from curator.service.serving import wait_until
 from fastapi.testclient import TestClient
 
 from hedgerow.curator.http.application import application
@@ -94,13 +94,6 @@ def persons(path: Path, rows: int = 5000) -> Path:
 def spilled(folder: Path) -> list[Path]:
     """Files that an engine has made, wherever it made them."""
     return [path for path in folder.rglob("hedgerow-*/*") if path.is_file()]
-
-
-def wait_until(true: Any, seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.005)
 
 
 def _children() -> list[Any]:
