@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from curator.service.serving import served
+from curator.http.serving import served
 
 from hedgerow import Categorical, Numeric, Schema, Target
 from hedgerow.curator.http.service_context import Curator
