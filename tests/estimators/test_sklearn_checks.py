@@ -13,6 +13,7 @@ TIES = (
     "a private choice between splits that are exactly tied is made by secret coins, which no seed may fix: two fits on the same "
     "small table may grow different, equally good trees"
 )
+QUICK = ("HedgerowClassifier", "SNRForestClassifier")  # one of each kind: an additive model, trees that vote
 EXCUSED: dict[str, dict[str, str]] = {
     name: {"check_classifier_data_not_an_array": TIES, "check_fit_idempotent": TIES}
     for name in ("DPDFClassifier", "DiffPID3Classifier", "HedgerowClassifier")
@@ -49,7 +50,18 @@ def test_at_most_five_checks_are_excused() -> None:
     assert all(len(reason) > 20 for excused in EXCUSED.values() for reason in excused.values())
 
 
+def excused(estimator: Any) -> dict[str, str]:
+    return EXCUSED.get(type(estimator).__name__, {})
+
+
 @pytest.mark.filterwarnings("ignore::hedgerow.errors.UnreviewedSchemaWarning")
-@parametrize_with_checks(instances(), expected_failed_checks=lambda estimator: EXCUSED.get(type(estimator).__name__, {}))
+@parametrize_with_checks([each for each in instances() if type(each).__name__ in QUICK], expected_failed_checks=excused)
 def test_sklearn(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::hedgerow.errors.UnreviewedSchemaWarning")
+@parametrize_with_checks([each for each in instances() if type(each).__name__ not in QUICK], expected_failed_checks=excused)
+def test_sklearn_for_the_others(estimator: Any, check: Any) -> None:
     check(estimator)

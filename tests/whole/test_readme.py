@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
+import pytest
+from typer.testing import CliRunner
 
+from hedgerow.cli import app
 from hedgerow.datasets import patients
 
 ROOT = Path(__file__).parents[2]
@@ -23,6 +28,14 @@ def commands(text: str) -> list[list[str]]:
 
 
 def run(words: list[str], folder: Path) -> str:
+    """In this process: to start a program takes longer than most commands do. Real processes: tests/cli/test_cli_processes.py."""
+    with contextlib.chdir(folder):
+        done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, (words, done.stderr)
+    return done.stdout
+
+
+def start(words: list[str], folder: Path) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "hedgerow", *words], cwd=folder, capture_output=True, text=True, check=False
     )
@@ -30,7 +43,8 @@ def run(words: list[str], folder: Path) -> str:
     return done.stdout
 
 
-def test_the_commands_work_in_their_order(tmp_path: Path) -> None:
+@pytest.mark.parametrize("run", [run, pytest.param(start, marks=pytest.mark.slow)])
+def test_the_commands_work_in_their_order(run: Callable[[list[str], Path], str], tmp_path: Path) -> None:
     patients(3000, seed=1).to_csv(tmp_path / "patients.csv")
     for name, seed in (("test.csv", 2), ("new.csv", 3)):
         patients(500, seed=seed).to_csv(tmp_path / name)
@@ -102,6 +116,7 @@ def test_the_commands_for_sharing_models_work(tmp_path: Path) -> None:
     assert '"guarantee":"anonymity"' in (tmp_path / "shared.json").read_text()
 
 
+@pytest.mark.slow
 def test_the_commands_that_attack_work(tmp_path: Path) -> None:
     asked = [words[1:] for words in commands(README.split("### The guarantee, attacked")[1].split("\n##")[0])]
     assert [words[0] for words in asked] == ["audit", "audit"]
@@ -128,6 +143,7 @@ def follow(text: str, folder: Path) -> tuple[str, Path]:
     return said, folder
 
 
+@pytest.mark.slow
 def test_the_chain_of_the_document_on_sharing(tmp_path: Path) -> None:
     said, folder = follow(SHARING, tmp_path)
     for text in ("yes: 50-anonymity", "NOT differential privacy", "basis: from all tables pooled", "LD: from all tables"):
