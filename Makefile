@@ -2,13 +2,17 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Tests start this package as a program some hundred times: it is compiled once, also where the environment says that nothing is kept.
+ALONE := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
+PYTEST := $(ALONE) $(BIN)/python -m pytest
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint mutate bench audit audit-ci curator-test postgres-test spark-test browser-test soak experiments clean help
+.PHONY: demo test test-slow test-all lint mutate bench audit audit-ci curator-test postgres-test spark-test browser-test soak experiments clean help
 
 help:
 	@echo "make demo   train a private forest on data that comes with the package, write a report"
-	@echo "make test   all tests"
+	@echo "make test   every kind of check, in four minutes"
+	@echo "make test-all  the same and what takes longer: many draws, every combination, large tables (make test-slow: only that)"
 	@echo "make lint   ruff, mypy, import-linter"
 	@echo "make mutate small mistakes planted in the trusted modules, one by one: does a test fail? (hours; goes on where it was stopped)"
 	@echo "make audit-ci  attack every verb and every private estimator (minutes)"
@@ -24,7 +28,12 @@ demo: $(VENV)/core.done
 	$(BIN)/hedgerow demo -o hedgerow-demo.html
 
 test: $(VENV)/test.done
-	$(BIN)/python -m pytest -n auto --dist worksteal -q
+	$(PYTEST) -n auto --dist worksteal -q
+
+test-slow: $(VENV)/test.done
+	$(PYTEST) -n auto --dist worksteal -q -m "slow and not audit and not postgres and not spark and not curator and not browser"
+
+test-all: test test-slow
 
 lint: $(VENV)/test.done
 	$(BIN)/ruff check src tests benchmarks scripts
@@ -36,22 +45,22 @@ mutate: $(VENV)/test.done
 	$(BIN)/python scripts/mutate.py report --write
 
 audit-ci: $(VENV)/test.done
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -q -m audit tests/audit
+	$(PYTEST) -n auto --dist worksteal -q -m audit tests/audit
 
 curator-test: $(VENV)/test.done
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m "curator and not postgres" tests/curator
+	$(PYTEST) -q -m "curator and not postgres" tests/curator
 
 postgres-test: $(VENV)/postgres.done
-	OMP_NUM_THREADS=1 $(BIN)/python scripts/postgres.py run $(BIN)/python -m pytest -n auto -q -m postgres tests/postgres tests/curator tests/client
+	$(ALONE) $(BIN)/python scripts/postgres.py run $(BIN)/python -m pytest -n auto -q -m postgres tests/postgres tests/curator tests/remote
 
 spark-test: $(VENV)/spark.done
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m spark tests/spark
+	$(PYTEST) -q -m spark tests/spark
 
 browser-test: $(VENV)/browser.done
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m browser tests/browser
+	$(PYTEST) -q -m browser tests/browser
 
 soak: $(VENV)/postgres.done
-	OMP_NUM_THREADS=1 HEDGEROW_SOAK=10 $(BIN)/python scripts/postgres.py run --fsync $(BIN)/python -m pytest -q -m "postgres or not postgres" tests/curator/test_ledger_crashes.py tests/curator/test_answers.py tests/curator/service/test_service_race.py tests/curator/service/test_service_kills.py
+	$(ALONE) HEDGEROW_SOAK=10 $(BIN)/python scripts/postgres.py run --fsync $(BIN)/python -m pytest -q -m "postgres or not postgres" tests/curator/ledger/test_ledger_crashes.py tests/curator/ledger/test_answers.py tests/curator/http/test_service_race.py tests/curator/http/test_service_kills.py
 
 audit: $(VENV)/core.done
 	$(BIN)/hedgerow experiments run audit --folder docs

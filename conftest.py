@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import settings
 
@@ -13,6 +11,6 @@ settings.load_profile("hedgerow")
 
 
 @pytest.fixture(autouse=True)
-def _work_in_a_temporary_folder(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.node.name == "README.md":
-        monkeypatch.chdir(tmp_path)
+def _work_in_a_temporary_folder(request: pytest.FixtureRequest) -> None:
+    if request.node.name == "README.md":  # no other test pays for a folder that it does not use
+        request.getfixturevalue("monkeypatch").chdir(request.getfixturevalue("tmp_path"))

@@ -48,41 +48,52 @@ EXPLAINED = ROOT / "scripts" / "mutants_explained.toml"
 
 # The tests that matter for a module, the quickest first.
 VERBS = [
-    "tests/test_private_table.py", "tests/test_user_level.py", "tests/test_delta.py", "tests/statistical/test_verb_noise.py",
-    "tests/statistical/test_gaussian_verbs.py", "tests/statistical/test_noise_paths.py",
+    "tests/private_table/test_private_table.py", "tests/whole/test_user_level.py", "tests/whole/test_delta.py",
+    "tests/private_table/test_verb_noise.py", "tests/private_table/test_gaussian_verbs.py", "tests/mechanisms/test_noise_paths.py",
 ]  # fmt: skip
-SAMPLING = ["tests/test_samplers.py", "tests/statistical/test_sampler_distributions.py"]
+SAMPLING = ["tests/mechanisms/test_samplers.py", "tests/mechanisms/test_sampler_distributions.py"]
 METERS = [
-    "tests/test_meter.py", "tests/test_meter_races.py", "tests/test_budget_crashes.py", "tests/contracts/test_meters.py",
-    "tests/test_delta.py",
+    "tests/accounting/test_meter.py", "tests/accounting/test_meter_races.py", "tests/accounting/test_budget_crashes.py",
+    "tests/contracts/test_meters.py", "tests/whole/test_delta.py",
 ]  # fmt: skip
-PERSONS = ["tests/test_persons.py", "tests/test_one_person.py", "tests/contracts/test_engine.py", "tests/test_places.py"]
-LOSSES = ["tests/test_loss.py", "src/hedgerow/accounting", "tests/contracts/test_meters.py"]
+STORES = ["tests/engines/test_one_person.py", "tests/contracts/test_engine.py", "tests/engines/test_places.py"]
+PERSONS = ["tests/engines/test_persons.py", *STORES]
+EXAMPLES = "tests/whole/test_examples.py"
+LOSSES = ["tests/accounting/test_loss.py", EXAMPLES, "tests/contracts/test_meters.py"]
+RELEASES = ["tests/whole/test_delta.py", "tests/release/test_certificate.py", "tests/release/test_release.py"]
 TESTS: dict[str, list[str]] = {  # a file that is not there is left out
-    "mechanisms/exactmath.py": ["tests/test_enclosures.py", *SAMPLING],
+    "mechanisms/exactmath.py": ["tests/mechanisms/test_enclosures.py", *SAMPLING],
     "mechanisms/samplers.py": SAMPLING,
     "mechanisms/choices.py": SAMPLING,
-    "mechanisms/gaussian.py": ["tests/test_gaussian.py", "tests/statistical/test_gaussian_distribution.py"],
-    "mechanisms/noise.py": ["tests/test_mechanisms.py", *VERBS],
-    "private_table.py": ["tests/test_verbs_by_hand.py", "tests/test_best_scale.py", "tests/test_units.py", *VERBS, "tests/test_gradients.py"],
-    "mechanisms/scores.py": ["tests/test_scores.py", "tests/test_private_table.py", "tests/test_greedy.py"],
-    "mechanisms/coins.py": ["tests/test_samplers.py", "tests/test_traps.py", "tests/test_estimators.py"],
-    "remote_stub.py": ["tests/client/test_remote_table.py", "tests/client/test_remote_estimators.py"],
+    "mechanisms/gaussian.py": ["tests/mechanisms/test_gaussian.py", "tests/mechanisms/test_gaussian_distribution.py"],
+    "mechanisms/noise.py": ["tests/mechanisms/test_mechanisms.py", *VERBS],
+    "private_table.py": [
+        "tests/private_table/test_verbs_by_hand.py", "tests/private_table/test_best_scale.py", "tests/accounting/test_units.py", *VERBS,
+        "tests/queries/test_gradients.py",
+    ],
+    "mechanisms/scores.py": [
+        "tests/mechanisms/test_scores.py", "tests/private_table/test_private_table.py", "tests/growers/test_greedy.py",
+    ],
+    "mechanisms/coins.py": ["tests/mechanisms/test_samplers.py", "tests/whole/test_traps.py", "tests/estimators/test_estimators.py"],
+    "remote_stub.py": ["tests/remote/test_remote_table.py", "tests/remote/test_remote_estimators.py"],
     "accounting/meter.py": METERS,
-    "accounting/budget_file.py": ["tests/test_budget_crashes.py", *METERS],
-    "accounting/units.py": ["tests/test_units.py", "src/hedgerow/accounting/units.py", *METERS],
-    "accounting/zcdp.py": ["tests/test_enclosures.py", "tests/test_zcdp.py", "src/hedgerow/accounting", "tests/test_delta.py"],
-    "accounting/loss.py": [*LOSSES, "tests/test_delta.py", "tests/test_certificate.py", "tests/test_release.py"],
-    "accounting/noise.py": [*LOSSES, "tests/test_delta.py", "tests/test_user_level.py"],
-    "accounting/prices.py": ["tests/test_prices.py", *LOSSES, "tests/test_delta.py"],
-    "accounting/events.py": [*LOSSES, "tests/test_zcdp.py", "tests/test_delta.py", "tests/test_certificate.py", "tests/test_release.py"],
+    "accounting/budget_file.py": ["tests/accounting/test_budget_crashes.py", *METERS],
+    "accounting/units.py": ["tests/accounting/test_units.py", EXAMPLES, *METERS],
+    "accounting/zcdp.py": [
+        "tests/mechanisms/test_enclosures.py", "tests/accounting/test_zcdp.py", EXAMPLES, "tests/whole/test_delta.py",
+    ],
+    "accounting/loss.py": [*LOSSES, *RELEASES],
+    "accounting/noise.py": [*LOSSES, "tests/whole/test_delta.py", "tests/whole/test_user_level.py"],
+    "accounting/prices.py": ["tests/accounting/test_prices.py", *LOSSES, "tests/whole/test_delta.py"],
+    "accounting/events.py": [*LOSSES, "tests/accounting/test_zcdp.py", *RELEASES],
     "engines/persons.py": PERSONS,
     "engines/person_ids.py": PERSONS,
-    "engines/person_store.py": ["tests/test_one_person.py", "tests/contracts/test_engine.py", "tests/test_places.py"],
-}
+    "engines/person_store.py": STORES,
+}  # fmt: skip
 SAMPLERS = "mechanisms/__pycache__/*.nb?"
 COMPILED = {  # machine code that depends on a module
-    "mechanisms/exactmath.py": SAMPLERS, "mechanisms/samplers.py": SAMPLERS, "mechanisms/choices.py": SAMPLERS, "mechanisms/gaussian.py": SAMPLERS,
+    "mechanisms/exactmath.py": SAMPLERS, "mechanisms/samplers.py": SAMPLERS, "mechanisms/choices.py": SAMPLERS,
+    "mechanisms/gaussian.py": SAMPLERS,
     "engines/persons.py": "engines/__pycache__/persons.*.nb?",
 }  # fmt: skip
 LIBRARIES = (
@@ -476,7 +487,8 @@ def _child(tests: list[str], log: Path) -> None:
     os.dup2(file, 1)
     os.dup2(file, 2)
     sys.dont_write_bytecode = True
-    words = ["-q", "-x", "--tb=line", "-rfE", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    kinds = "not audit and not postgres and not spark and not curator and not browser"  # slow ones too: a mutant may live in the tails
+    words = ["-q", "-x", "--tb=line", "-rfE", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", kinds]
     code = 3
     warnings.resetwarnings()
     try:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from slow import slow_but
 
 from hedgerow.audit.attack import Runner, audit, finding_of
 from hedgerow.audit.neighbours import MAKERS, SMALL, Pair, Table, pairs_for
@@ -33,7 +34,7 @@ def test_a_number_is_the_same_number_as_text() -> None:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("algorithm", ["DPDFClassifier", "HedgerowClassifier", "PrivateID3Classifier"])
+@pytest.mark.parametrize("algorithm", slow_but(["PrivateID3Classifier"], ["DPDFClassifier", "HedgerowClassifier", "PrivateID3Classifier"]))
 def test_a_table_against_itself(algorithm: str) -> None:
     """False alarm below 1e-9 each."""
     from hedgerow.audit.algorithms import Trainer

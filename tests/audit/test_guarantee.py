@@ -8,6 +8,7 @@ sound attack must find nearly all of ε; the bounds used are right with 99.9 %, 
 from __future__ import annotations
 
 import pytest
+from slow import slow_but
 
 from hedgerow.audit.queries import NOT_PROVEN, attack_query, attacks
 from hedgerow.experiments.audits import LEVEL, MORE_VERB_RUNS, finding_in, jobs, work
@@ -57,7 +58,7 @@ def test_every_private_estimator_is_attacked() -> None:
     assert {estimator for estimator, _ in ALGORITHMS.values()} == private
 
 
-@pytest.mark.parametrize("verb", list(attacks()), ids=str)
+@pytest.mark.parametrize("verb", slow_but(4, attacks()), ids=str)
 def test_a_small_attack_on_each_verb(verb: str) -> None:
     """In the ordinary tests: the attack runs, and finds at least some of ε where one must show. False alarms as above."""
     finding = attack_query(attacks()[verb], "5", 2_000, LEVEL)
@@ -65,5 +66,6 @@ def test_a_small_attack_on_each_verb(verb: str) -> None:
     assert finding.bounds["95 %"] > 0.5  # the weakest of them shows 1.8 of 5
 
 
+@pytest.mark.slow
 def test_the_choice_that_is_not_proven_is_caught() -> None:
     assert attack_query(NOT_PROVEN, "1", 20_000, LEVEL).violated

@@ -21,6 +21,7 @@ def test_the_ratio_of_one_release_by_hand() -> None:
     assert KnownRatio(PAIR).ratio(release) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_three_trees_together_give_away_nearly_all_of_epsilon() -> None:
     """Each tree alone shows a third of ε. The bound to be expected is 2.2, and 1.5 is more than six standard errors below."""

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from audit import planted as p
 from audit import planted_small as small
+from slow import slow_but
 
 from hedgerow.audit.attack import Audit, Train, audit
 from hedgerow.audit.neighbours import Pair, Row, pairs_for
@@ -142,7 +143,8 @@ def attack(case: Case, train: Train) -> Audit:
     )
 
 
-each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+QUICK = ["strange values refused", "choice among true finalists"]
+each_case = pytest.mark.parametrize("case", slow_but(QUICK, CASES), ids=lambda case: case.name)
 
 
 @pytest.mark.statistical

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from audit import planted_replays as faults
 from audit.test_planted import CASES, TABLES, Case
+from slow import slow_but
 
 from hedgerow import private_table as verbs
 from hedgerow.accounting.meter import Reservation
@@ -40,6 +41,7 @@ UNITS = {"row": SMALL, "person": replace(SMALL, person="who"), "person, k = 3": 
 REQUESTS = {**{name: (fit(name), 1) for name in ALGORITHMS}, **OTHERS}
 QUICK = ("as drawn", "large")
 FILES = [engine for engine in PLACES if engine != "memory"]
+PLACED = [(number, *each) for number, each in enumerate(product(ALGORITHMS, FILES))]
 of_each_unit = pytest.mark.parametrize("unit", UNITS)
 
 
@@ -53,7 +55,7 @@ def is_sound(found: Replay) -> bool:
 
 
 @of_each_unit
-@pytest.mark.parametrize("name", REQUESTS)
+@pytest.mark.parametrize("name", slow_but(["hedgerow", "diffpid3", "count"], REQUESTS))
 def test_every_request_is_the_same_on_neighbouring_tables(name: str, unit: str) -> None:
     (ask, times), schema = REQUESTS[name], UNITS[unit]
     train = Request(ask)
@@ -61,10 +63,10 @@ def test_every_request_is_the_same_on_neighbouring_tables(name: str, unit: str) 
     assert is_sound(replay(train, random_pairs(schema, 6), epsilon=times, answers=["wild"]))
 
 
-@pytest.mark.parametrize(("number", "name", "engine"), [(i, *each) for i, each in enumerate(product(ALGORITHMS, FILES))])
-def test_wherever_the_rows_are(number: int, name: str, engine: str) -> None:
+@pytest.mark.parametrize("each", slow_but([(0, "hedgerow", "csv"), (7, "rdt", "parquet"), (14, "diffpid3", "duckdb")], PLACED))
+def test_wherever_the_rows_are(each: tuple[int, str, str]) -> None:
     """Another table and other answers for each: what engines answer does not depend on who asks."""
-    kinds = list(ANSWERS)
+    kinds, (number, name, engine) = list(ANSWERS), each
     for i, schema in enumerate((UNITS["row"], UNITS["person, k = 3" if number % 2 else "person"])):
         pairs = random_pairs(schema, 24)[(5 * number + i) % 24 :][:1]
         with place_named(engine) as place:
@@ -141,7 +143,7 @@ def test_the_lists_are_whole() -> None:
     assert SEES.keys() | CANNOT.keys() == {case.name for case in CASES}
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.name in SEES], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", slow_but(4, [case for case in CASES if case.name in SEES]), ids=lambda case: case.name)
 def test_a_planted_fault_is_seen_and_its_sound_version_is_not_accused(case: Case) -> None:
     found = replayed(case, case.train)
     assert found.violated

@@ -4,12 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from curator.http.serving import served
 
 from hedgerow import Categorical, Numeric, Schema, Target
 from hedgerow.curator.http.service_context import Curator
@@ -69,33 +64,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     curator.ledger.ceiling("patients", 1, purpose="teaching")
     curator.registry.close("visits-2019", "the study has ended")
     curator.close()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    address = f"http://127.0.0.1:{port}"
-    with (folder / "log").open("w") as log:
-        command = [sys.executable, "-m", "hedgerow", "serve", str(folder / "curator"), "--port", str(port)]
-        process = subprocess.Popen(command, stdout=log, stderr=log)
-        try:
-            _wait_for(address, process)
-            yield Site(address, owner, ada)
-        finally:
-            process.terminate()
-            process.wait(60)
-    written = (folder / "log").read_text()
+    with served(folder / "curator") as service:
+        assert service.address is not None
+        yield Site(service.address, owner, ada)
+        service.stop()
+    written = service.said.read_text() + service.logged.read_text()
     assert owner not in written
     assert ada not in written
-
-
-def _wait_for(address: str, process: subprocess.Popen[bytes]) -> None:
-    for _ in range(600):
-        assert process.poll() is None, "the service has ended"
-        try:
-            with urllib.request.urlopen(f"{address}/ready"):
-                return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.1)
-    raise AssertionError("the service did not start")
 
 
 @pytest.fixture(scope="session")

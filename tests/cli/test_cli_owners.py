@@ -24,7 +24,7 @@ from hedgerow.release.public_plan import PlanDocument
 
 DATA = Path(__file__).parents[1] / "data"
 RDT = ["--algorithm", "rdt", "--trees", 4, "--depth", 2, "--epsilon", "0.5", "--seed", 1]
-WAIT = 60
+WAIT = 180
 BUILT: dict[str, bytes] = {}
 
 

@@ -15,7 +15,7 @@ import pytest
 from hedgerow import BudgetFile
 
 FIT = ["--schema", "schema.toml", "--algorithm", "rdt", "--depth", 2, "--budget", "budget.json"]
-WAIT = 60
+WAIT = 180
 
 
 def test_ctrl_c_leaves_the_charge(place: SimpleNamespace, start: Callable[..., Any], run: Callable[..., Any]) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import gc
 import signal
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -368,13 +367,22 @@ def test_files_that_do_not_fit_together_are_refused_before_anything_is_spent(tmp
 def test_ctrl_c_stops_the_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from hedgerow.queries import LeafCounts
 
+    heard = threading.Event()
+
+    def hears(*what: Any) -> None:
+        first = not heard.is_set()
+        heard.set()
+        if first:
+            raise KeyboardInterrupt
+
     def interrupting(*what: Any) -> None:
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-        time.sleep(0.5)  # the main thread waits for this one, and hears it there
+        if not heard.is_set():
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        assert heard.wait(60)  # the main thread waits for this one, and hears it there
 
     monkeypatch.setattr(LeafCounts, "add", interrupting)
     budget = Budget(1)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # where tests run in the background, it is ignored
+    before = signal.signal(signal.SIGINT, hears)  # where tests run in the background, it is ignored
     try:
         with pytest.raises(KeyboardInterrupt):
             ESTIMATORS["rdt"]().set_params(budget=budget, max_depth=2).fit(parquet(tmp_path))

@@ -402,7 +402,7 @@ def test_a_fork_does_not_copy_the_money() -> None:
     results = context.Queue()
     child = context.Process(target=_forked, args=(Budget(1), results))
     child.start()
-    assert "BudgetFile" in results.get(timeout=30)
+    assert "BudgetFile" in results.get(timeout=180)
     child.join()
 
 

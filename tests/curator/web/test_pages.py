@@ -1,0 +1,507 @@
+"""The pages by HTTP: who sees what, forms that are paid once, what was quoted is what was charged, nothing unescaped."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from curator.http.conftest import SCHEMA, Running
+from fastapi.routing import APIRoute
+from fastapi.testclient import TestClient
+
+from hedgerow import Categorical, Schema, Target
+from hedgerow.accounting.loss import text_of_fraction
+from hedgerow.curator.http.application import PAGES, application
+from hedgerow.curator.http.limits import Limits
+from hedgerow.curator.ledger.accounts import Accounts
+from hedgerow.curator.web import sign_in_sessions as visits
+from hedgerow.curator.web.authentication import is_page
+from hedgerow.release.release import Release
+
+HOST = "http://testserver"
+HOSTILE = '<script>alert("x")</script>'
+FORM = {"purpose": "research", "epsilon": "0.5", "algorithm": "dpdf", "delta": "0", "key": "form-1"}
+
+
+class Browser:
+    """What a browser does: a jar of cookies, and where a form comes from."""
+
+    def __init__(self, running: Running, token: str | None = None, **where: str) -> None:
+        self.client = TestClient(running.client.app, HOST, raise_server_exceptions=False, follow_redirects=False)
+        self.where = where or {"Sec-Fetch-Site": "same-origin", "Origin": HOST}
+        if token is not None:
+            assert self.post("/sign-in", {"token": token}).status_code == 303
+
+    def get(self, path: str) -> Any:
+        return self.client.get(path)
+
+    def post(self, path: str, form: dict[str, str] | None = None, **headers: str) -> Any:
+        return self.client.post(path, data=form or {}, headers={**self.where, **headers})
+
+
+def token_of(headers: dict[str, str]) -> str:
+    return headers["Authorization"].removeprefix("Bearer ")
+
+
+@pytest.fixture
+def ada(running: Running) -> Browser:
+    return Browser(running, token_of(running.ada))
+
+
+@pytest.fixture
+def owner(running: Running) -> Browser:
+    return Browser(running, token_of(running.owner))
+
+
+def page_routes() -> list[tuple[str, str]]:
+    """Each page, from the lists of routes."""
+    found = []
+    for route in (route for router in PAGES for route in router.routes if isinstance(route, APIRoute)):
+        path = route.path.replace("{name:path}", "patients").replace("{id}", "0" * 32)
+        assert is_page(path)
+        assert "{" not in path
+        found += [(method, path) for method in route.methods or ()]
+    return found
+
+
+def ended(browser: Browser, path: str, running: Running) -> str:
+    """The page of a job when it has ended."""
+    id = path.rsplit("/", 1)[1]
+    running.ended(running.owner, running.get(running.owner, f"/v1/jobs/{id}").json())
+    return str(browser.get(path).text)
+
+
+def hidden(page: str) -> dict[str, str]:
+    found = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', page)
+    return {name: html.unescape(value) for name, value in found}
+
+
+# ---------------------------------------------------------------- who may see a page
+
+
+def test_without_a_visit_there_is_only_the_sign_in(running: Running) -> None:
+    accounts, moment = running.curator.accounts, datetime.now(UTC)
+    expired = Accounts(accounts.database, lambda: moment - timedelta(days=9)).issue("ada", timedelta(days=1))[0]
+    revoked, record = accounts.issue("ada")
+    late = Browser(running, revoked)
+    accounts.revoke(record.id)
+    for token in (expired, revoked, "hrw_wrong", "", "x" * 5000):
+        answer = Browser(running).post("/sign-in", {"token": token})
+        assert (answer.status_code, answer.headers.get("set-cookie")) == (401, None)
+        assert not token or token not in answer.text
+    strangers = [Browser(running), late, Browser(running), Browser(running)]
+    strangers[2].client.cookies.set("hedgerow", "0" * 64)
+    strangers[3].client.cookies.set("hedgerow", token_of(running.ada))  # the token is not the cookie
+    routes = [each for each in page_routes() if each[1] not in ("/sign-in", "/style.css")]
+    assert len(routes) >= 25
+    odd = ["/owner", "/owner/nothing", "/datasets/nothing", "/ledger%0A", "/%0A", "/owner/datasets%0A"]
+    for method, path in [*routes, *(("GET", path) for path in odd), ("POST", "/sign-out%0A"), ("HEAD", "/ledger")]:
+        for stranger in strangers:
+            answer = stranger.client.request(method, path, headers=stranger.where)
+            assert (answer.status_code, answer.headers["location"], answer.content) == (303, "/sign-in", b""), path
+
+
+def test_a_cookie_is_for_pages_and_a_token_for_the_rest(running: Running, owner: Browser) -> None:
+    assert owner.get("/").status_code == 200
+    assert owner.get("/v1/datasets").status_code == 401
+    assert owner.post("/v1/owner/people").status_code == 401
+    assert Browser(running).client.get("/", headers=running.owner).status_code == 303
+
+
+def test_a_visit_ends(running: Running) -> None:
+    first, second = Browser(running, token_of(running.ada)), Browser(running, token_of(running.ada))
+    kept = dict(first.client.cookies)
+    assert first.post("/sign-out").headers["location"] == "/sign-in"
+    assert not first.client.cookies
+    first.client.cookies.update(kept)
+    assert first.get("/").status_code == 303
+    assert second.get("/").status_code == 200
+    door = running.client.app.state.door  # type: ignore[attr-defined]
+    later = door.visits._clock() + visits.LIFETIME
+    door.visits._clock = lambda: later
+    assert second.get("/").status_code == 303
+
+
+def test_the_oldest_visits_of_a_token_give_way() -> None:
+    found = visits.Visits()
+    other, names = found.begin("other"), [found.begin("mine") for _ in range(visits.MOST_EACH + 2)]
+    assert [name for name in names if found.token(name) is None] == names[:2]
+    assert found.token(other) == "other"
+
+
+def test_the_oldest_visits_give_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(visits, "MOST", 3)
+    now = [0.0]
+    found = visits.Visits(lambda: now[0])
+    names = [found.begin(f"t{i}") for i in range(4)]
+    assert [found.token(name) for name in names] == [None, "t1", "t2", "t3"]
+    now[0] = visits.LIFETIME
+    last = found.begin("t4")
+    assert [found.token(name) for name in (*names, last)] == [None] * 4 + ["t4"]
+    assert len(found._found) == 1
+
+
+@pytest.mark.parametrize(("behind_tls", "url", "secure"), [(False, HOST, False), (False, "https://testserver", True), (True, HOST, True)])
+def test_the_cookie(running: Running, behind_tls: bool, url: str, secure: bool) -> None:
+    with TestClient(application(running.curator, Limits(), behind_tls=behind_tls), url, follow_redirects=False) as client:
+        answer = client.post("/sign-in", data={"token": token_of(running.ada)}, headers={"Sec-Fetch-Site": "same-origin"})
+        given = answer.headers["set-cookie"]
+    name, _, how = given.partition("=")
+    assert name == ("__Host-hedgerow" if secure else "hedgerow")
+    assert {"HttpOnly", "SameSite=strict", "Path=/", f"Max-Age={visits.LIFETIME}"} <= set(how.split("; "))
+    assert ("Secure" in how.split("; ")) == secure
+    assert token_of(running.ada) not in given
+
+
+def test_forms_are_taken_from_our_own_pages_alone(running: Running, owner: Browser) -> None:
+    bad: list[dict[str, str]] = [
+        {"Sec-Fetch-Site": "cross-site", "Origin": HOST}, {"Sec-Fetch-Site": "same-site"}, {"Sec-Fetch-Site": "none"},
+        {"Origin": "https://evil.example"}, {"Origin": "null"}, {"Origin": f"{HOST}.evil.example"}, {"Origin": f"{HOST}:81"},
+        {"Origin": "http://[bad"}, {"Origin": ""}, {},
+    ]  # fmt: skip
+    posts = [path for method, path in page_routes() if method == "POST"]
+    assert len(posts) >= 15
+    before = (running.curator.ledger.head(), len(running.curator.accounts.people()))
+    for path in posts:
+        for headers in bad:
+            answer = owner.client.post(path, data={"name": "eve", "token": token_of(running.owner)}, headers=headers)
+            assert answer.status_code == 403, (path, headers)
+            assert "not sent from a page of this service" in answer.text
+    assert before == (running.curator.ledger.head(), len(running.curator.accounts.people()))
+    for headers in ({"Origin": HOST}, {"Sec-Fetch-Site": "same-origin", "Origin": "null"}):
+        assert owner.client.post("/owner/people", data={"name": headers["Origin"]}, headers=headers).status_code == 303
+
+
+# ---------------------------------------------------------------- what is shown to whom
+
+
+def test_not_granted_and_for_owners_is_not_there(running: Running, ada: Browser) -> None:
+    bob = Browser(running, token_of(running.bob))
+    job = ada.post("/datasets/patients/forests", FORM).headers["location"]
+    ended(ada, job, running)
+    missing = bob.get("/datasets/nothing")
+    assert missing.status_code == 404
+    id = job.rsplit("/", 1)[1]
+    paths = ["/datasets/patients", "/datasets/%20", f"/datasets/{'x' * 300}", f"/jobs/{id}", f"/releases/{id}", f"/releases/{id}.json"]
+    paths += [f"/scores/{id}", "/ledger", "/ledger?before=x", "/ledger/export?format=pdf", "/owner/nothing", "/jobs/" + "0" * 32]
+    paths += [path for method, path in page_routes() if method == "GET" and path.startswith(("/owner", "/ledger"))]
+    for path in paths:
+        answer = bob.get(path)
+        assert (answer.status_code, answer.text) == (404, missing.text), path
+    posts = [path for method, path in page_routes() if method == "POST" and not path.startswith("/sign")]
+    for path in [*posts, *(f"/datasets/nothing/{what}" for what in ("quote", "dummy", "forests", "change"))]:
+        answer = bob.post(path, FORM)
+        assert (answer.status_code, answer.text) == (404, missing.text), path
+    assert "patients" not in bob.get("/").text
+    assert running.curator.ledger.reservations("patients", "bob") == []
+
+
+def test_headers(running: Running, ada: Browser) -> None:
+    answers = [ada.get(path) for path in ("/", "/datasets/patients", "/nothing-there", "/datasets/x", "/style.css", "/sign-in")]
+    answers += [Browser(running).get("/"), ada.post("/datasets/patients/quote", FORM), ada.client.post("/sign-in", data={"token": "x"})]
+    for answer in answers:
+        if "/nothing-there" in str(answer.url):
+            assert "content-security-policy" not in answer.headers
+            continue
+        policy = answer.headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'; style-src 'self' 'sha256-")
+        assert "unsafe" not in policy
+        for each in ("img-src 'self' data:", "form-action 'self'", "frame-ancestors 'none'", "base-uri 'none'"):
+            assert each in policy
+        assert answer.headers["cache-control"] == "no-store"
+        assert answer.headers["referrer-policy"] == "same-origin"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_hostile_names_are_text(running: Running, owner: Browser) -> None:
+    schema = Schema([Categorical(HOSTILE, [HOSTILE, "b"], missing=HOSTILE)], Target("class", [HOSTILE, "b"]))
+    running.file.write_text(f'"{HOSTILE.replace(chr(34), chr(34) * 2)}",class\nb,b\n')
+    name, who = '<img src=x onerror="y">&', "ada & <b>co</b>"
+    made = owner.post("/owner/datasets", {"name": name, "path": str(running.file), "schema": schema.to_toml()})
+    assert made.status_code == 303, made.text
+    here = made.headers["location"]
+    assert owner.post(f"{here}/ceilings", {"of": "dataset", "epsilon": "9", "what": HOSTILE}).status_code == 303
+    person = owner.post("/owner/people", {"name": who}).headers["location"]
+    assert owner.post(f"{person}/grants", {"dataset": name, "purpose": HOSTILE}).status_code == 303
+    token = re.findall(r"hrw_[\w-]{43}", owner.post(f"{person}/tokens", {"days": "3"}).text)[0]
+    guest = Browser(running, token)
+    link = re.findall(r'href="(/datasets/[^"]+)"', guest.get("/").text)[0]
+    form = {**FORM, "purpose": HOSTILE}
+    pages = [guest.get("/"), guest.get(link), guest.post(f"{link}/quote", form), guest.post(f"{link}/dummy", form)]
+    job = guest.post(f"{link}/forests", form).headers["location"]
+    ended(guest, job, running)
+    pages += [guest.get(job), guest.get(job.replace("jobs", "releases")), guest.post(f"{link}/quote", {**form, "epsilon": HOSTILE})]
+    pages += [owner.get(path) for path in ("/", here, person, "/owner/people", "/owner/datasets", "/ledger", link)]
+    for page in pages:
+        assert page.status_code in (200, 422)
+        for bad in (HOSTILE, "<img src=x", "<b>co</b>", "<script"):
+            assert bad not in page.text, page.url
+    assert html.escape(HOSTILE, quote=True).replace("&quot;", "&#34;") in pages[1].text
+
+
+# ---------------------------------------------------------------- the way of an analyst
+
+
+def test_the_whole_way(running: Running, ada: Browser) -> None:
+    ledger = running.curator.ledger
+    assert "ε: 0 of 2 spent, 2 left" in ada.get("/").text
+    page = ada.get("/datasets/patients").text
+    form = {**FORM, "key": hidden(page)["key"]}
+    quoted = ada.post("/datasets/patients/quote", form)
+    assert re.findall(r'class="tile"><b>([^<]+)</b>', quoted.text) == ["ε = 0.5", "2", "1.5"]
+    carried = hidden(quoted.text)
+    assert carried == form
+    tried = ada.post("/datasets/patients/dummy", carried)
+    assert "1,000 dummy rows" in tried.text
+    assert hidden(tried.text) == carried
+    assert ledger.balance("patients").spent == 0
+
+    asked = ada.post("/datasets/patients/forests", carried)
+    assert asked.status_code == 303
+    done = ended(ada, asked.headers["location"], running)
+    assert "refresh" not in done
+    (reserved,) = ledger.reservations("patients", "ada")
+    assert reserved.epsilon == Fraction(1, 2)  # what was quoted
+    assert "has cost" in done
+    release = f"/releases/{reserved.key}"
+    assert f'href="{release}"' in done
+    page = ada.get(release).text
+    for each in ("Guarantee:", "Privacy certificate", "<svg", 'class="rules"', f'href="{release}.json"'):
+        assert each in page
+    stored = ada.get(f"{release}.json")
+    assert Release.from_json(stored.content).certificate.epsilon == "0.5"
+    assert "attachment" in stored.headers["content-disposition"]
+
+    quoted = ada.post(f"{release}/quote", {"purpose": "research", "epsilon": "1/4", "key": hidden(page)["key"]})
+    left = 2 - reserved.cost  # a tree that ended early gives something back
+    tiles = re.findall(r'class="tile"><b>([^<]+)</b>', quoted.text)
+    assert tiles[:3] == ["ε = 0.25", text_of_fraction(left), text_of_fraction(left - Fraction(1, 4))]
+    asked = ada.post(f"{release}/scores", hidden(quoted.text))
+    done = ended(ada, asked.headers["location"], running)
+    score = asked.headers["location"].replace("jobs", "scores")
+    assert f'href="{score}"' in done
+    assert "of predictions are right" in ada.get(score).text
+    assert ada.get(f"{score}.json").json()["classes"] == ["a", "b"]
+    page = ada.get("/datasets/patients").text
+    assert page.count(">done</span>") == 2
+    assert f'href="{release}"' in page
+    assert f'href="{score}"' in page
+    assert ledger.verify().sound
+
+
+def test_sent_again_it_is_paid_once(running: Running, ada: Browser) -> None:
+    found = {ada.post("/datasets/patients/forests", FORM).headers["location"] for _ in range(4)}
+    assert len(found) == 1
+    ended(ada, found.pop(), running)
+    again = ada.post("/datasets/patients/forests", FORM)
+    assert again.status_code == 303
+    assert len(running.curator.ledger.reservations("patients")) == 1
+    other = ada.post("/datasets/patients/forests", {**FORM, "epsilon": "0.25"})
+    assert other.status_code == 409
+    assert hidden(other.text)["key"] != FORM["key"]
+    assert 'value="0.25"' in other.text
+    changed = ada.post("/datasets/patients/change", FORM)
+    assert (changed.status_code, 'value="0.5"' in changed.text, hidden(changed.text)["key"] != FORM["key"]) == (200, True, True)
+    assert len(running.curator.ledger.reservations("patients")) == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "status", "words"),
+    [
+        ({"epsilon": "much"}, 422, "ε: expected a decimal"), ({"epsilon": ""}, 422, "ε: it is empty"), ({"epsilon": "0"}, 422, "above 0"),
+        ({"purpose": "advertising"}, 403, "not granted to you for this purpose"), ({"algorithm": "plain"}, 422, "Algorithm: input should"),
+        ({"max_depth": "-1"}, 422, "Depth: "), ({"n_estimators": "9", "algorithm": "hedgerow"}, 422, "no such setting"),
+        ({"max_depth": "31"}, 422, "at most 30"), ({"bins": "1" * 30}, 422, "Cells of a number: "), ({"purpose": "a\0b"}, 422, "Purpose: "),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("to", ["quote", "dummy", "forests"])
+def test_what_is_wrong_is_said_and_what_was_typed_is_kept(
+    running: Running, ada: Browser, to: str, typed: dict[str, str], status: int, words: str
+) -> None:
+    form = {**FORM, "bins": "7", **typed}
+    answer = ada.post(f"/datasets/patients/{to}", form)
+    assert answer.status_code == status
+    assert words in html.unescape(answer.text)
+    assert 'role="alert"' in answer.text
+    for name in ("epsilon", "max_depth", "bins", "n_estimators"):
+        if name in form:
+            assert f'name="{name}" value="{form[name]}"' in answer.text
+    assert running.curator.ledger.reservations("patients") == []
+
+
+def test_more_than_is_left(running: Running, ada: Browser) -> None:
+    quoted = ada.post("/datasets/patients/quote", {**FORM, "epsilon": "2.5"})
+    assert "This is more than is left" in quoted.text
+    assert "/forests" not in quoted.text
+    refused = ada.post("/datasets/patients/forests", {**FORM, "epsilon": "2.5"})
+    assert refused.status_code == 402
+    assert "short by 0.5" in refused.text
+    assert 'value="2.5"' in refused.text
+
+
+def test_a_failed_job_tells_its_cost(running: Running, ada: Browser) -> None:
+    running.file.unlink()
+    job = ada.post("/datasets/patients/forests", FORM).headers["location"]
+    page = ended(ada, job, running)
+    assert "It has failed" in page
+    (reserved,) = running.curator.ledger.reservations("patients")
+    said = "It has cost nothing" if not reserved.cost else "It has cost ε = 0.5"
+    assert said in page
+    assert "patients.csv" not in page
+    assert ">failed</span>" in ada.get("/datasets/patients").text
+
+
+def test_a_job_that_runs_is_looked_at_again(running: Running, ada: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    with held(monkeypatch) as go_on:
+        job = ada.post("/datasets/patients/forests", FORM).headers["location"]
+        page = ada.get(job).text
+        assert '<meta http-equiv="refresh" content="2">' in page
+        assert "<progress" in page
+        go_on()
+        assert "It is ready" in ended(ada, job, running)
+
+
+@contextmanager
+def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
+    """Jobs wait until they are told to go on."""
+    import threading
+
+    from hedgerow.curator.http import work
+
+    go_on, real = threading.Event(), work.trained
+    monkeypatch.setattr(work, "trained", lambda *given, **how: (go_on.wait(180), real(*given, **how))[1])
+    yield go_on.set
+    go_on.set()
+
+
+def test_closed_and_withdrawn(running: Running, ada: Browser, owner: Browser) -> None:
+    job = ada.post("/datasets/patients/forests", FORM).headers["location"]
+    ended(ada, job, running)
+    release = job.replace("jobs", "releases")
+    assert owner.post("/owner/datasets/patients/close", {"typed_name": "patient"}).status_code == 422
+    assert not running.curator.ledger.balance("patients").closed
+    assert owner.post("/owner/datasets/patients/close", {"typed_name": "patients"}).status_code == 303
+    assert ">closed</span>" in ada.get("/").text
+    page = ada.get("/datasets/patients").text
+    assert "<form method=\"post\" action=\"/datasets" not in page
+    assert ada.post("/datasets/patients/forests", {**FORM, "key": "new"}).status_code == 409
+    assert "can be asked nothing more" in ada.get(release).text
+    assert owner.post("/owner/people/ada/withdraw", {"dataset": "patients", "purpose": "research"}).status_code == 303
+    assert ada.get("/datasets/patients").status_code == 404
+    assert "can be asked nothing more" in ada.get(release).text  # it was paid for
+
+
+# ---------------------------------------------------------------- the owner
+
+
+def test_an_owner_sets_a_service_up(running: Running, owner: Browser) -> None:
+    wrong = owner.post("/owner/datasets", {"name": "more", "path": str(running.file) + "x", "schema": "line one\nline two"})
+    assert wrong.status_code == 422
+    assert "line one\nline two" in wrong.text
+    made = owner.post("/owner/datasets", {"name": "more", "path": str(running.file), "schema": SCHEMA.to_toml()})
+    assert made.headers["location"] == "/owner/datasets/more"
+    assert "nothing can be spent" in owner.get("/owner/datasets/more").text
+    odd = [{"of": "analyst", "epsilon": "1"}, {"of": "dataset", "who": "ada", "epsilon": "1"}, {"of": "dataset", "epsilon": "-1"}]
+    for form in odd:
+        assert owner.post("/owner/datasets/more/ceilings", form).status_code == 422
+    assert owner.post("/owner/datasets/more/ceilings", {"of": "dataset", "epsilon": "3", "delta": "0.00001"}).status_code == 303
+    assert owner.post("/owner/datasets/more/ceilings", {"of": "analyst", "who": "ada", "epsilon": "1"}).status_code == 303
+    assert running.curator.ledger.balance("more", analyst="ada").epsilon == 1
+    page = owner.get("/owner/datasets/more").text
+    assert "ε: 0 of 3 spent, 3 left; δ: 0 of 1e-05 spent, 1e-05 left" in page
+    assert "the analyst ada" in page
+
+    assert owner.post("/owner/people", {"name": "ada"}).status_code == 409
+    assert owner.post("/owner/people", {"name": "grace", "role": "analyst"}).headers["location"] == "/owner/people/grace"
+    assert owner.post("/owner/people/grace/grants", {"dataset": "more", "purpose": ""}).status_code == 422
+    assert owner.post("/owner/people/grace/grants", {"dataset": "more", "purpose": "research"}).status_code == 303
+    assert owner.post("/owner/people/grace/tokens", {"days": "0"}).status_code == 422
+    (token,) = re.findall(r"hrw_[\w-]{43}", owner.post("/owner/people/grace/tokens", {"days": "3"}).text)
+    grace = Browser(running, token)
+    assert "/datasets/more" in grace.get("/").text
+    (record,) = running.curator.accounts.tokens("grace")
+    for path in ("/owner/people/grace", "/owner/people", "/ledger"):
+        assert "hrw_" not in owner.get(path).text
+    assert owner.post(f"/owner/people/ada/tokens/{record.id}/revoke").status_code == 404
+    assert owner.post(f"/owner/people/grace/tokens/{record.id}/revoke").status_code == 303
+    assert grace.get("/").status_code == 303
+    for path in ("/owner/people/nobody", "/owner/datasets/nothing", "/owner/people/%20"):
+        assert owner.get(path).status_code == 404
+
+
+def test_the_ledger_is_paged(running: Running, owner: Browser) -> None:
+    for i in range(60):
+        running.curator.ledger.ceiling("patients", 2, what=f"again {i}")
+    seen, path = [], "/ledger"
+    while path:
+        page = owner.get(path).text
+        seen += [int(number) for number in re.findall(r'<tr><th scope="row">(\d+)</th>', page)]
+        older = re.findall(r'href="(/ledger\?before=\d+)"', page)
+        path = older[0] if older else ""
+    assert seen == list(range(61, 0, -1))
+    assert owner.get("/ledger?before=1").status_code == 200
+    assert owner.get("/ledger?before=0").status_code == 422
+    assert owner.get(f"/ledger?before={10**15}").text.count('<th scope="row">') == 50
+    assert owner.get("/ledger/export?format=json").json()[0]["seq"] == 1
+    assert owner.get("/ledger/export?format=csv").text.startswith("seq,when")
+    assert "The ledger is sound" in owner.get("/ledger/verification").text
+    reserved = running.curator.ledger.reserve("patients", "ada", "research", 1)
+    assert reserved.key in owner.get("/ledger").text
+
+
+def test_odd_bodies(running: Running, ada: Browser) -> None:
+    kind = {"Content-Type": "application/x-www-form-urlencoded"}
+    for content in (b"\xff=1", b"a=%ff", b"&".join([b"a=1"] * 200), b"purpose=" + b"x" * 300, b""):
+        answer = ada.client.post("/datasets/patients/quote", content=content, headers={**ada.where, **kind})
+        assert answer.status_code in (400, 422), content[:20]
+        assert "<h1>" in answer.text
+    answer = ada.client.post("/datasets/patients/quote", json=FORM, headers=ada.where)
+    assert answer.status_code == 415
+    large = ada.client.post("/datasets/patients/quote", content=b"x" * (2 << 20), headers={**ada.where, **kind})
+    assert (large.status_code, "too large" in large.text, "<h1>" in large.text) == (413, True, True)
+    assert ada.client.put("/datasets/patients", headers=ada.where).status_code == 405
+
+
+def test_errors_tell_nothing(running: Running, ada: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: Any) -> None:
+        raise ValueError("row 57.3")
+
+    monkeypatch.setattr(type(running.curator.accounts), "visible", fails)
+    answer = ada.get("/")
+    assert (answer.status_code, "57.3" in answer.text, "Something went wrong" in answer.text) == (500, False, True)
+
+
+# ---------------------------------------------------------------- readable
+
+
+def test_colours_can_be_told_apart() -> None:
+    """WCAG's contrast of text with what is behind it, in both schemes."""
+    from hedgerow.curator.web.templating import style
+
+    sheet = style()
+    light = dict(re.findall(r"--([\w-]+):(#[0-9a-f]{3,6})", re.sub(r"@media \(prefers-color-scheme:dark\)\{:root\{[^}]*\}", "", sheet)))
+    dark = light | dict(re.findall(r"--([\w-]+):(#[0-9a-f]{3,6})", "".join(re.findall(r"dark\)\{:root\{([^}]*)\}", sheet))))
+    assert light["paper"] != dark["paper"]
+    for scheme in (light, dark):
+        pairs = [("ink", "paper"), ("ink", "card"), ("soft", "paper"), ("soft", "card"), ("ink", "good"), ("ink", "bad"), ("ink", "track")]
+        pairs += [("button-ink", "button"), ("danger", "card")]
+        for text, behind in pairs:
+            assert contrast(scheme[text], scheme[behind]) >= 4.5, (text, behind)
+
+
+def contrast(one: str, other: str) -> float:
+    first, second = sorted((luminance(one), luminance(other)))
+    return (second + 0.05) / (first + 0.05)
+
+
+def luminance(colour: str) -> float:
+    digits = colour[1:] if len(colour) == 7 else "".join(2 * digit for digit in colour[1:])
+    parts = [int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

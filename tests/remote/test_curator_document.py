@@ -1,0 +1,82 @@
+"""What docs/CURATOR.md says, done as it is written: the commands, the service, the Python of an analyst, the backup."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+from curator.http.routes import ROUTES
+from curator.http.serving import PATIENCE, Served
+
+import hedgerow
+from hedgerow.curator.http.limits import Limits
+from hedgerow.curator.ledger.ledger import Ledger
+
+SOURCES = str(Path(hedgerow.__file__).parents[1])
+TEXT = (Path(__file__).parents[2] / "docs" / "CURATOR.md").read_text(encoding="utf-8")
+FIRST = TEXT.split("## Ten minutes")[1].split("\n## ")[0]
+BACKUP = TEXT.split("## Backup")[1].split("\n## ")[0]
+
+
+def commands(text: str) -> list[list[str]]:
+    return [shlex.split(line)[1:] for line in text.splitlines() if line.startswith("    hedgerow ")]
+
+
+def run(words: list[str], folder: Path, **more: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": SOURCES, **more}
+    command = [sys.executable, "-m", "hedgerow", *words]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, (words, done.stderr)
+    return done.stdout
+
+
+def test_ten_minutes(tmp_path: Path) -> None:
+    demo, *owner, serve, fit = commands(FIRST)
+    assert [demo[0], *(words[1] for words in owner), serve[0], fit[0]] == ["demo", "register", "analyst", "ceiling", "serve", "fit"]
+    run([*demo, "--rows", "4000"], tmp_path)
+    folder = tmp_path / "clinic"
+    said = "".join(run(words, folder) for words in owner)
+    (token,) = re.findall(r"hrw_[\w-]{43}", said)
+    served = Served(folder / serve[1]).ready()
+    try:
+        assert served.token != token  # the owner's
+        assert "open that address in a browser" in served.said.read_text()
+        assert served.address is not None
+        (code,) = re.findall(r"```python\n(.*?)```", FIRST, flags=re.S)
+        (folder / "analyst.py").write_text(code.replace("http://127.0.0.1:8300", served.address))
+        environment = {**os.environ, "PYTHONPATH": SOURCES, "HEDGEROW_TOKEN": token}
+        done = subprocess.run([sys.executable, "analyst.py"], cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count("ε = 0.5 differential privacy") == 2
+        run([word.replace("http://127.0.0.1:8300", served.address) for word in fit], folder, HEDGEROW_TOKEN=token)
+        for words in commands(BACKUP):
+            run(words, folder)
+    finally:
+        served.process.terminate()
+        served.process.wait(PATIENCE)
+    ledger = Ledger.open(folder / "curator")
+    assert ledger.verify().sound
+    assert not ledger.unsettled()
+    assert ledger.balance("patients").spent <= 2
+    assert (folder / "dpdf.json").stat().st_size > 1000
+
+
+def test_limits_and_routes_are_there() -> None:
+    table = TEXT.split("## Limits")[1].split("## The API")[0]
+    named = {name for line in table.splitlines() if line.startswith("| `") for name in re.findall(r"`(\w+)`", line.split("|")[1])}
+    known = {field.name: field.default for field in fields(Limits)}
+    assert named <= known.keys()
+    for line in table.splitlines():
+        if line.startswith("| `"):
+            _, names, values, *_ = line.split("|")
+            numbers = [int(value) * (2**20 if "MiB" in values else 1) for value in re.findall(r"\d+", values)]
+            assert [known[name] for name in re.findall(r"`(\w+)`", names)] == numbers
+    api = TEXT.split("## The API")[1]
+    for route in ROUTES:
+        last = route.path.replace("{id}/rows", "{id}/{verb}").replace("/v1/", "").rsplit("/", 1)[-1]
+        assert last in api, route.path

@@ -1,0 +1,57 @@
+"""`hedgerow fit https://…/datasets/NAME`: the command line on rows that stay at a server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.conftest import run
+from remote.remote_service import *  # noqa: F403
+from remote.remote_service import SCHEMA, Served
+
+from hedgerow.release.release import Release
+
+_ = run  # the fixture
+
+
+@pytest.fixture
+def place(served: Served, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("HEDGEROW_TOKEN", served.token)
+    return f"{served.url}/datasets/patients"
+
+
+def test_fit_and_evaluate(served: Served, place: str, run: Callable[..., Any], tmp_path: Path) -> None:
+    forest, schema = tmp_path / "forest.json", tmp_path / "schema.toml"
+    fitted = run("fit", place, "--epsilon", "1", "-o", str(forest))
+    assert fitted.exit_code == 0, fitted.output
+    assert "no --budget" not in fitted.output
+    assert (served.spent, Release.load(forest).certificate.epsilon) == (1, "1")
+    scored = run("evaluate", str(forest), place, "--epsilon", "2", "--purpose", "research")
+    assert (scored.exit_code, served.spent) == (0, 3), scored.output
+    schema.write_text(SCHEMA.to_toml())
+    again = run("fit", place, "--schema", str(schema), "--algorithm", "dpdf", "--epsilon", "1/2", "-o", str(tmp_path / "dpdf.json"))
+    assert again.exit_code == 0, again.output
+    assert served.spent <= Fraction(7, 2)
+
+
+def test_what_is_refused(
+    served: Served, place: str, run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*command: str, code: int = 2) -> str:
+        result = run("fit", *command, "-o", str(tmp_path / "forest.json"), "--epsilon", "60")
+        assert result.exit_code == code, result.output
+        return " ".join(result.output.split())
+
+    assert "remaining 50" in refused(place, code=3)
+    assert "Leave them out" in refused(place, "--table", "x")
+    assert "granted for 'research'" in refused(place, "--purpose", "other")
+    assert "--schema: missing" in refused(str(served.file))
+    assert "belongs to a service" in refused(str(served.file), "--purpose", "x")
+    assert "a dataset's page" in refused(served.url)
+    assert "or it is not granted to you" in refused(f"{served.url}/datasets/other")
+    monkeypatch.delenv("HEDGEROW_TOKEN")
+    assert "HEDGEROW_TOKEN" in refused(place)
+    assert served.spent == 0

@@ -1,0 +1,165 @@
+"""The commands of the README and of the documents in docs/, run as a user would type them. (Python examples run as doctests.)"""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import pytest
+from typer.testing import CliRunner
+
+from hedgerow.cli import app
+from hedgerow.datasets import patients
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8").split("## On the command line")[1]
+OWNERS = (ROOT / "docs" / "SEVERAL_OWNERS.md").read_text(encoding="utf-8")
+SHARING = (ROOT / "docs" / "SHARING.md").read_text(encoding="utf-8")
+
+
+def commands(text: str) -> list[list[str]]:
+    lines = [line.strip() for line in text.splitlines() if line.startswith("    ") and line.strip().startswith(("hedgerow ", "cd "))]
+    return [shlex.split(line, comments=True) for line in lines]
+
+
+def run(words: list[str], folder: Path) -> str:
+    """In this process: to start a program takes longer than most commands do. Real processes: tests/cli/test_cli_processes.py."""
+    with contextlib.chdir(folder):
+        done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, (words, done.stderr)
+    return done.stdout
+
+
+def start(words: list[str], folder: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "hedgerow", *words], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, (words, done.stderr)
+    return done.stdout
+
+
+@pytest.mark.parametrize("run", [run, pytest.param(start, marks=pytest.mark.slow)])
+def test_the_commands_work_in_their_order(run: Callable[[list[str], Path], str], tmp_path: Path) -> None:
+    patients(3000, seed=1).to_csv(tmp_path / "patients.csv")
+    for name, seed in (("test.csv", 2), ("new.csv", 3)):
+        patients(500, seed=seed).to_csv(tmp_path / name)
+    asked = [words[1:] for words in commands(README.split("##")[0])]
+    assert {words[0] for words in asked} == {"schema", "plan", "budget", "fit", "evaluate", "explain", "rules", "show", "predict"}
+    for words in asked:
+        run(words, tmp_path)
+        if words[:2] == ["schema", "draft"]:  # then review it
+            schema = tmp_path / "schema.toml"
+            reviewed = [line for line in schema.read_text().splitlines() if not line.startswith("unreviewed")]
+            schema.write_text("\n".join(reviewed) + "\n")
+    for made in ("forest.json", "effects.svg", "report.html", "predictions.csv"):
+        assert (tmp_path / made).stat().st_size > 100
+    assert "epsilon-DP" in (tmp_path / "forest.json").read_text()
+
+
+def test_the_commands_for_large_tables_work(tmp_path: Path) -> None:
+    """Those that need a server or a cluster have tests of their own (tests/postgres, tests/spark)."""
+    run(["demo", "--tables", ".", "--rows", "4000"], tmp_path)
+    (tmp_path / "visits").mkdir()
+    with duckdb.connect(str(tmp_path / "clinic.duckdb")) as connection:
+        connection.execute(f"CREATE TABLE visits AS SELECT * FROM read_csv('{tmp_path}/office-*.csv')")
+        connection.execute(f"COPY visits TO '{tmp_path}/visits/all.parquet' (FORMAT parquet)")
+    run(["budget", "init", "large.json", "--epsilon", "2"], tmp_path)
+    asked = [words[1:] for words in commands(README.split("### Tables larger than memory")[1].split("\n##")[0])]
+    assert [words[1] for words in asked] == ["visits/*.parquet", "clinic.duckdb", ":memory:", "postgresql://user@host/clinic", "visits"]
+    for words in asked[:3]:
+        run(words, tmp_path)
+    for name in ("forest.json", "forest2.json", "forest3.json"):
+        assert "epsilon-DP" in (tmp_path / name).read_text()
+
+
+def test_the_commands_for_several_owners_work(tmp_path: Path) -> None:
+    """As the README's block needs them to be: a forest, a budget, the rows of three offices and of March."""
+    run(["demo", "--tables", ".", "--rows", "4000"], tmp_path)
+    (tmp_path / "new-batch.csv").rename(tmp_path / "march.csv")
+    run(["budget", "init", "budget.json", "--epsilon", "2"], tmp_path)
+    for table, schema, forest in (("office-a", "schema", "forest"), ("registry", "registry", "registry"), ("clinic", "clinic", "clinic")):
+        votes = [] if forest == "forest" else ["--algorithm", "snr"]  # owners of different columns need forests that vote
+        run(["fit", f"{table}.csv", "--schema", f"{schema}.toml", *votes, "--epsilon", "1", "-o", f"{forest}.json"], tmp_path)
+    asked = [words[1:] for words in commands(README.split("### Rows that come later")[1].split("\n##")[0])]
+    assert [words[0] for words in asked] == ["budget", "update", "plan", "count", "merge", "merge"]
+    for words in asked:
+        if words[0] == "count":
+            for other in "bc":
+                run([word.replace("office-a", f"office-{other}") for word in words], tmp_path)
+        run(words, tmp_path)
+    assert '"epsilon":"0.5"' in (tmp_path / "merged.json").read_text()
+    assert '"epsilon":"2"' in (tmp_path / "united.json").read_text()
+
+
+def test_the_commands_for_a_service_work(tmp_path: Path) -> None:
+    """`serve` and `federate` run in tests/remote, with the commands of docs/CURATOR.md and docs/SEVERAL_OWNERS.md."""
+    run(["demo", "--tables", ".", "--rows", "1000"], tmp_path)
+    (tmp_path / "office-a.csv").rename(tmp_path / "patients.csv")
+    asked = [words[1:] for words in commands(README.split("### A service for rows")[1].split("\n##")[0])]
+    assert [words[0] for words in asked] == ["curator", "curator", "serve", "ledger", "federate"]
+    said = "".join(run(words, tmp_path) for words in asked if words[0] in ("curator", "ledger"))
+    assert "hrw_" in said
+    assert "the ledger is sound" in said
+
+
+def test_the_commands_for_sharing_models_work(tmp_path: Path) -> None:
+    run(["demo", "--tables", ".", "--rows", "4000"], tmp_path)
+    asked = [words[1:] for words in commands(README.split("### Models instead of data")[1].split("\n##")[0])]
+    assert [words[0] for words in asked] == ["fit", "anonymity", "anonymity", "synth", "share"]
+    for words in asked:
+        run(words, tmp_path)
+    assert '"guarantee":"anonymity"' in (tmp_path / "shared.json").read_text()
+
+
+@pytest.mark.slow
+def test_the_commands_that_attack_work(tmp_path: Path) -> None:
+    asked = [words[1:] for words in commands(README.split("### The guarantee, attacked")[1].split("\n##")[0])]
+    assert [words[0] for words in asked] == ["audit", "audit"]
+    assert "asked alike and lost at most what was charged" in run([*asked[1], "--pairs", "outlier", "--runs", "1"], tmp_path)
+    assert "consistent with ε = 1" in run([*asked[0], "--workers", "1"], tmp_path)
+    assert (tmp_path / "audit.svg").stat().st_size > 1000
+
+
+def test_the_commands_for_the_papers_are_there(tmp_path: Path) -> None:
+    """They run in tests/cli/test_cli_experiments.py, where the data are."""
+    asked = [words[1:] for words in commands(README.split("### The papers, reproduced")[1].split("\n##")[0])]
+    assert [words[:2] for words in asked] == [["experiments", "list"], ["experiments", "run"], ["experiments", "report"]]
+    assert asked[1][2] in run(asked[0], tmp_path)
+
+
+def follow(text: str, folder: Path) -> tuple[str, Path]:
+    """All commands of a document, in the folder that its `cd` leads to."""
+    said = ""
+    for words in commands(text):
+        if words[0] == "cd":
+            folder = folder / words[1]
+            continue
+        said += run(words[1:], folder)
+    return said, folder
+
+
+@pytest.mark.slow
+def test_the_chain_of_the_document_on_sharing(tmp_path: Path) -> None:
+    said, folder = follow(SHARING, tmp_path)
+    for text in ("yes: 50-anonymity", "NOT differential privacy", "basis: from all tables pooled", "LD: from all tables"):
+        assert text in said, text
+    assert (folder / "pseudo.csv.certificate.json").stat().st_size > 100
+
+
+def test_the_three_offices_of_the_document(tmp_path: Path) -> None:
+    network = OWNERS.split("## Over the network")[1].split("\n## ")[0]  # tests/remote/test_federate_document.py
+    said, folder = follow(OWNERS.replace(network, ""), tmp_path)
+    for text in ("holds no data", "Office A", "Office B", "Office C", "counted tables: 4", "rebuilding:"):
+        assert text in said, text
+    for made in ("predictions.csv", "united.csv", "registry-only.csv", "forest-without-c.json"):
+        assert (folder / made).stat().st_size > 100
+
+
+def test_the_package_runs_as_a_module() -> None:
+    done = subprocess.run([sys.executable, "-m", "hedgerow", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("hedgerow ")
