@@ -12,7 +12,7 @@ import pytest
 from curator.service.conftest import FOREST, SCHEMA, Running, bearer
 from fastapi.testclient import TestClient
 
-from hedgerow.curator.http.application import application
+from hedgerow.curator.application import application
 from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.http.service_context import Curator
 
