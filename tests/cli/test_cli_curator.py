@@ -23,7 +23,7 @@ SCHEMA = Schema([Categorical("smoker", ["no", "yes"])], Target("class", ["a", "b
 
 @pytest.fixture
 def folder(tmp_path: Path, run: Callable[..., Any]) -> Path:
-    """Books with the dataset "patients", of which everybody together may spend 2."""
+    """A ledger with the dataset "patients", of which everybody together may spend 2."""
     (tmp_path / "rows.csv").write_text("smoker,class\nno,a\nyes,b\n")
     (tmp_path / "schema.toml").write_text(SCHEMA.to_toml())
     done = run(
@@ -97,7 +97,7 @@ def test_an_analyst_gets_a_token_once(folder: Path, run: Callable[..., Any]) -> 
     assert "hrw_" not in more.stdout
     with open_database(folder) as database:
         accounts = Accounts(database)
-        ada = accounts.who(text)
+        ada = accounts.authenticate(text)
         assert ada is not None
         assert (ada.name, accounts.purposes(ada, "patients")) == ("ada", ("care", "research", "teaching"))
     assert "care, research" in run("curator", "withdraw", folder, "ada", "patients", "--purpose", "teaching").stdout
@@ -122,8 +122,8 @@ def test_an_owner_whose_token_is_lost_gets_in_again(folder: Path, run: Callable[
     assert run("curator", "revoke", folder, record.id).exit_code == 0
     with open_database(folder) as database:
         assert lost is not None
-        assert Accounts(database).who(lost) is None
-        found = Accounts(database).who(token_in(done.stdout))
+        assert Accounts(database).authenticate(lost) is None
+        found = Accounts(database).authenticate(token_in(done.stdout))
         assert found is not None
         assert found.owns
     assert record.id in done.stdout  # which is still valid then
@@ -131,7 +131,7 @@ def test_an_owner_whose_token_is_lost_gets_in_again(folder: Path, run: Callable[
     assert (nobody.exit_code, "(owner)" in nobody.stderr) == (2, True)
     second = run("curator", "token", folder, "eve", "--owner")
     with open_database(folder) as database:
-        found = Accounts(database).who(token_in(second.stdout))
+        found = Accounts(database).authenticate(token_in(second.stdout))
         assert found is not None
         assert (found.name, found.owns) == ("eve", True)
 

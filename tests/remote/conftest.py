@@ -15,7 +15,7 @@ import pytest
 import uvicorn
 
 from hedgerow import Categorical, Numeric, Schema, Target
-from hedgerow.curator.http.application import application
+from hedgerow.curator.application import application
 from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.http.service_context import Curator
 from hedgerow.curator.ledger.database import open_database

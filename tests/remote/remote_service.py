@@ -17,7 +17,7 @@ import uvicorn
 from curator.conftest import address, new_address
 
 from hedgerow import Categorical, Numeric, Schema, Target
-from hedgerow.curator.http.application import application
+from hedgerow.curator.application import application
 from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.http.service_context import Curator
 from hedgerow.curator.ledger.database import open_database

@@ -13,10 +13,10 @@ from remote.remote_service import *  # noqa: F403
 from remote.remote_service import ATTRIBUTES, SCHEMA, Counted, Served, registered, running_server, written
 
 from hedgerow import Budget, Schema, private_calibration, private_score
-from hedgerow.curator.http.application import application
+from hedgerow.curator.application import application
 from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.http.service_context import Curator
-from hedgerow.curator.http.session_worker import Desk
+from hedgerow.curator.http.session_worker import SessionWorker
 from hedgerow.engines.streamed import StreamedRows
 from hedgerow.errors import BudgetError, CuratorError, PlanError, SchemaError
 from hedgerow.estimators import all_estimators
@@ -64,7 +64,7 @@ def replace_id(part: Any) -> Any:
 @pytest.mark.parametrize("name", PRIVATE)
 @pytest.mark.filterwarnings("ignore::hedgerow.errors.SchemaMismatchWarning")
 def test_the_forest_is_the_local_one(served: Served, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Desk, "coins", SeededCoins(3))
+    monkeypatch.setattr(SessionWorker, "coins", SeededCoins(3))
     here = seeded(name, 3).fit(str(served.file)).release_
     there = seeded(name, 4, schema=None).fit(served.table)
     assert forest_of(there.release_) == forest_of(here)
@@ -105,7 +105,7 @@ def test_the_certificate_is_what_the_ledger_charged(served: Served, name: str) -
 def test_a_delta(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hedgerow.estimators.hedgerow.gaussian_pays", lambda *_: True)
     monkeypatch.setattr("hedgerow.growers.hedgerow_purse.gaussian_pays", lambda *_: True)
-    monkeypatch.setattr(Desk, "coins", SeededCoins(3))
+    monkeypatch.setattr(SessionWorker, "coins", SeededCoins(3))
     here = seeded("HedgerowClassifier", 3, delta="1e-6").fit(str(served.file)).release_
     there = seeded("HedgerowClassifier", 4, delta="1e-6").fit(served.table).release_
     assert forest_of(there) == forest_of(here)
@@ -115,7 +115,7 @@ def test_a_delta(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_settings_are_tuned(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Desk, "coins", SeededCoins(3))
+    monkeypatch.setattr(SessionWorker, "coins", SeededCoins(3))
     grid = {"max_depth": [1, 3]}
     here = seeded("DPDFClassifier", 3).tune(str(served.file), grid=grid)
     there = seeded("DPDFClassifier", 4).tune(served.table, grid=grid)
@@ -178,7 +178,7 @@ def test_persons_are_the_owners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     lines = file.read_text().splitlines()
     file.write_text("\n".join([f"id,{lines[0]}", *(f"p{i // 3},{line}" for i, line in enumerate(lines[1:]))]) + "\n")
     schema = Schema(ATTRIBUTES, SCHEMA.target, person="id", rows_per_person=2)
-    monkeypatch.setattr(Desk, "coins", SeededCoins(3))
+    monkeypatch.setattr(SessionWorker, "coins", SeededCoins(3))
     curator = Curator.of(Curator.open(tmp_path / "curator").database, tmp_path)
     token = registered(curator, file, schema)
     here = seeded("DPDFClassifier", 3, schema).fit(str(file)).release_

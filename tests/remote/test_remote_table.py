@@ -20,7 +20,7 @@ from hedgerow import HedgerowClassifier
 from hedgerow.accounting.meter import Budget
 from hedgerow.accounting.prices import Rho
 from hedgerow.curator.http.limits import Limits
-from hedgerow.curator.http.session_worker import Desk
+from hedgerow.curator.http.session_worker import SessionWorker
 from hedgerow.engines.opening import open_place
 from hedgerow.engines.streamed import StreamedRows
 from hedgerow.errors import BudgetError, CuratorError, HedgerowWarning, PlanError
@@ -103,7 +103,7 @@ def same(one: Any, other: Any) -> bool:
 
 @pytest.fixture
 def seeded(monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(Desk, "coins", SeededCoins(5))
+    monkeypatch.setattr(SessionWorker, "coins", SeededCoins(5))
     return 5
 
 
@@ -226,7 +226,7 @@ def test_a_service_that_charges_otherwise_is_noticed(served: Served, monkeypatch
     table = RemoteTable(served.transport, "patients", "research", twice)
     with pytest.raises(CuratorError, match="charged otherwise"):
         table.ask(Rows(), PRICE)
-    monkeypatch.setattr("hedgerow.curator.http.prepaid.rounded_up", lambda amount: amount + Fraction(1, 100))
+    monkeypatch.setattr("hedgerow.curator.http.reservations.rounded_up", lambda amount: amount + Fraction(1, 100))
     with pytest.warns(HedgerowWarning, match="has charged ε = 0.11; expected ε = 0.1,"), served.table.session(1) as paid:
         paid.ask(Rows(), Fraction(1, 10))
 

@@ -28,13 +28,13 @@ from hedgerow.cli import (
     fit,
     keys,
     ledger,
-    look,
     merge,
     plan,
     predict,
     schema,
     serve,
     share,
+    show,
     synth,
     update,
 )
@@ -66,7 +66,7 @@ def hedgerow(
     """Private decision forests: learn from a sensitive table, publish the result with an exact ε.
 
     ε is the privacy loss: the smaller, the more noise and the better each row is hidden. You write down the public
-    facts about a table, set a total ε, and every look at the rows is charged before it is made. A typical sequence:
+    facts about a table, set a total ε, and every query of the rows is charged before it runs. A typical sequence:
 
         hedgerow schema draft data.csv --target class -o schema.toml
         (review schema.toml: it may hold public facts only)
@@ -96,8 +96,8 @@ app.command("merge")(merge.merge)
 app.command("predict")(predict.predict)
 app.command("explain")(explain.explain)
 app.command("synth")(synth.synth)
-app.command("rules")(look.rules)
-app.command("show")(look.show)
+app.command("rules")(show.rules)
+app.command("show")(show.show)
 app.command("evaluate")(evaluate.evaluate)
 app.add_typer(budget.app, name="budget")
 app.add_typer(ledger.app, name="ledger")

@@ -69,7 +69,7 @@ def audit(
         typer.Option(
             "--membership",
             help="CSV or Parquet file with rows that MAY BE LOOKED AT: how well does an attacker tell whether one of them was used? The "
-            "numbers are exact looks at these rows, and must not be published if the rows are sensitive.",
+            "numbers are exact queries of these rows, and must not be published if the rows are sensitive.",
             show_default=False,
         ),
     ] = None,
@@ -90,7 +90,7 @@ def audit(
 
     The tables are made up, so this costs no budget. With --membership a table of yours is attacked instead, one row at a time, and
     the report says how much better than by guessing an attacker can tell whether the row was used, and how much ε allows. Its numbers
-    are exact looks at those rows: do not publish them if the rows are sensitive.
+    are exact queries of those rows: do not publish them if the rows are sensitive.
 
     Example:
 
@@ -187,12 +187,12 @@ def _audit_pairs(
     from hedgerow.audit.picture import audit_svg
 
     pairs = pairs_for(schema, names or None)
-    epsilon, chance = claimed(train, pairs[0].with_row)
-    if delta is not None and not chance:
+    epsilon, claimed_delta = claimed(train, pairs[0].with_row)
+    if delta is not None and not claimed_delta:
         say("δ is not used for so few attributes: the release claims pure ε, and is held to that")
     with progress_bar("attacking") as progress:
         found = attack(
-            train, pairs, epsilon=epsilon, delta=chance, runs=runs, what=_title(train, algorithm), workers=workers, progress=progress
+            train, pairs, epsilon=epsilon, delta=claimed_delta, runs=runs, what=_title(train, algorithm), workers=workers, progress=progress
         )
     rows = [evidence.row_of(finding, found.epsilon) for finding in found.findings]
     table(f"{found.what}: {runs:,} runs on each table, half to find an event, half to measure it", evidence.heads(), rows, evidence.NUMBERS)
@@ -230,10 +230,10 @@ def _audit_rows(
     if not len(rows):
         raise PlanError(f"--membership: {data} has no rows; expected a table with rows to attack.")
     warn(f"--membership: the rows of {data.name} are taken as rows that may be looked at; {NOT_TO_PUBLISH}.")
-    epsilon, chance = claimed(train, rows)
+    epsilon, claimed_delta = claimed(train, rows)
     with progress_bar("training shadow models") as progress:
         found = membership(
-            train, rows, epsilon=epsilon, delta=chance, targets=targets, runs=runs, what=_title(train, algorithm), workers=workers,
+            train, rows, epsilon=epsilon, delta=claimed_delta, targets=targets, runs=runs, what=_title(train, algorithm), workers=workers,
             progress=progress,
         )  # fmt: skip
     table(f"{found.what}: {runs:,} shadow models with each row, as many without", HEADS, rows_of(found), NUMBERS)

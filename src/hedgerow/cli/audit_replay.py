@@ -74,15 +74,15 @@ def replay_requests(
         for i, (what, request, times, declared) in enumerate(plans):
             found.append(_replayed(what, request, times, declared, pairs, runs, engine))
             progress((i + 1) / len(plans))
-    told = replay_report.Replays.of(found)
+    replays = replay_report.Replays.of(found)
     lines = replay_report.rows_of(found, short=algorithm is Audited.all)
     table(f"replayed at ε = {epsilon}, rows in {engine}", replay_report.HEADS, lines, replay_report.NUMBERS)
-    for words in replay_report.sentences(told):
-        say(words, style="bold red" if told.violated else "bold green" if words.startswith("the same") else None)
+    for words in replay_report.sentences(replays):
+        say(words, style="bold red" if replays.violated else "bold green" if words.startswith("the same") else None)
     if save is not None:
-        replay_report.save(told, save)
+        replay_report.save(replays, save)
         say(f"wrote {save}: the evidence")
-    return told.violated
+    return replays.violated
 
 
 def _plans(
@@ -116,5 +116,5 @@ def _replayed(what: str, request: Request, times: int, schema: Schema, names: li
     with place_named(engine) as place:
         placed = replace(request, place=place)
         found = replay(placed, pairs_for(schema, names or None), epsilon=most, what=what)
-        chance = replay(placed, random_pairs(schema, runs), epsilon=most, what=what, answers=OF_CHANCE).findings if runs else ()
-    return Replay(what, (*found.findings, *chance))
+        random_findings = replay(placed, random_pairs(schema, runs), epsilon=most, what=what, answers=OF_CHANCE).findings if runs else ()
+    return Replay(what, (*found.findings, *random_findings))

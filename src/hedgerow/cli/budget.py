@@ -101,7 +101,7 @@ def _unit_given(row: bool, person: str | None, rows_per_person: int | None) -> U
 
 @app.command("show")
 def show(path: BudgetArgument) -> None:
-    """Show what was asked, what it cost and what is left.
+    """Show the requests, what they cost and what is left.
 
     A request that crashed or was interrupted never settled: its rows may have been looked at, so all that it reserved
     stays spent.
@@ -115,7 +115,7 @@ def show(path: BudgetArgument) -> None:
     from hedgerow.accounting.loss import text_of_fraction as exact
 
     held = BudgetFile(path).read()  # once: another process may charge between two reads
-    total, chance, entries = held.epsilon, held.delta, held.entries
+    total, total_delta, entries = held.epsilon, held.delta, held.entries
     spent = sum((entry.cost for entry in entries), start=total * 0)
     rows = [
         (
@@ -123,21 +123,21 @@ def show(path: BudgetArgument) -> None:
             entry.what,
             exact(entry.reserved),
             "not settled: stays spent" if entry.spent is None else exact(entry.spent),
-            *([text_of_delta(entry.delta)] if chance else []),
+            *([text_of_delta(entry.delta)] if total_delta else []),
         )
         for entry in entries
     ]
     if rows:
-        heads = ["when", "what", "reserved ε", "spent ε", *(["δ"] if chance else [])]
+        heads = ["when", "what", "reserved ε", "spent ε", *(["δ"] if total_delta else [])]
         table("requests", heads, rows, numbers=(2, 3, 4)[: len(heads) - 2])
     else:
         say("no requests yet")
     say(f"unit: {_unit_shown(held)}")
     say(f"total ε {exact(total)}, spent {exact(spent)}, remaining {exact(total - spent)}")
     say(gauge(spent, total))
-    if chance:
+    if total_delta:
         gone = sum((entry.delta for entry in entries), start=total * 0)
-        say(f"total δ {text_of_delta(chance)}, spent {text_of_delta(gone)}, remaining {text_of_delta(chance - gone)}")
+        say(f"total δ {text_of_delta(total_delta)}, spent {text_of_delta(gone)}, remaining {text_of_delta(total_delta - gone)}")
 
 
 def _unit_shown(held: Held) -> str:

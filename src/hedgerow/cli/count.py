@@ -66,13 +66,13 @@ def count(
     """
     place = Place(data, table, query, engine, master, purpose, csv)
     check_output(output, [plan, *place.files, budget, sign], force)
-    from hedgerow.cli.purse import open_purse, paid_look, say_what_is_left
+    from hedgerow.cli.budget_source import open_budget, paid_query, print_remaining
     from hedgerow.estimators.mergeable import count as count_table
 
     source, cost = open_trees(plan, epsilon)
     key, named = private_key(sign), checked_owner(owner, stem(output))
-    purse = open_purse(budget, cost, owners=place.remote)
-    with paid_look(purse, unfinished="No counts were saved."):
+    request_budget = open_budget(budget, cost, owners=place.remote)
+    with paid_query(request_budget, unfinished="No counts were saved."):
         with place.rows() as rows, progress_bar("counting") as progress:
             release = count_table(
                 source,
@@ -81,7 +81,7 @@ def count(
                 batch=batch,
                 disjoint=disjoint,
                 epsilon=epsilon,
-                budget=purse,
+                budget=request_budget,
                 sampler=sampler,
                 n_jobs=threads(jobs),
                 progress=progress,
@@ -103,7 +103,7 @@ def count(
             f"trees: the tables of {plan} stay in the claim with their ε, as their counts may have been looked at before these trees were "
             "taken. If that did not depend on the counts, you can state it: --trees-chosen-beforehand."
         )
-    say_what_is_left(purse)
+    print_remaining(request_budget)
 
 
 def open_trees(path: Path, epsilon: str | None) -> tuple[PublicPlan | Release, Fraction]:

@@ -1,4 +1,4 @@
-"""`hedgerow curator`: what an owner decides, on the books themselves; the service may run meanwhile."""
+"""`hedgerow curator`: administration of a curator, directly in its database; the service may run meanwhile."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def register(
 ) -> None:
     """Add a dataset with its reviewed schema and the ceiling of what everybody together may spend on it.
 
-    The place is opened to see that it has the declared columns; no row is read. A name is for ever. Books are made
-    where there are none yet. ε is counted in the unit of the schema: for one row, or for one person with so many rows.
+    The place is opened to see that it has the declared columns; no row is read. A name is for ever. A ledger is made
+    where there is none yet. ε is counted in the unit of the schema: for one row, or for one person with so many rows.
 
     Example:
 
@@ -75,18 +75,18 @@ def register(
     from hedgerow.curator.ledger.registry import check_reviewed
 
     place = Place(data, query_table, query, EngineName.duckdb, None, csv=csv)
-    amount, chance = amount_from_zero(epsilon, "epsilon"), exact_delta(delta)
-    reviewed = check_reviewed(Schema.load(schema))  # before books are made for nothing
-    with _books(address, make=True) as (ledger, _, registry), place.rows() as rows:
+    amount, amount_delta = amount_from_zero(epsilon, "epsilon"), exact_delta(delta)
+    reviewed = check_reviewed(Schema.load(schema))  # before a ledger is made for nothing
+    with _stores(address, make=True) as (ledger, _, registry), place.rows() as rows:
         others = [registry.get(name) for name in registry.names()]
         made = registry.register(dataset, rows, reviewed)
-        ledger.ceiling(dataset, amount, chance)
+        ledger.ceiling(dataset, amount, amount_delta)
     for other in others:
         if other is not None and other.place == made.place:
             warn(f"these rows are registered as {other.name!r}, too: what is spent on both adds up for its persons")
     if amount > LARGE:
         warn(f"ε = {text_of_fraction(amount)} protects hardly at all; a ceiling of 1 is careful. Change it: hedgerow curator ceiling")
-    say(f"registered {dataset}: everybody together may spend {text_of_loss(amount, chance)} for {Unit.of(reviewed).words}")
+    say(f"registered {dataset}: everybody together may spend {text_of_loss(amount, amount_delta)} for {Unit.of(reviewed).words}")
     say(f"next: hedgerow curator analyst {shlex.quote(address)} NAME --dataset {shlex.quote(dataset)} --purpose research")
 
 
@@ -109,7 +109,7 @@ def ceiling(
     """
     from hedgerow.accounting.loss import text_of_loss
 
-    with _books(address) as (ledger, accounts, registry):
+    with _stores(address) as (ledger, accounts, registry):
         _check_known(registry, dataset)
         before = ledger.balance(dataset, analyst=analyst, purpose=purpose)
         ledger.ceiling(dataset, epsilon, before.delta or 0 if delta is None else delta, analyst=analyst, purpose=purpose)
@@ -128,7 +128,7 @@ def unit(
     dataset: Dataset,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """State that what was spent on a dataset was counted in the unit of its schema: once, where the books are older than units.
+    """State that what was spent on a dataset was counted in the unit of its schema: once, where the ledger is older than units.
 
     The service spends in no other. If something else has (a LedgerBudget in Python, with another schema), no unit is right: close the
     dataset, and register the table under another name for what is left.
@@ -139,13 +139,13 @@ def unit(
     """
     from hedgerow.accounting.units import Unit
 
-    with _books(address) as (ledger, _, registry):
+    with _stores(address) as (ledger, _, registry):
         found = registry.get(dataset)
         if found is None:
             raise LedgerError(f"dataset {dataset!r} is not known; expected one that was registered. Nothing was changed.")
         stated = Unit.of(found.schema)
-        asked = ledger.balance(dataset).unit is None and not yes
-        if asked and not typer.confirm(f"All that was spent on {dataset!r} is for {stated.words}?"):
+        confirm = ledger.balance(dataset).unit is None and not yes
+        if confirm and not typer.confirm(f"All that was spent on {dataset!r} is for {stated.words}?"):
             raise PlanError("nothing was stated.")
         ledger.state_unit(dataset, stated)
     say(f"{dataset} is for {stated.words}")
@@ -163,7 +163,7 @@ def close(
 
         hedgerow curator close curator/ patients
     """
-    with _books(address) as (_, _, registry):
+    with _stores(address) as (_, _, registry):
         _check_known(registry, dataset)
         if not yes and not typer.confirm(f"Close {dataset!r} for ever?"):
             raise PlanError("nothing was closed.")
@@ -187,7 +187,7 @@ def analyst(
     """
     if not purposes:
         raise PlanError("--purpose: got none; expected at least one, such as --purpose research. Nothing was changed.")
-    with _books(address) as (_, accounts, registry):
+    with _stores(address) as (_, accounts, registry):
         _check_known(registry, dataset)
         new = accounts.person(person) is None
         if new:
@@ -206,7 +206,7 @@ def withdraw(address: Address, person: Person, dataset: Dataset, purposes: Purpo
 
         hedgerow curator withdraw curator/ ada patients
     """
-    with _books(address) as (_, accounts, _):
+    with _stores(address) as (_, accounts, _):
         accounts.withdraw(person, dataset, purposes or None)
         left = [grant.purpose for grant in accounts.grants(person) if grant.dataset == dataset]
     say(f"{person} may use {dataset} for {', '.join(left) if left else 'nothing'}")
@@ -227,7 +227,7 @@ def token(
     """
     from hedgerow.curator.ledger.accounts import OWNER
 
-    with _books(address) as (_, accounts, _):
+    with _stores(address) as (_, accounts, _):
         if owner:
             accounts.add(person, OWNER)
         elif accounts.person(person) is None:
@@ -247,7 +247,7 @@ def revoke(
 
         hedgerow curator revoke curator/ 3f9a0c11d2e45b67
     """
-    with _books(address) as (_, accounts, _):
+    with _stores(address) as (_, accounts, _):
         record = accounts.revoke(id)
     say(f"revoked a token of {record.person}")
 
@@ -260,7 +260,7 @@ def show(address: Address) -> None:
 
         hedgerow curator show curator/
     """
-    with _books(address) as (_, accounts, registry):
+    with _stores(address) as (_, accounts, registry):
         found = [registry.get(name) for name in registry.names()]
         rows = [(one.name, "closed" if one.closed else "open", one.place) for one in found if one is not None]
         table("datasets", ["name", "", "where its rows are"], rows)
@@ -271,7 +271,7 @@ def show(address: Address) -> None:
 
 
 @contextmanager
-def _books(address: str, make: bool = False) -> Iterator[tuple[Ledger, Accounts, Registry]]:
+def _stores(address: str, make: bool = False) -> Iterator[tuple[Ledger, Accounts, Registry]]:
     ledger = existing(address, make)
     from hedgerow.curator.ledger.accounts import Accounts
     from hedgerow.curator.ledger.registry import Registry

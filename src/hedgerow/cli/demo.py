@@ -14,10 +14,10 @@ from hedgerow.cli import schema as schema_commands
 from hedgerow.cli.console import guarantee, say
 from hedgerow.cli.evaluate import show_score
 from hedgerow.cli.fit import fit
-from hedgerow.cli.look import rules
 from hedgerow.cli.outputs import check_output
 from hedgerow.cli.plan import plan
 from hedgerow.cli.predict import predict
+from hedgerow.cli.show import rules
 from hedgerow.errors import BudgetError, PlanError
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _steps(folder: Path, rows: int, output: Path) -> None:
     _command(f"plan {shared} --rows {rows}")
     plan(schema, epsilon=FOR_THE_FOREST, rows=rows)
 
-    _heading(4, "Charge, look, release")
+    _heading(4, "Charge, query, release")
     _command(f"fit {train.name} {shared} --budget {budget.name} -o {forest.name}")
     fit(str(train), output=forest, schema=schema, epsilon=FOR_THE_FOREST, budget=budget)
 
@@ -156,16 +156,16 @@ def _steps(folder: Path, rows: int, output: Path) -> None:
 
 def _score(forest: Path, test: Path, budget: Path) -> PrivateScore:
     """As `hedgerow evaluate`; the report needs the score itself."""
-    from hedgerow.cli.purse import open_purse, paid_look, say_what_is_left
+    from hedgerow.cli.budget_source import open_budget, paid_query, print_remaining
     from hedgerow.evaluation.private import private_score
     from hedgerow.release.release import Release
 
-    purse = open_purse(budget, FOR_THE_SCORE)
-    with paid_look(purse, unfinished="There is no score."):
-        score = private_score(Release.load(forest), test, epsilon=FOR_THE_SCORE, budget=purse)
+    request_budget = open_budget(budget, FOR_THE_SCORE)
+    with paid_query(request_budget, unfinished="There is no score."):
+        score = private_score(Release.load(forest), test, epsilon=FOR_THE_SCORE, budget=request_budget)
     show_score(score)
     guarantee(score.certificate.sentence(), holds=True)
-    say_what_is_left(purse)
+    print_remaining(request_budget)
     return score
 
 

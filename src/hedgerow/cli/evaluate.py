@@ -41,7 +41,7 @@ def evaluate(
 ) -> None:
     """Measure a forest on private test rows: a noisy confusion matrix and the accuracy, each with its error.
 
-    An exact test score would leak, so this one is noisy and charged like any other look. Use rows that were not used
+    An exact test score would leak, so this one is noisy and charged like any other query. Use rows that were not used
     for training. The ± of the accuracy is one standard error: noise and the chance of the draw of test rows together.
     With --calibration, half of the ε pays for the confusion matrix and half for counts that tell whether a forest that
     says 80 % is right in 80 of 100 cases. With --public nothing is charged, and nothing protects the people in the rows.
@@ -60,26 +60,26 @@ def evaluate(
         return
     if epsilon is None:
         raise PlanError("--epsilon: missing; expected the exact privacy loss, such as 0.1 (or --public, for rows that are public).")
-    from hedgerow.cli.purse import open_purse, paid_look, say_what_is_left
+    from hedgerow.cli.budget_source import open_budget, paid_query, print_remaining
     from hedgerow.evaluation.private import private_evaluation, private_score
     from hedgerow.release.release import Release
 
     release = Release.load(forest)
     n_jobs = threads(jobs)
-    purse = open_purse(budget, epsilon, owners=place.remote)
+    request_budget = open_budget(budget, epsilon, owners=place.remote)
     found = None
-    with paid_look(purse, unfinished="There is no score."), place.rows() as rows:
+    with paid_query(request_budget, unfinished="There is no score."), place.rows() as rows:
         if calibration:
-            score, found = private_evaluation(release, rows, epsilon=epsilon, budget=purse, n_jobs=n_jobs)
+            score, found = private_evaluation(release, rows, epsilon=epsilon, budget=request_budget, n_jobs=n_jobs)
         else:
-            score = private_score(release, rows, epsilon=epsilon, budget=purse, n_jobs=n_jobs)
+            score = private_score(release, rows, epsilon=epsilon, budget=request_budget, n_jobs=n_jobs)
     show_score(score)
     if found is not None:
         show_calibration(found)
         each = " and ".join(f"ε = {event.epsilon} for {WHAT[event.verb]}" for event in score.certificate.events)
         say(f"charged: {each}")
     guarantee(score.certificate.sentence(), score.certificate.private)
-    say_what_is_left(purse)
+    print_remaining(request_budget)
 
 
 WHAT = {"confusion": "the confusion matrix", "reliability": "the reliability counts"}

@@ -14,12 +14,12 @@ import typer
 from hedgerow.cli.console import clean, console, one_line, table, warn
 from hedgerow.cli.count import private_key
 from hedgerow.cli.fit import summarise
-from hedgerow.cli.outputs import alone, check_output
+from hedgerow.cli.outputs import check_output, file_lock
 from hedgerow.cli.tables import SignKey, show_tables, stem
 from hedgerow.errors import CuratorError
 
 if TYPE_CHECKING:
-    from hedgerow.remote.federation import Standing
+    from hedgerow.remote.federation import CuratorStatus
 
 
 def federate(
@@ -51,7 +51,7 @@ def federate(
         Path | None,
         typer.Option(
             "--folder",
-            help="Where answers are kept; with another one all is asked and paid anew.  [default: by the output, forest.federation]",
+            help="Where answers are kept; with another one all is requested and paid anew.  [default: by the output, forest.federation]",
             show_default=False,
         ),
     ] = None,
@@ -60,8 +60,8 @@ def federate(
 ) -> None:
     """Ask several data owners' services for counts on one plan, and merge them into a forest.
 
-    All are asked at once, and each charges its own ε. A service that is down, slow or refuses is named; what the others have answered is
-    kept. Run the same command again to go on: it asks only those that have not answered, each with the same key, so that an answer
+    All get the request at once, and each charges its own ε. A service that is down, slow or refuses is named; what the others have answered is
+    kept. Run the same command again to go on: it sends the request only to those that have not answered, each with the same key, so that an answer
     that a service has stored comes back and is not paid for twice. To do without one, leave its address out or give --at-least.
 
     Tokens are given in a file (`--tokens`), one line for each service; for a single service in HEDGEROW_TOKEN.
@@ -86,10 +86,10 @@ def federate(
     with Folder.open(where, found.content_hash, places, purpose) as opened:
         with _shown() as news:
             federation = Federation(found, known, opened, news, timeout)
-            standing = federation.ask()
-        answered = [each for each in standing if each.state == ANSWERED]
-        table("asked", ["dataset", "owner", "answer"], [(each.place.url, each.owner or "–", _answer(each)) for each in standing])
-        for each in standing:
+            status = federation.collect()
+        answered = [each for each in status if each.state == ANSWERED]
+        table("requested", ["dataset", "owner", "answer"], [(each.place.url, each.owner or "–", _answer(each)) for each in status])
+        for each in status:
             if each.words:
                 warn(f"{one_line(each.place.url)}: {one_line(each.words)}")
         if len(answered) < (at_least or len(places)):
@@ -97,14 +97,14 @@ def federate(
         merged = federation.merged(answered, disjoint)
     if key is not None:
         merged = merged.signed(key)
-    with alone(output) if output.exists() else nullcontext():
+    with file_lock(output) if output.exists() else nullcontext():
         merged.save(output)
     summarise(merged, output, events=False)
     show_tables(merged)
 
 
-def _answer(standing: Standing) -> str:
-    return "none" if standing.words else "kept from an earlier run" if standing.before else "answered"
+def _answer(status: CuratorStatus) -> str:
+    return "none" if status.words else "kept from an earlier run" if status.before else "answered"
 
 
 def _how_to_go_on(answered: int, all_: int, folder: Path) -> str:
@@ -116,20 +116,20 @@ def _how_to_go_on(answered: int, all_: int, folder: Path) -> str:
 
 
 @contextmanager
-def _shown() -> Iterator[Callable[[Standing], None]]:
+def _shown() -> Iterator[Callable[[CuratorStatus], None]]:
     """A line of progress for each service on a terminal; elsewhere nothing until the end."""
     if not sys.stderr.isatty():
-        yield lambda standing: None
+        yield lambda status: None
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     with Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console(stderr=True), transient=True) as bar:
         tasks: dict[Any, Any] = {}
 
-        def show(standing: Standing) -> None:
-            if standing.place not in tasks:
-                tasks[standing.place] = bar.add_task("", total=1.0)
-            text = f"{standing.place.url}: {standing.state}"
-            bar.update(tasks[standing.place], description=clean(one_line(text)), completed=standing.share)
+        def show(status: CuratorStatus) -> None:
+            if status.place not in tasks:
+                tasks[status.place] = bar.add_task("", total=1.0)
+            text = f"{status.place.url}: {status.state}"
+            bar.update(tasks[status.place], description=clean(one_line(text)), completed=status.share)
 
         yield show

@@ -143,33 +143,33 @@ def fit(
         summarise(estimator.release_, output)
         return
 
-    from hedgerow.cli.purse import open_purse, paid_look, say_what_is_left
+    from hedgerow.cli.budget_source import open_budget, paid_query, print_remaining
 
     estimator = options.estimator(declared, n_jobs=threads(jobs), sampler=sampler)
     if not options.proven:
-        _ask_first(yes)
+        _confirm(yes)
     learn = estimator.fit
     if named:
         how |= {"owner": checked_owner(owner, ""), "batch": batch}
         learn = estimator.partial_fit
     used = 0 if delta is None else estimator.plan(rows=1).delta  # public facts decide whether it would help
-    purse = open_purse(budget, epsilon, used, place.remote)
-    estimator.set_params(budget=purse)
-    with paid_look(purse, unfinished="No forest was saved."):
+    request_budget = open_budget(budget, epsilon, used, place.remote)
+    estimator.set_params(budget=request_budget)
+    with paid_query(request_budget, unfinished="No forest was saved."):
         with place.rows(declared) as rows, progress_bar("counting") as progress:
             learn(rows, progress=progress, **how)
         saved = save_paid(estimator.release_, output)
     summarise(estimator.release_, saved)
     if delta is not None and not used:
         say("δ was not used: for so few attributes Laplace noise is the smaller, and the guarantee is pure ε")
-    say_what_is_left(purse)
+    print_remaining(request_budget)
 
 
 def on_a_terminal() -> bool:
     return sys.stdin.isatty()
 
 
-def _ask_first(yes: bool) -> None:
+def _confirm(yes: bool) -> None:
     """No ε can be claimed: that is done only by somebody who knows it."""
     warn(f"{NOT_PROVEN}.")
     if yes:
@@ -205,9 +205,9 @@ def summarise(release: Release, saved: Path, events: bool = True) -> None:
 
 
 def show_events(certificate: Certificate) -> None:
-    """Every charged look at the rows, like ones together."""
+    """Every charged query of the rows, like ones together."""
     if certificate.events:
-        heads = ["asked", "mechanism", "times", "ε each", "queries", "sensitivity", "noise scale"]
+        heads = ["query", "mechanism", "times", "ε each", "queries", "sensitivity", "noise scale"]
         gaussian = any(isinstance(e.rho, str) for e in certificate.events)
         heads += ["ρ each"] if gaussian else []
         rows = [

@@ -59,13 +59,13 @@ def sign(
 
         hedgerow sign office-a.json --key office-a.key
     """
-    from hedgerow.cli.outputs import alone, check_output
+    from hedgerow.cli.outputs import check_output, file_lock
     from hedgerow.release.signing import fingerprint, load_private_key
 
     if output is not None:
         check_output(output, [document, key], force)
     private = load_private_key(key)
-    with alone(document):
+    with file_lock(document):
         signed = open_document(document).signed(private)
         signed.save(output or document)
     say(f"signed {output or document} with {fingerprint(signed.signatures[-1].key)}")

@@ -1,4 +1,4 @@
-"""`hedgerow ledger`: look at a curator's ledger, check it, take it along."""
+"""`hedgerow ledger`: show, verify, export and back up a curator's ledger."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def backup(
     address: Address,
     output: Annotated[Path, typer.Option("--output", "-o", help="A new .sqlite file, on another disk.", show_default=False)],
 ) -> None:
-    """Copy the books of a folder as of one moment, while the service runs, and check the copy. (On PostgreSQL use `pg_dump`.)
+    """Copy the database of a folder as of one moment, while the service runs, and check the copy. (On PostgreSQL use `pg_dump`.)
 
     An older copy has forgotten what was spent since. So write down heads now and then, elsewhere: before you serve from a copy,
     `hedgerow ledger verify COPY --head …` with the last of them says whether its end is missing.
@@ -175,7 +175,7 @@ def unit_of_account(whole: Balance) -> str:
 
 
 def existing(address: str, make: bool = False) -> Ledger:
-    """A ledger that is there: looking at one must not make a new one, unless that is wanted."""
+    """An existing ledger: reading one must not make a new one, unless `make` says so."""
     packages()
     from hedgerow.curator.ledger.database import FILE
     from hedgerow.curator.ledger.ledger import Ledger

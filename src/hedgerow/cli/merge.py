@@ -12,7 +12,7 @@ import typer
 from hedgerow.cli.console import progress_bar, say, table
 from hedgerow.cli.count import private_key
 from hedgerow.cli.fit import summarise
-from hedgerow.cli.outputs import alone, check_output
+from hedgerow.cli.outputs import check_output, file_lock
 from hedgerow.cli.tables import SHOWN, SignKey, TrustedKeys, known_keys, show_tables, who_signed
 from hedgerow.errors import MergeError
 
@@ -80,7 +80,7 @@ def merge(
         merged = merge_columns(read(), names=names) if columns else merge_rows(read(), disjoint=disjoint, batches=batches, names=names)
     if key is not None:
         merged = merged.signed(key)
-    with alone(output) if output.exists() else nullcontext():
+    with file_lock(output) if output.exists() else nullcontext():
         merged.save(output)
     table("read, signatures checked", ["file", "signed by"], signers[:SHOWN])
     if len(signers) > SHOWN:

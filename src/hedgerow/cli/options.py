@@ -59,7 +59,7 @@ AlgorithmName = Annotated[
         "--algorithm",
         help="hedgerow: the most accurate, with nothing to tune: what every attribute says about the class, added up. snr: a "
         "forest that tunes itself from signal-to-noise ratios. rdt: private random decision trees. dpdf: a few private trees that "
-        "choose their questions, made to be read. diffpid3, private-id3: one such tree, the older ways. plain-rdt, id3, "
+        "choose their splits, made to be read. diffpid3, private-id3: one such tree, the older ways. plain-rdt, id3, "
         "local-tree: exact counts, NO privacy.",
     ),
 ]
@@ -87,7 +87,7 @@ Depth = Annotated[
     typer.Option(
         "--depth",
         help="All but hedgerow and snr. rdt: height of the trees [default: the paper's rule]; dpdf, diffpid3: levels, the root included "
-        "[default: 5]; id3: attributes asked on a path [default: all]; local-tree: questions on a path [default: no "
+        "[default: 5]; id3: attributes split on a path [default: all]; local-tree: splits on a path [default: no "
         "limit].",
         show_default=False,
     ),
@@ -123,7 +123,7 @@ Bins = Annotated[
     ),
 ]
 Thresholds = Annotated[
-    bool, typer.Option("--thresholds", help="rdt: ask a number below or above a random threshold, not for its cell.")
+    bool, typer.Option("--thresholds", help="rdt: split a number at a random threshold, not by its cells.")
 ]
 NoiseRuleName = Annotated[
     NoiseRule | None,

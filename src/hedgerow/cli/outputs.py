@@ -1,4 +1,4 @@
-"""Refuse an output that could not be written before anything is spent on what it would hold."""
+"""Checks and locks of output files: refuse one that cannot be written before anything is spent on what it would hold."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def check_output(path: Path, inputs: list[Path | None], force: bool = True) -> N
 
 
 @contextmanager
-def alone(path: Path) -> Iterator[None]:
-    """One change of a file at a time: of two updates at once, one batch would be paid for and lost."""
+def file_lock(path: Path) -> Iterator[None]:
+    """Lock a file while it is changed: of two updates at once, one batch would be paid for and lost."""
     while True:
         with open(path, "rb") as file:
             try:

@@ -52,7 +52,7 @@ MasterOption = Annotated[
 
 
 PurposeOption = Annotated[
-    str | None, typer.Option("--purpose", help="At a service: what the look is for, if several are granted.", show_default=False)
+    str | None, typer.Option("--purpose", help="At a service: what the query is for, if several purposes are granted.", show_default=False)
 ]
 
 
@@ -150,7 +150,7 @@ class Place:
 
     @cached_property
     def table(self) -> RemoteTable:
-        """The dataset at a service. Its schema is asked for; no row is."""
+        """The dataset at a service. Its schema is fetched; no row is read."""
         from hedgerow.remote.connection import connect
         from hedgerow.remote.places import place_of, tokens_for
 

@@ -22,10 +22,12 @@ LOCAL = ("127.0.0.1", "::1", "localhost")
 
 
 def serve(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where the books are kept; made if it is new.", show_default=False)],
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="The curator's folder, with the ledger; made if it is new.", show_default=False)
+    ],
     ledger: Annotated[
         str | None,
-        typer.Option("--ledger", help="postgresql://user@host/name for the books.  [default: in the folder]", show_default=False),
+        typer.Option("--ledger", help="postgresql://user@host/name for the ledger.  [default: in the folder]", show_default=False),
     ] = None,
     name: Annotated[
         str | None,
@@ -41,10 +43,10 @@ def serve(
     ] = None,
     pad: Annotated[
         float | None,
-        typer.Option("--pad", min=0.1, help="Seconds: jobs and looks end at a multiple of them, so that time hides the number of rows.",
+        typer.Option("--pad", min=0.1, help="Seconds: jobs and queries end at a multiple of them, so that time hides the number of rows.",
                      show_default=False),
     ] = None,
-    behind_tls: Annotated[bool, typer.Option("--behind-tls", help="A TLS proxy is before it: cookies go by https alone.")] = False,
+    behind_tls: Annotated[bool, typer.Option("--behind-tls", help="A TLS proxy is before it: cookies go over https only.")] = False,
 ) -> None:
     """Serve forests from tables that stay here, until their budgets are spent.
 
@@ -58,13 +60,13 @@ def serve(
         hedgerow serve curator/ --ledger postgresql://curator@localhost/curator --port 8300
     """
     try:
+        from hedgerow.curator.application import application
         from hedgerow.curator.http import server
-        from hedgerow.curator.http.application import application
         from hedgerow.curator.http.limits import Limits
         from hedgerow.curator.http.logs import write_to_stderr
         from hedgerow.curator.http.service_context import Curator
-        from hedgerow.curator.http.single_instance import alone
-        from hedgerow.curator.http.workers import remove_left
+        from hedgerow.curator.http.single_instance import single_instance
+        from hedgerow.curator.http.workers import remove_stale_spills
     except ModuleNotFoundError:
         raise LedgerError("the service needs packages that are not installed: pip install 'hedgerow[curator]'.") from None
     from hedgerow.release.certificate import TableName
@@ -73,9 +75,13 @@ def serve(
     bounds = Limits() if limits is None else Limits.read(limits)
     if pad is not None:
         bounds = replace(bounds, pad_seconds=pad)
-    with closing(server.bound(host, port)) as listener, closing(Curator.open(folder, ledger)) as curator, alone(folder, curator.database):
+    with (
+        closing(server.listening_socket(host, port)) as listener,
+        closing(Curator.open(folder, ledger)) as curator,
+        single_instance(folder, curator.database),
+    ):
         write_to_stderr()
-        remove_left(folder)
+        remove_stale_spills(folder)
         _look_back(curator)
         token = curator.accounts.first_owner()
         if token is not None:

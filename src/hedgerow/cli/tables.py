@@ -75,23 +75,23 @@ def show_tables(release: Release) -> None:
     if len(parts) > 1:
         columns = [", ".join(ensemble.columns) for ensemble in release.forest.ensembles]
         united = len(columns) > 1
-        chance = any(part.chance for part in parts)
+        delta = any(part.chance for part in parts)
         persons = any(part.of_persons for part in parts)
-        heads = ["owner", "batch", "ε", *(["δ"] if chance else []), "persons disjoint"]
+        heads = ["owner", "batch", "ε", *(["δ"] if delta else []), "persons disjoint"]
         heads += [*(["rows of a person"] if persons else []), *(["columns"] if united else [])]
         rows = [
             (
                 part.owner or "–",
                 part.id,
                 part.epsilon,
-                *([text_of_delta(part.chance)] if chance else []),
+                *([text_of_delta(part.chance)] if delta else []),
                 part.statement,
                 *([f"at most {part.k}" if part.of_persons else "1, assumed"] if persons else []),
                 *([columns[part.ensemble]] if united else []),
             )
             for part in parts[:SHOWN]
         ]
-        table(f"counted tables: {sum(part.counted for part in parts)}", heads, rows, numbers=(2, 3) if chance else (2,))
+        table(f"counted tables: {sum(part.counted for part in parts)}", heads, rows, numbers=(2, 3) if delta else (2,))
         if len(parts) > SHOWN:
             say(f"  and {len(parts) - SHOWN} more")
     found = accumulated(release.forest)

@@ -13,7 +13,7 @@ from hedgerow.cli.count import private_key
 from hedgerow.cli.errors import REFUSED
 from hedgerow.cli.fit import save_paid, summarise
 from hedgerow.cli.options import BudgetPath, Epsilon, Jobs, threads
-from hedgerow.cli.outputs import alone, check_output
+from hedgerow.cli.outputs import check_output, file_lock
 from hedgerow.cli.places import CSVOfRows, Data, EngineName, EngineOption, MasterOption, Place, PurposeOption, QueryOption, TableOption
 from hedgerow.cli.tables import Batch, Disjoint, Owner, SignKey, checked_owner, show_tables
 
@@ -55,19 +55,19 @@ def update(
         check_output(output, [forest, *place.files, budget, sign], force)
     else:
         check_output(forest, [*place.files, budget, sign])
-    from hedgerow.cli.purse import open_purse, paid_look, say_what_is_left
+    from hedgerow.cli.budget_source import open_budget, paid_query, print_remaining
     from hedgerow.estimators.mergeable import add_batch, cost_of, count
     from hedgerow.release.merging_checks import check_random_trees
     from hedgerow.release.release import Release
 
-    with alone(forest) if output is None else nullcontext():
+    with file_lock(forest) if output is None else nullcontext():
         before = Release.load(forest)
         check_random_trees(before, str(forest))
         key = private_key(sign)
         owners = {part.owner for part in before.certificate.parts}
         named = checked_owner(owner, owners.pop() if len(owners) == 1 else "")
-        purse = open_purse(budget, cost_of(before, epsilon), owners=place.remote)
-        with paid_look(purse, unfinished="The forest is as it was."):
+        request_budget = open_budget(budget, cost_of(before, epsilon), owners=place.remote)
+        with paid_query(request_budget, unfinished="The forest is as it was."):
             with place.rows() as rows, progress_bar("counting") as progress:
                 added = count(
                     before,
@@ -76,7 +76,7 @@ def update(
                     batch=batch,
                     disjoint=disjoint,
                     epsilon=epsilon,
-                    budget=purse,
+                    budget=request_budget,
                     sampler=sampler,
                     n_jobs=threads(jobs),
                     progress=progress,
@@ -96,4 +96,4 @@ def update(
     show_tables(after)
     if before.signatures and key is None:
         say("the forest was signed before; the new one is not (its tables keep the names of the keys). Sign it with `hedgerow sign`.")
-    say_what_is_left(purse)
+    print_remaining(request_budget)

@@ -1,4 +1,4 @@
-"""An analyst's side of a service: what there is, what is left, what it would cost; then forests, counts and scores."""
+"""The analyst's client: datasets and remaining budgets, quotes; then forests, counts and scores."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from hedgerow.accounting.loss import exact_delta, exact_epsilon, text_of_fractio
 from hedgerow.errors import CuratorError
 from hedgerow.release.public_plan import PublicPlan
 from hedgerow.release.release import Release
-from hedgerow.remote.jobs import Job, part, release_of
+from hedgerow.remote.jobs import Job, release_of
 from hedgerow.remote.owner import Owner
 from hedgerow.remote.remote_table import RemoteTable
-from hedgerow.remote.responses import Dataset, Listed, Predictions, Quote, understood
-from hedgerow.remote.transport import Transport
+from hedgerow.remote.responses import Dataset, DatasetSummary, Predictions, Quote, parsed_response
+from hedgerow.remote.transport import Transport, path_segment
 
 AT_ONCE = 1000  # rows of one request for predictions
 
@@ -27,13 +27,13 @@ AT_ONCE = 1000  # rows of one request for predictions
 def connect(url: str, token: str, *, timeout: float = 60, look_timeout: float = 3600) -> Connection:
     """The service of a data owner, for whoever has a token.
 
-    timeout: seconds without a sign of life after which a request has failed; look_timeout: after which a look of a session has
+    timeout: seconds without a sign of life after which a request has failed; look_timeout: after which a query of a session has
     """
     return Connection(Transport(url, token, timeout, look_timeout=look_timeout))
 
 
 class Connection:
-    """One service. `owner` has what only its owners may ask. Nothing is asked before a method is called."""
+    """One service. `owner` has what only its owners may do. Nothing is sent before a method is called."""
 
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
@@ -48,15 +48,15 @@ class Connection:
 
     # ------------------------------------------------------------ free
 
-    def datasets(self) -> tuple[Listed, ...]:
+    def datasets(self) -> tuple[DatasetSummary, ...]:
         """Those that you may use."""
-        with understood(self.url):
-            return tuple(Listed.read(found) for found in self.transport.json("GET", "/v1/datasets")["datasets"])
+        with parsed_response(self.url):
+            return tuple(DatasetSummary.read(found) for found in self.transport.json("GET", "/v1/datasets")["datasets"])
 
     def dataset(self, name: str) -> Dataset:
         """Its schema, and what is left for each purpose that it is granted for."""
-        with understood(self.url):
-            return Dataset.read(self.transport.json("GET", f"/v1/datasets/{part(name)}"))
+        with parsed_response(self.url):
+            return Dataset.read(self.transport.json("GET", f"/v1/datasets/{path_segment(name)}"))
 
     def quote(
         self, name: str, algorithm: str = "hedgerow", *, epsilon: Any, delta: Any = 0, purpose: str | None = None, rows: int | None = None,
@@ -64,25 +64,25 @@ class Connection:
     ) -> Quote:  # fmt: skip
         """What a forest would cost. rows: how many to assume where the schema declares none."""
         body = self._forest(name, algorithm, epsilon, delta, purpose, settings)
-        with understood(self.url):
+        with parsed_response(self.url):
             body = body if rows is None else {**body, "rows": rows}
-            return Quote.read(self.transport.json("POST", f"/v1/datasets/{part(name)}/quote", body, repeatable=True))
+            return Quote.read(self.transport.json("POST", f"/v1/datasets/{path_segment(name)}/quote", body, repeatable=True))
 
     def dummy(
         self, name: str, algorithm: str = "hedgerow", *, epsilon: Any, delta: Any = 0, purpose: str | None = None, **settings: Any
     ) -> Release:
         """The same request on rows that are made from the schema alone: its certificate says so, and claims nothing."""
         body = self._forest(name, algorithm, epsilon, delta, purpose, settings)
-        with understood(self.url):
-            found = self.transport.json("POST", f"/v1/datasets/{part(name)}/dummy", body, repeatable=True)["release"]
+        with parsed_response(self.url):
+            found = self.transport.json("POST", f"/v1/datasets/{path_segment(name)}/dummy", body, repeatable=True)["release"]
             return Release.from_json(json.dumps(found).encode(), self.url)
 
     def jobs(self, name: str) -> Iterator[Job]:
-        """What you have asked of a dataset, newest first; an owner sees everybody's."""
+        """Your jobs on a dataset, newest first; an owner sees everybody's."""
         before = ""
         while True:
-            with understood(self.url):
-                page = self.transport.json("GET", f"/v1/datasets/{part(name)}/jobs?most=100{before}")
+            with parsed_response(self.url):
+                page = self.transport.json("GET", f"/v1/datasets/{path_segment(name)}/jobs?most=100{before}")
                 jobs, last = [Job.read(self.transport, found) for found in page["jobs"]], page["before"]
             yield from jobs
             if last is None or not jobs:
@@ -90,7 +90,7 @@ class Connection:
             before = f"&before={int(last)}"
 
     def job(self, id: str) -> Job:
-        return Job.read(self.transport, self.transport.json("GET", f"/v1/jobs/{part(id)}"))
+        return Job.read(self.transport, self.transport.json("GET", f"/v1/jobs/{path_segment(id)}"))
 
     def release(self, id: str) -> Release:
         """One of your own, by the id of its job."""
@@ -101,12 +101,13 @@ class Connection:
 
         The rows are sent there, and not kept. (`release(id).predict` does the same here, and sends nothing.)
         """
-        sent = [{str(name): _plain(value) for name, value in row.items()} for row in _rows(rows)]
+        plain = [{str(name): _plain(value) for name, value in row.items()} for row in _rows(rows)]
         found = []
-        for first in range(0, len(sent), AT_ONCE):
-            body = {"rows": sent[first : first + AT_ONCE]}
-            with understood(self.url):
-                found.append(Predictions.read(self.transport.json("POST", f"/v1/releases/{part(id)}/predict", body, repeatable=True)))
+        for first in range(0, len(plain), AT_ONCE):
+            body = {"rows": plain[first : first + AT_ONCE]}
+            with parsed_response(self.url):
+                answer = self.transport.json("POST", f"/v1/releases/{path_segment(id)}/predict", body, repeatable=True)
+                found.append(Predictions.read(answer))
         if not found:
             raise CuratorError("rows: got none; expected at least one.")
         predictions = tuple(value for each in found for value in each.predictions)
@@ -119,18 +120,18 @@ class Connection:
         **settings: Any,
     ) -> Job:  # fmt: skip
         """Pay for a forest. purpose: may be left out where only one is granted; key: that of a request sent before, to go on with it."""
-        return self._asked(name, "forests", self._forest(name, algorithm, epsilon, delta, purpose, settings), key)
+        return self._submit(name, "forests", self._forest(name, algorithm, epsilon, delta, purpose, settings), key)
 
     def score(self, name: str, release: str, *, epsilon: Any, purpose: str | None = None, key: str | None = None) -> Job:
         """Pay for a private score of one of your releases, given by the id of its job, on the rows of a dataset."""
         body = {"purpose": self.purpose(name, purpose), "epsilon": _epsilon(epsilon), "release": release}
-        return self._asked(name, "scores", body, key)
+        return self._submit(name, "scores", body, key)
 
     def counts(self, name: str, plan: PublicPlan, *, epsilon: Any = None, purpose: str | None = None, key: str | None = None) -> Job:
         """Pay for noisy counts in the trees of a shared plan. The plan fixes the ε; one above 10 must be repeated in `epsilon`."""
         document = json.loads(msgspec.json.encode(replace(plan, signatures=()).document()))  # one more would make it another request
         body = {"purpose": self.purpose(name, purpose), "plan": document}
-        return self._asked(name, "counts", body if epsilon is None else {**body, "epsilon": _epsilon(epsilon)}, key)
+        return self._submit(name, "counts", body if epsilon is None else {**body, "epsilon": _epsilon(epsilon)}, key)
 
     def table(self, name: str, purpose: str | None = None, bins: int = 5) -> RemoteTable:
         """The dataset as a private table: every grower runs on it unchanged, while the rows stay with their owner."""
@@ -147,14 +148,15 @@ class Connection:
         amounts = {"epsilon": _epsilon(epsilon), "delta": text_of_fraction(exact_delta(delta))}
         return {"purpose": self.purpose(name, purpose), **amounts, "algorithm": algorithm, "settings": given}
 
-    def _asked(self, name: str, what: str, body: dict[str, Any], key: str | None) -> Job:
+    def _submit(self, name: str, what: str, body: dict[str, Any], key: str | None) -> Job:
         used = key if key is not None else str(uuid.uuid4())
         try:
-            found = self.transport.json("POST", f"/v1/datasets/{part(name)}/{what}", body, key=used)
+            found = self.transport.json("POST", f"/v1/datasets/{path_segment(name)}/{what}", body, key=used)
         except CuratorError as error:
             if error.status:
                 raise
-            raise CuratorError(f"{error} It may have been taken and paid for: ask with key={used!r}, and nothing is paid twice.") from None
+            again = f"It may have been taken and paid for: send it again with key={used!r}, and nothing is paid twice."
+            raise CuratorError(f"{error} {again}") from None
         return Job.read(self.transport, found, used)
 
     def close(self) -> None:
@@ -175,7 +177,7 @@ def the_only_purpose(dataset: Dataset) -> str:
     if len(granted) == 1:
         return granted[0]
     found = f"it is granted for {', '.join(map(repr, granted))}" if granted else "nothing was paid for any purpose yet"
-    raise CuratorError(f"purpose: the dataset {dataset.name!r} has no single one: {found}. Say for which you ask: purpose=….")
+    raise CuratorError(f"purpose: the dataset {dataset.name!r} has no single one: {found}. Say which: purpose=….")
 
 
 def _rows(rows: Any) -> Iterable[Mapping[str, Any]]:

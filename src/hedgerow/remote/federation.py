@@ -1,4 +1,6 @@
-"""Several curators asked for counts in one plan, at once; releases are kept as they come, and what is missing can be asked for again."""
+"""A federation: counts in one plan requested from several curators at once. Releases are kept as they come; missing ones can be
+requested again.
+"""
 
 from __future__ import annotations
 
@@ -16,20 +18,21 @@ from hedgerow.release.public_plan import PublicPlan
 from hedgerow.release.release import Release
 from hedgerow.remote.connection import Connection, connect, the_only_purpose
 from hedgerow.remote.federation_folder import Folder
-from hedgerow.remote.jobs import FIRST_PAUSE, LONGEST_PAUSE, SLOWER, Job, part
+from hedgerow.remote.jobs import FIRST_PAUSE, LONGEST_PAUSE, SLOWER, Job
 from hedgerow.remote.places import Place
 from hedgerow.remote.responses import Dataset
+from hedgerow.remote.transport import path_segment
 from hedgerow.schema.toml import same_columns
 
-LOOKING, ASKED, RUNNING, ANSWERED, FAILED = "looking", "asked", "running", "answered", "failed"
+CHECKING, REQUESTED, RUNNING, ANSWERED, FAILED = "checking", "requested", "running", "answered", "failed"
 BUSY = ("busy", "stopping")  # try again: nothing was spent
-LOOK = 30.0  # seconds
-LATE = "it did not answer in time. If it was asked, it goes on with it, and the next run fetches its answer."
+CHECK_SECONDS = 30.0
+LATE = "it did not answer in time. If it has the request, it goes on with it, and the next run fetches its answer."
 
 
 @dataclass(frozen=True)
-class Standing:
-    """How one curator stands. words: why it failed; owner: whose rows its release says that it holds; before: kept by an earlier run."""
+class CuratorStatus:
+    """The status of one curator. words: why it failed; owner: whose rows its release says that it holds; before: kept by an earlier run."""
 
     place: Place
     state: str
@@ -39,96 +42,96 @@ class Standing:
     before: bool = False
 
 
-News = Callable[[Standing], None]
+StatusCallback = Callable[[CuratorStatus], None]
 
 
 class Federation:
     """One plan, its curators, and the folder in which their answers are kept."""
 
-    def __init__(self, plan: PublicPlan, tokens: Mapping[Place, str], folder: Folder, news: News, timeout: float) -> None:
-        self.plan, self.tokens, self.folder, self.news, self.timeout = plan, tokens, folder, news, timeout
+    def __init__(self, plan: PublicPlan, tokens: Mapping[Place, str], folder: Folder, on_status: StatusCallback, timeout: float) -> None:
+        self.plan, self.tokens, self.folder, self.on_status, self.timeout = plan, tokens, folder, on_status, timeout
 
-    def ask(self) -> list[Standing]:
-        """Ask those that have not answered, all at once, and wait for their answers at most `timeout` seconds."""
-        standing: dict[Place, Standing] = {}
+    def collect(self) -> list[CuratorStatus]:
+        """Send the request to those that have not answered, all at once, and wait for their answers at most `timeout` seconds."""
+        status: dict[Place, CuratorStatus] = {}
         for place in self.tokens:
             release = self.folder.kept(place)
             if release is not None and not differences(release, self.plan):
-                standing[place] = Standing(place, ANSWERED, owner=_owner(release), before=True)
-                self.news(standing[place])
-        missing = [place for place in self.tokens if place not in standing]
-        looked = self._at_once(self._look, missing, time.monotonic() + min(LOOK, self.timeout))
-        standing |= self._named_apart(looked, standing)
+                status[place] = CuratorStatus(place, ANSWERED, owner=_owner(release), before=True)
+                self.on_status(status[place])
+        missing = [place for place in self.tokens if place not in status]
+        checked = self._at_once(self._check, missing, time.monotonic() + min(CHECK_SECONDS, self.timeout))
+        status |= self._named_apart(checked, status)
         self.folder.write()  # with their purposes, before anything is paid
-        ready = [place for place in missing if standing[place].state == ASKED]
-        standing |= self._at_once(self._count, ready, time.monotonic() + self.timeout)
-        return [standing[place] for place in self.tokens]
+        ready = [place for place in missing if status[place].state == REQUESTED]
+        status |= self._at_once(self._count, ready, time.monotonic() + self.timeout)
+        return [status[place] for place in self.tokens]
 
-    def _at_once(self, work: Callable[[Place, float], Standing], places: Sequence[Place], ends: float) -> dict[Place, Standing]:
+    def _at_once(self, work: Callable[[Place, float], CuratorStatus], places: Sequence[Place], ends: float) -> dict[Place, CuratorStatus]:
         """Threads that nobody waits for longer than that: a request that hangs must not hold up the others."""
-        done: queue.SimpleQueue[Standing] = queue.SimpleQueue()
+        done: queue.SimpleQueue[CuratorStatus] = queue.SimpleQueue()
         for place in places:
-            threading.Thread(target=lambda place=place: done.put(_in_words(work, place, ends)), daemon=True).start()
-        found = {place: Standing(place, FAILED, LATE) for place in places}
+            threading.Thread(target=lambda place=place: done.put(_status_of(work, place, ends)), daemon=True).start()
+        found = {place: CuratorStatus(place, FAILED, LATE) for place in places}
         for _ in places:
             try:
-                standing = done.get(timeout=max(0.0, ends - time.monotonic()))
+                status = done.get(timeout=max(0.0, ends - time.monotonic()))
             except queue.Empty:
                 break
-            found[standing.place] = standing
-            self.news(standing)
+            found[status.place] = status
+            self.on_status(status)
         return found
 
-    def _look(self, place: Place, ends: float) -> Standing:
+    def _check(self, place: Place, ends: float) -> CuratorStatus:
         """What can be seen before anything is paid: that it is there, for which purpose, with the schema of the plan."""
-        self.news(Standing(place, LOOKING))
+        self.on_status(CuratorStatus(place, CHECKING))
         with self._connection(place, ends) as connection:
             dataset = connection.dataset(place.dataset)
-        asked = self.folder.asked(place)
+        request = self.folder.request(place)
         _check_schema(dataset, self.plan)
-        if not asked.purpose:
-            asked.purpose = the_only_purpose(dataset)
-            left = dataset.purposes[asked.purpose].epsilon  # of one that was asked before the answer may be stored, and free
+        if not request.purpose:
+            request.purpose = the_only_purpose(dataset)
+            left = dataset.purposes[request.purpose].epsilon  # of an earlier request the answer may be stored, and free
             if left < self.plan.epsilon:
                 raise BudgetError(
-                    f"it has ε = {text_of_fraction(left)} left for {asked.purpose!r}, and the plan costs "
+                    f"it has ε = {text_of_fraction(left)} left for {request.purpose!r}, and the plan costs "
                     f"{text_of_fraction(self.plan.epsilon)}. Nothing was spent. Ask its owner for more, or agree on another plan."
                 )
-        return Standing(place, ASKED, owner=dataset.owner)
+        return CuratorStatus(place, REQUESTED, owner=dataset.owner)
 
-    def _named_apart(self, looked: Mapping[Place, Standing], answered: Mapping[Place, Standing]) -> dict[Place, Standing]:
+    def _named_apart(self, checked: Mapping[Place, CuratorStatus], answered: Mapping[Place, CuratorStatus]) -> dict[Place, CuratorStatus]:
         """Of two curators with one name the releases could not be merged, so they are not paid for."""
         named: dict[str, list[Place]] = {}
-        for place, standing in {**answered, **looked}.items():
-            if standing.state != FAILED:
-                named.setdefault(standing.owner, []).append(place)
-        found = dict(looked)
-        for place, standing in looked.items():
-            others = [other.url for other in named.get(standing.owner, ()) if other != place]
-            if others and standing.state != FAILED:
+        for place, status in {**answered, **checked}.items():
+            if status.state != FAILED:
+                named.setdefault(status.owner, []).append(place)
+        found = dict(checked)
+        for place, status in checked.items():
+            others = [other.url for other in named.get(status.owner, ()) if other != place]
+            if others and status.state != FAILED:
                 words = (
-                    f"it calls its owner {standing.owner!r}, and so does {others[0]}: counts of one owner are not added twice. If they "
+                    f"it calls its owner {status.owner!r}, and so does {others[0]}: counts of one owner are not added twice. If they "
                     "are two owners, let one start its service with a name of its own: `hedgerow serve --name`. Nothing was spent."
                 )
-                found[place] = replace(standing, state=FAILED, words=words)
+                found[place] = replace(status, state=FAILED, words=words)
         return found
 
-    def _count(self, place: Place, ends: float) -> Standing:
-        asked = self.folder.asked(place)
+    def _count(self, place: Place, ends: float) -> CuratorStatus:
+        request = self.folder.request(place)
         with self._connection(place, ends) as connection:
-            job = self._paid(connection, place, asked.purpose, asked.key, ends)
-            self.news(Standing(place, RUNNING))
-            job.done(lambda share: self.news(Standing(place, RUNNING, share=share)), max(0.0, ends - time.monotonic()))
-            content = connection.transport.bytes("GET", f"/v1/releases/{part(job.id)}")
+            job = self._paid(connection, place, request.purpose, request.key, ends)
+            self.on_status(CuratorStatus(place, RUNNING))
+            job.done(lambda share: self.on_status(CuratorStatus(place, RUNNING, share=share)), max(0.0, ends - time.monotonic()))
+            content = connection.transport.bytes("GET", f"/v1/releases/{path_segment(job.id)}")
         release = Release.from_json(content, "its release")
         wrong = differences(release, self.plan)
         if wrong:
             raise ReleaseError(f"its release is not an answer to the plan: {wrong} It was not kept. Ask its owner what went wrong.")
         self.folder.keep(place, content)
-        return Standing(place, ANSWERED, owner=_owner(release), share=1.0)
+        return CuratorStatus(place, ANSWERED, owner=_owner(release), share=1.0)
 
     def _paid(self, connection: Connection, place: Place, purpose: str, key: str, ends: float) -> Job:
-        """The job. A service that is busy is asked again, with the same key."""
+        """The job. A busy service gets the request again, with the same key."""
         pause = FIRST_PAUSE
         while True:
             try:
@@ -136,8 +139,8 @@ class Federation:
             except CuratorError as error:
                 if error.code == "key_used":
                     raise CuratorError(
-                        "it was asked before for another purpose, and has answered that. Give the --purpose of then, or take another "
-                        "folder to pay for another answer: --folder."
+                        "it had this request before for another purpose, and has answered that. Give the --purpose of then, or take "
+                        "another folder to pay for another answer: --folder."
                     ) from None
                 if error.code not in BUSY or time.monotonic() + pause > ends:
                     raise
@@ -147,19 +150,19 @@ class Federation:
     def _connection(self, place: Place, ends: float) -> Connection:
         return connect(place.service, self.tokens[place], timeout=min(60.0, max(0.1, ends - time.monotonic())))
 
-    def merged(self, answered: Iterable[Standing], disjoint: bool) -> Release:
+    def merged(self, answered: Iterable[CuratorStatus], disjoint: bool) -> Release:
         """One forest from the releases that are kept. Costs nothing."""
-        places = [standing.place for standing in answered]
+        places = [status.place for status in answered]
         return merge((Release.load(self.folder.file(place)) for place in places), disjoint=disjoint, names=[p.url for p in places])
 
 
-def _in_words(work: Callable[[Place, float], Standing], place: Place, ends: float) -> Standing:
+def _status_of(work: Callable[[Place, float], CuratorStatus], place: Place, ends: float) -> CuratorStatus:
     try:
         return work(place, ends)
     except HedgerowError as error:
-        return Standing(place, FAILED, str(error).removeprefix(f"{place.service}: "))
+        return CuratorStatus(place, FAILED, str(error).removeprefix(f"{place.service}: "))
     except Exception as error:  # whatever a strange answer brings about: the others go on
-        return Standing(place, FAILED, f"its answer cannot be used ({type(error).__name__}).")
+        return CuratorStatus(place, FAILED, f"its answer cannot be used ({type(error).__name__}).")
 
 
 def _check_schema(dataset: Dataset, plan: PublicPlan) -> None:

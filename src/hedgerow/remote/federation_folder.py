@@ -1,4 +1,4 @@
-"""What a federation remembers between runs: the plan, and for each curator the key of its request; and the releases that came.
+"""State of a federation between runs, in a folder: the plan, the request key of each curator, and the releases that came.
 
 The keys are on disk before the first request is sent, so that whatever happens later, the same request is sent again and never another.
 """
@@ -24,8 +24,8 @@ STATE, LOCK = "federation.json", "lock"
 FORMAT, VERSION = "hedgerow-federation", 1
 
 
-class Asked(msgspec.Struct, forbid_unknown_fields=True):
-    """One curator. purpose: "" until it is known; file: where its release is kept, when it is there."""
+class CuratorRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """The request to one curator. purpose: "" until it is known; file: where its release is kept, when it is there."""
 
     url: str
     key: str
@@ -39,7 +39,7 @@ class State(msgspec.Struct, forbid_unknown_fields=True):
     format: str
     version: int
     plan: str
-    curators: list[Asked]
+    curators: list[CuratorRequest]
 
 
 class Folder:
@@ -64,14 +64,14 @@ class Folder:
             yield folder
 
     def _begin(self, places: Iterable[Place], purpose: str | None) -> None:
-        known = {asked.url for asked in self.state.curators}
+        known = {request.url for request in self.state.curators}
         for place in places:
             if place.url not in known:
                 name = re.sub(r"[^A-Za-z0-9.]+", "-", f"{place.service.partition('://')[2]}-{place.dataset}")[:80]
                 file = f"{len(self.state.curators) + 1}-{name}.json"
-                self.state.curators.append(Asked(place.url, str(uuid.uuid4()), file))
-            asked = self.asked(place)
-            asked.purpose = purpose or asked.purpose  # where the key has an answer for another purpose, the curator refuses
+                self.state.curators.append(CuratorRequest(place.url, str(uuid.uuid4()), file))
+            request = self.request(place)
+            request.purpose = purpose or request.purpose  # where the key has an answer for another purpose, the curator refuses
         self.write()
 
     def write(self) -> None:
@@ -84,11 +84,11 @@ class Folder:
             finally:
                 os.close(handle)
 
-    def asked(self, place: Place) -> Asked:
-        return next(asked for asked in self.state.curators if asked.url == place.url)
+    def request(self, place: Place) -> CuratorRequest:
+        return next(request for request in self.state.curators if request.url == place.url)
 
     def file(self, place: Place) -> Path:
-        return self.path / self.asked(place).file
+        return self.path / self.request(place).file
 
     def keep(self, place: Place, content: bytes) -> None:
         write_document(self.file(place), content)
@@ -100,7 +100,7 @@ class Folder:
         try:
             return Release.load(self.file(place))
         except ReleaseError:
-            return None  # it is asked for again, with the same key
+            return None  # it is requested again, with the same key
 
 
 def _state(path: Path, plan: str) -> State:
@@ -110,7 +110,7 @@ def _state(path: Path, plan: str) -> State:
         state = msgspec.json.decode(read_document(path, "state"), type=State)
     except (ReleaseError, msgspec.DecodeError, UnicodeDecodeError):
         state = State("", 0, "", [])
-    unsound = any(Path(asked.file).name != asked.file or not asked.key for asked in state.curators)
+    unsound = any(Path(request.file).name != request.file or not request.key for request in state.curators)
     if (state.format, state.version) != (FORMAT, VERSION) or unsound:
         raise CuratorError(f"{path}: it cannot be read; expected what an earlier run wrote. Take another folder: --folder.")
     if state.plan != plan:

@@ -1,4 +1,4 @@
-"""A job at a service: what it costs, how it stands, and waiting for what comes of it."""
+"""Jobs at a service: their cost and status, and waiting for their results."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote
 
 from hedgerow.errors import CuratorError
 from hedgerow.release.release import Release
-from hedgerow.remote.responses import Loss, RemoteScore, understood
-from hedgerow.remote.transport import Transport, one_line
+from hedgerow.remote.responses import Loss, RemoteScore, parsed_response
+from hedgerow.remote.transport import Transport, one_line, path_segment
 
 FIRST_PAUSE, LONGEST_PAUSE, SLOWER = 0.05, 2.0, 1.5  # seconds, and by what each pause is longer than the one before
 ENDED = ("done", "failed")
@@ -19,7 +18,7 @@ ENDED = ("done", "failed")
 
 @dataclass(frozen=True)
 class Job:
-    """Paid for when it was asked for. key: ask again with it after a crash, and the same answer comes, paid once.
+    """A job, paid for when it was submitted. key: send the request again with it after a crash, and the same answer comes, paid once.
 
     state: waiting, running, done or failed; share: of the pass over the rows that it is in; result: where the answer is, when it is done
     """
@@ -37,17 +36,17 @@ class Job:
 
     @classmethod
     def read(cls, transport: Transport, found: Any, key: str = "") -> Job:
-        with understood(transport.url):
+        with parsed_response(transport.url):
             texts = {name: str(found[name]) for name in ("id", "dataset", "purpose", "what", "state")}
             share, result = float(found.get("share", 0.0)), str(found.get("result", ""))
             return cls(**texts, key=key, cost=Loss.read(found["cost"]), share=share, result=result, _transport=transport)
 
     def now(self) -> Job:
-        """How it stands now."""
-        return Job.read(self._transport, self._transport.json("GET", f"/v1/jobs/{part(self.id)}"), self.key)
+        """Its present status."""
+        return Job.read(self._transport, self._transport.json("GET", f"/v1/jobs/{path_segment(self.id)}"), self.key)
 
     def wait(self, progress: Callable[[float], None] | None = None, timeout: float | None = None) -> Release | RemoteScore:
-        """What comes of it, when it is there. progress: is told the share of the pass; timeout: seconds after which it is given up."""
+        """What comes of it, when it is there. progress: called with the share of the pass; timeout: seconds after which it is given up."""
         return self.done(progress, timeout).answer()
 
     def done(self, progress: Callable[[float], None] | None = None, timeout: float | None = None) -> Job:
@@ -67,22 +66,17 @@ class Job:
         if job.state == "failed":
             raise CuratorError(
                 f"{self._transport.url}: the job {one_line(self.id)} could not be ended; its owner can see why. It has cost {job.cost}. "
-                "Asked again, it is paid for again."
+                "Requested again, it is paid for again."
             )
         return job
 
     def answer(self) -> Release | RemoteScore:
         """Of a job that is done."""
         if self.result.startswith("/v1/scores/"):
-            with understood(self._transport.url):
-                return RemoteScore.read(self._transport.json("GET", f"/v1/scores/{part(self.id)}"))
+            with parsed_response(self._transport.url):
+                return RemoteScore.read(self._transport.json("GET", f"/v1/scores/{path_segment(self.id)}"))
         return release_of(self._transport, self.id)
 
 
 def release_of(transport: Transport, id: str) -> Release:
-    return Release.from_json(transport.bytes("GET", f"/v1/releases/{part(id)}"), transport.url)
-
-
-def part(name: str) -> str:
-    """A name as one part of an address."""
-    return quote(name, safe="")
+    return Release.from_json(transport.bytes("GET", f"/v1/releases/{path_segment(id)}"), transport.url)

@@ -1,4 +1,4 @@
-"""What a service answers its owner, as plain data."""
+"""Responses of a service to its owner, as plain data."""
 
 from __future__ import annotations
 

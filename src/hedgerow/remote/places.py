@@ -1,4 +1,4 @@
-"""Datasets by the addresses of their pages, and the tokens for them: in a file that nobody else can read, each for one service."""
+"""URLs of datasets, and the tokens for them: in a file that nobody else can read, each for one service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a service answers, as plain data; checked when it is read, since the service is somebody else's."""
+"""Responses of a service as plain data, validated when they are parsed, since the service is somebody else's."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from hedgerow.schema.toml import read
 
 
 @contextmanager
-def understood(url: str) -> Iterator[None]:
-    """An answer without the fields that it should have is an error of the service, and said to be one."""
+def parsed_response(url: str) -> Iterator[None]:
+    """Around the parsing of a response: missing or wrong fields become a CuratorError."""
     try:
         yield
     except HedgerowError:
@@ -49,7 +49,7 @@ def amount(text: str) -> Fraction:
 
 
 @dataclass(frozen=True)
-class Listed:
+class DatasetSummary:
     """A dataset that you may know of. purposes: what you may use it for, and what is left for each.
 
     unit: what its ε is counted in; None before its first ceiling, or while its owner has not stated it
@@ -61,12 +61,12 @@ class Listed:
     unit: Unit | None
 
     @classmethod
-    def read(cls, found: Any) -> Listed:
+    def read(cls, found: Any) -> DatasetSummary:
         return cls(str(found["name"]), bool(found["closed"]), _purposes(found), unit_of(found.get("unit")))
 
 
 @dataclass(frozen=True)
-class Dataset(Listed):
+class Dataset(DatasetSummary):
     """One of them with its public schema. owner: whose rows a release with counts will say that it holds."""
 
     schema: Schema

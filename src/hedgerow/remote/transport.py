@@ -1,25 +1,25 @@
-"""One service at one address: requests with a token, and refusals as this package's errors."""
+"""HTTP transport to one service: requests with a token, retries, and refusals as this package's errors."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from hedgerow.errors import BudgetError, CuratorError, HedgerowError, PlanError
 
 LOCAL = ("127.0.0.1", "::1", "localhost")
 MOST_BYTES, MOST_JSON, MOST_REFUSED = 1 << 30, 1 << 26, 1 << 20  # of an answer: a release or counts; other JSON; a refusal
 AGAIN = 2  # times that a request is sent anew after a connection was lost
-NEEDS = "asking a service needs a package that is not installed: pip install 'hedgerow[client]'."
+NEEDS = "the client of a service needs a package that is not installed: pip install 'hedgerow[client]'."
 
 
 class Transport:
     """Connections to one service, which are kept and may be shared by threads. The token is in no message and no repr."""
 
     def __init__(self, url: str, token: str, timeout: float = 60, *, look_timeout: float = 3600, plain_http: bool = False) -> None:
-        """timeout: seconds without a sign of life after which a request has failed; look_timeout: after which a look has, that is said
-        to be under way; plain_http: also where the host is not this one.
+        """timeout: seconds without a sign of life after which a request has failed; look_timeout: after which a query has, that is
+        under way; plain_http: also where the host is not this one.
         """
         try:
             import urllib3
@@ -58,7 +58,7 @@ class Transport:
                 answer = self._pool.request(method, self.url + path, body=content, headers=headers, redirect=False, preload_content=False)
                 status = answer.status
                 with answer:
-                    found = _whole(self.url, answer, most if 200 <= status < 300 else MOST_REFUSED)
+                    found = _read_all(self.url, answer, most if 200 <= status < 300 else MOST_REFUSED)
                 break
             except urllib3.exceptions.ReadTimeoutError:
                 lost = "did not answer in time"
@@ -67,7 +67,7 @@ class Transport:
             except (urllib3.exceptions.HTTPError, OSError):
                 lost = "cannot be reached"
             if not left:
-                raise CuratorError(f"{self.url}: the service {lost}. Look whether it runs, then ask again.")
+                raise CuratorError(f"{self.url}: the service {lost}. Check that it runs, then try again.")
         if 200 <= status < 300:
             return found
         raise refusal(self.url, status, found)
@@ -90,7 +90,7 @@ def checked_address(url: str, plain_http: bool = False) -> str:
     return url.rstrip("/")
 
 
-def _whole(url: str, answer: Any, most: int) -> bytes:
+def _read_all(url: str, answer: Any, most: int) -> bytes:
     """All of an answer, or an error: a part would be another answer, and a packed one could be of any size."""
     packed = answer.headers.get("Content-Encoding", "identity") != "identity"
     found = b"" if packed else answer.read(most + 1, decode_content=True)
@@ -100,10 +100,10 @@ def _whole(url: str, answer: Any, most: int) -> bytes:
 
 
 def refusal(url: str, status: int, content: bytes) -> HedgerowError:
-    """What the service said, as an error of the kind that the same refusal has on one's own table."""
+    """The refusal of a service as an error, of the kind that the same refusal has on one's own table."""
     try:
-        said = json.loads(content)["error"]
-        code, message = one_line(said["code"], 100), one_line(said["message"], 2000)
+        error = json.loads(content)["error"]
+        code, message = one_line(error["code"], 100), one_line(error["message"], 2000)
     except (ValueError, TypeError, KeyError, RecursionError):
         code, message = "", f"it answered with status {status}, as no Hedgerow service does. Give its address alone: https://host."
     text = f"{url}: {message}"
@@ -114,6 +114,11 @@ def refusal(url: str, status: int, content: bytes) -> HedgerowError:
     return CuratorError(text, status, code)
 
 
-def one_line(said: Any, most: int = 200) -> str:
-    """What a stranger says, without anything that a terminal would obey or that would look like a line of ours."""
-    return " ".join("".join(each if each.isprintable() else " " for each in str(said)[:most]).split())
+def path_segment(name: str) -> str:
+    """A name as one segment of a URL path."""
+    return quote(name, safe="")
+
+
+def one_line(text: Any, most: int = 200) -> str:
+    """Sanitised text from a service: one line, without control characters that a terminal would obey."""
+    return " ".join("".join(each if each.isprintable() else " " for each in str(text)[:most]).split())

@@ -13,7 +13,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from hedgerow import Categorical, Numeric, Schema, Target
-from hedgerow.curator.http.application import application
+from hedgerow.curator.application import application
 from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.http.service_context import Curator
 from hedgerow.curator.ledger.database import open_database

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from hedgerow.curator.http.application import PAGES
+from hedgerow.curator.application import PAGES
 
 FOREST: dict[str, Any] = {"purpose": "research", "epsilon": "0.5"}
 

@@ -13,8 +13,8 @@ from curator.http.conftest import FOREST, SCHEMA, Running
 from fastapi.testclient import TestClient
 
 from hedgerow import Categorical, HedgerowClassifier, Numeric, PrivateRDTClassifier, PublicPlan, Schema, SNRForestClassifier, Target, merge
+from hedgerow.curator.application import application
 from hedgerow.curator.http import analyst_routes as analysts
-from hedgerow.curator.http.application import application
 from hedgerow.curator.http.errors import Refusal
 from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.http.requests import Algorithm

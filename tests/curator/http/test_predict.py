@@ -10,7 +10,7 @@ from curator.http.conftest import FOREST, SCHEMA, Running
 
 from hedgerow.curator.http import predictions
 from hedgerow.curator.http.limits import Limits
-from hedgerow.curator.http.predictions import KeptReleases
+from hedgerow.curator.http.predictions import ReleaseCache
 from hedgerow.release.release import Release
 
 ROWS: list[dict[str, Any]] = [
@@ -91,15 +91,15 @@ def test_a_few_are_kept(running: Running, id: str) -> None:
     content = running.get(running.ada, f"/v1/releases/{id}").content
     asked: list[str] = []
 
-    def use(kept: KeptReleases, name: str) -> None:
+    def use(kept: ReleaseCache, name: str) -> None:
         kept.get(name, lambda: (asked.append(name), content)[1])
 
-    few = KeptReleases(Limits(kept_releases=2))
+    few = ReleaseCache(Limits(kept_releases=2))
     for name in "abacab":
         use(few, name)
     assert asked == ["a", "b", "c", "b"]
     asked.clear()
-    small = KeptReleases(Limits(kept_bytes=len(content) + 1))
+    small = ReleaseCache(Limits(kept_bytes=len(content) + 1))
     for name in "aaba":
         use(small, name)
     assert asked == ["a", "b", "a"]

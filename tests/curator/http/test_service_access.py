@@ -71,7 +71,7 @@ def told(answer: Any) -> tuple[Any, ...]:
 def statements(running: Running) -> Iterator[list[str]]:
     """What the books are asked meanwhile."""
     found: list[str] = []
-    engine = running.curator.database._own_engine
+    engine = running.curator.database._process_engine
 
     def note(_: Any, __: Any, statement: str, *___: Any) -> None:
         found.append(statement)

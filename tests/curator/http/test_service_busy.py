@@ -16,9 +16,9 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from hedgerow.curator.http.limits import Limits
-from hedgerow.curator.http.middleware import Gate
+from hedgerow.curator.http.middleware import ServiceMiddleware
 from hedgerow.curator.http.service_context import Curator
-from hedgerow.curator.web.authentication import Door
+from hedgerow.curator.web.authentication import PageAuthentication
 
 WAITING = 5  # connections that promise a body and send none
 SIGN_IN = "POST /sign-in HTTP/1.1\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 5"
@@ -122,15 +122,15 @@ def test_more_requests_than_are_answered_at_once(curator: Curator) -> None:
         async def told(message: Message) -> None:
             statuses.extend([message["status"]] if message["type"] == "http.response.start" else [])
 
-        gate = Gate(slow, curator.accounts, Limits(requests=2), Door(curator.accounts))
+        middleware = ServiceMiddleware(slow, curator.accounts, Limits(requests=2), PageAuthentication(curator.accounts))
         headers = [(b"authorization", f"Bearer {token}".encode())]
         scopes = [{"type": "http", "method": "GET", "path": "/v1/datasets", "headers": headers} for _ in range(5)]
-        tasks = [asyncio.create_task(gate(scope, sent, told)) for scope in scopes]
+        tasks = [asyncio.create_task(middleware(scope, sent, told)) for scope in scopes]
         while len(statuses) < 3:
             await asyncio.sleep(0.01)
         going_on.set()
         await asyncio.gather(*tasks)
-        await gate({**scopes[0], "state": {}}, sent, told)
+        await middleware({**scopes[0], "state": {}}, sent, told)
         return statuses
 
     assert asyncio.run(asyncio.wait_for(scenario(), 60)) == [503] * 3 + [200] * 3

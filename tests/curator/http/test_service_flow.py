@@ -13,8 +13,8 @@ from curator.http.conftest import FOREST, SCHEMA, Running
 from curator.http.serving import wait_until
 from fastapi.testclient import TestClient
 
+from hedgerow.curator.application import application
 from hedgerow.curator.http import work
-from hedgerow.curator.http.application import application
 from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.http.sessions import Sessions
 from hedgerow.release.release import Release

@@ -22,7 +22,7 @@ from curator.http.conftest import SCHEMA
 from curator.http.serving import Served, books_at, served, wait_until
 
 from hedgerow.curator.http.service_context import Curator
-from hedgerow.curator.ledger import service_tables
+from hedgerow.curator.ledger import sql_tables
 from hedgerow.curator.ledger.chain import SETTLE
 
 SOAK = int(os.environ.get("HEDGEROW_SOAK", "1"))
@@ -132,7 +132,7 @@ class Siege:
         assert verified.sound, verified
         assert not [balance for balance in ledger.balances() if balance.overspent()]
         with curator.database.reading() as connection:
-            answers = list(connection.execute(sql.select(service_tables.answers)))
+            answers = list(connection.execute(sql.select(sql_tables.answers)))
         paid = {reserved.key: reserved for reserved in ledger.reservations("patients")}
         assert len({answer.reservation for answer in answers}) == len(answers)  # each has a charge of its own
         assert all(paid[answer.reservation].opened and paid[answer.reservation].cost for answer in answers)
@@ -153,7 +153,7 @@ class Siege:
         assert ceiling is not None
         assert self.owner.ceiling <= ceiling <= self.owner.ceiling + RAISE
         for token, name in self.owner.tokens.items():
-            found = accounts.who(token)
+            found = accounts.authenticate(token)
             assert found == people[name] or (found is None and name == f"person {self.owner.number}") or token in self.owner.revoked
             assert found is None or token not in self.owner.revoked
 

@@ -14,9 +14,9 @@ from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hedgerow.curator.application import application
 from hedgerow.curator.http import logs
 from hedgerow.curator.http.amounts import amount_of
-from hedgerow.curator.http.application import application
 from hedgerow.curator.http.errors import TABLE
 from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.http.service_context import Curator

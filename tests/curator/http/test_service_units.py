@@ -13,11 +13,11 @@ from curator.http.conftest import FOREST, SCHEMA, Running
 from curator.web.test_pages import Browser, token_of
 
 from hedgerow import PrivateRDTClassifier, Unit
-from hedgerow.curator.http.prepaid import PrepaidBudget
+from hedgerow.curator.http.reservations import PrepaidBudget
 from hedgerow.curator.ledger.balances import DATASET, accounts_of
 from hedgerow.curator.ledger.chain import CEILING, RESERVE
 from hedgerow.curator.ledger.ledger import Ledger
-from hedgerow.curator.ledger.tables import Books
+from hedgerow.curator.ledger.ledger_tables import LedgerTables
 from hedgerow.errors import BudgetError
 
 PERSONS = replace(SCHEMA, person="patient_id", rows_per_person=40)
@@ -105,7 +105,7 @@ def test_answers_and_pages_say_the_unit(visits: Running) -> None:
 def as_before(ledger: Ledger, dataset: str) -> None:
     """A ceiling of 2 and a reservation of 1/4, written as they were before the ledger had units."""
     with ledger.database.writing() as connection:
-        books = Books(connection, lock=True)
+        books = LedgerTables(connection, lock=True)
         found = books.accounts(accounts_of(dataset, "ada", "research"))
         two, quarter, none = Fraction(2), Fraction(1, 4), Fraction(0)
         books.append(CEILING, dataset, epsilon=two, delta=none)

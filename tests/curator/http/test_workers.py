@@ -12,7 +12,7 @@ from curator.http.conftest import FOREST, SCHEMA, Running, bearer
 from curator.http.serving import wait_until
 from fastapi.testclient import TestClient
 
-from hedgerow.curator.http.application import application
+from hedgerow.curator.application import application
 from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.http.service_context import Curator
 

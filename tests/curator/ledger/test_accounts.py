@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sql
 
-from hedgerow.curator.ledger import service_tables
+from hedgerow.curator.ledger import sql_tables
 from hedgerow.curator.ledger.accounts import Accounts, Person
 from hedgerow.curator.ledger.database import Database, open_database
 from hedgerow.errors import LedgerError
@@ -49,7 +49,7 @@ def accounts(database: Database, clock: Clock) -> Accounts:
     made.add("bob")
     with database.writing() as connection:
         for name in ("patients", "visits"):
-            connection.execute(service_tables.datasets.insert().values(name=name, place="{}", schema="", made="now"))
+            connection.execute(sql_tables.datasets.insert().values(name=name, place="{}", schema="", made="now"))
     return made
 
 
@@ -58,18 +58,18 @@ def test_a_token_is_of_one_person_until_it_ends(accounts: Accounts, clock: Clock
     assert ada.startswith("hrw_")
     assert len(ada) == 47
     assert ada != bob
-    assert (accounts.who(ada), accounts.who(bob)) == (Person("ada", "analyst"), Person("bob", "analyst"))
+    assert (accounts.authenticate(ada), accounts.authenticate(bob)) == (Person("ada", "analyst"), Person("bob", "analyst"))
     clock.time += timedelta(minutes=59, seconds=59)
-    assert accounts.who(ada) is not None
+    assert accounts.authenticate(ada) is not None
     clock.time += timedelta(seconds=1)
-    assert (accounts.who(ada), accounts.who(bob)) == (None, Person("bob", "analyst"))
+    assert (accounts.authenticate(ada), accounts.authenticate(bob)) == (None, Person("bob", "analyst"))
     assert accounts.tokens("ada") == [record]
 
 
 def test_revoked_for_ever(accounts: Accounts, clock: Clock) -> None:
     (first, record), (second, _) = accounts.issue("ada"), accounts.issue("ada")
     revoked = accounts.revoke(record.id)
-    assert (accounts.who(first), accounts.who(second)) == (None, Person("ada", "analyst"))
+    assert (accounts.authenticate(first), accounts.authenticate(second)) == (None, Person("ada", "analyst"))
     clock.time += timedelta(hours=1)
     assert accounts.revoke(record.id) == revoked  # the first time stays
     assert revoked in accounts.tokens()
@@ -89,8 +89,8 @@ def test_wrong_tokens_of_every_length_and_alphabet(accounts: Accounts) -> None:
     wrong += [digest, record.id, "ada", "Bearer " + token, "'; --", "' OR 1=1 --", "%", "\ud800", "🦔" * 43, "\0" * 47, "x" * 10**6]
     wrong += [None, 7, token.encode(), [token]]
     wrong += ["hrw_" + secrets.token_urlsafe(size) for size in range(64)]
-    assert {accounts.who(each) for each in wrong} == {None}
-    assert accounts.who(token) is not None
+    assert {accounts.authenticate(each) for each in wrong} == {None}
+    assert accounts.authenticate(token) is not None
 
 
 def test_the_same_work_for_every_token(accounts: Accounts, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +105,7 @@ def test_the_same_work_for_every_token(accounts: Accounts, clock: Clock, monkeyp
     work = []
     for token in ("unknown", short, revoked, good):
         compared.clear(), asked.clear()
-        accounts.who(token)
+        accounts.authenticate(token)
         work.append((tuple(compared), tuple(asked)))
     assert len(set(work)) == 1
     assert work[0][0] == ((64, 64),)
@@ -114,7 +114,7 @@ def test_the_same_work_for_every_token(accounts: Accounts, clock: Clock, monkeyp
 def test_only_hashes_are_in_the_database(accounts: Accounts, address: str) -> None:
     texts = [accounts.first_owner(), *(accounts.issue("ada")[0] for _ in range(3))]
     with accounts.database.reading() as connection:
-        kept = b"".join(str(connection.execute(sql.select(table)).all()).encode() for table in service_tables.tables.sorted_tables)
+        kept = b"".join(str(connection.execute(sql.select(table)).all()).encode() for table in sql_tables.metadata.sorted_tables)
     if accounts.database.embedded:
         kept += b"".join(path.read_bytes() for path in Path(address).iterdir())
     for text in texts:
@@ -133,7 +133,7 @@ def test_the_first_owner_is_made_once(address: str) -> None:
     for thread in work:
         thread.join()
     (token,) = [each for each in made if each is not None]
-    assert (len(made), Accounts(opened[0]).who(token)) == (8, Person("owner", "owner"))
+    assert (len(made), Accounts(opened[0]).authenticate(token)) == (8, Person("owner", "owner"))
     assert len(Accounts(opened[0]).tokens()) == 1
     for each in opened:
         each.close()
@@ -160,7 +160,7 @@ def test_grants_and_what_is_visible(accounts: Accounts) -> None:
     accounts.grant("ada", "patients", ["research"])
     assert accounts.may(ada, "patients", "research")
     with accounts.database.reading() as connection:  # nothing is ever removed
-        assert connection.execute(sql.select(sql.func.count()).select_from(service_tables.grants)).scalar() == 3
+        assert connection.execute(sql.select(sql.func.count()).select_from(sql_tables.grants)).scalar() == 3
 
 
 def test_odd_names_are_kept_as_they_are(accounts: Accounts) -> None:
@@ -168,7 +168,7 @@ def test_odd_names_are_kept_as_they_are(accounts: Accounts) -> None:
         if name != "ada":
             accounts.add(name)
     tokens = {name: accounts.issue(name)[0] for name in ODD}
-    assert all(accounts.who(token) == Person(name, "analyst") for name, token in tokens.items())
+    assert all(accounts.authenticate(token) == Person(name, "analyst") for name, token in tokens.items())
     accounts.grant(ODD[1], "patients", ODD)
     assert accounts.purposes(Person(ODD[1], "analyst"), "patients") == tuple(sorted(ODD))
     assert [accounts.visible(Person(name, "analyst")) for name in ODD].count([]) == len(ODD) - 1

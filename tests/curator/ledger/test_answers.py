@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 import sqlalchemy as sql
 
-from hedgerow.curator.ledger import service_tables
+from hedgerow.curator.ledger import sql_tables
 from hedgerow.curator.ledger.accounts import Accounts
 from hedgerow.curator.ledger.answers import Answer, Answers
 from hedgerow.curator.ledger.database import open_database
 from hedgerow.curator.ledger.ledger import Ledger
-from hedgerow.curator.ledger.transactions import Joined, alone
+from hedgerow.curator.ledger.transactions import JoinedTransaction, exclusive_transaction
 from hedgerow.errors import LedgerError, PlanError
 
 REQUEST, OTHER = hashlib.sha256(b"request").hexdigest(), hashlib.sha256(b"other").hexdigest()
@@ -117,8 +117,8 @@ def test_part_of_another_transaction(answers: Answers, ledger: Ledger) -> None:
     key = opened(ledger)
 
     def both(then: Callable[[], Any]) -> None:
-        with alone(ledger.database) as connection:
-            Ledger(Joined(ledger.database, connection)).settle(key)
+        with exclusive_transaction(ledger.database) as connection:
+            Ledger(JoinedTransaction(ledger.database, connection)).settle(key)
             answers.store("ada", "k", REQUEST, key, b"", JSON, connection=connection)
             then()
 
@@ -153,7 +153,7 @@ def test_sixteen_threads_get_one_answer(answers: Answers, ledger: Ledger, addres
     assert len(results) == 16
     assert set(results) == {answers.stored("ada", "k", REQUEST)}
     with ledger.database.reading() as connection:
-        assert connection.execute(sql.select(sql.func.count()).select_from(service_tables.answers)).scalar() == 1
+        assert connection.execute(sql.select(sql.func.count()).select_from(sql_tables.answers)).scalar() == 1
     assert (ledger.unsettled(), ledger.verify().sound) == ([], True)
     for each in others[1:]:
         each.database.close()
@@ -203,8 +203,8 @@ def test_killed_at_any_moment_there_are_charge_and_answer_or_neither(answers: An
         assert lines
         acknowledged |= set(lines)
     with ledger.database.reading() as connection:
-        stored = set(connection.execute(sql.select(service_tables.answers.c.reservation)).scalars())
-        reservations = Ledger(Joined(ledger.database, connection)).reservations("patients")  # of the same snapshot
+        stored = set(connection.execute(sql.select(sql_tables.answers.c.reservation)).scalars())
+        reservations = Ledger(JoinedTransaction(ledger.database, connection)).reservations("patients")  # of the same snapshot
     settled = {reserved.key for reserved in reservations if reserved.state == "settled"}
     assert acknowledged <= stored == settled
     assert ledger.verify().sound

@@ -18,7 +18,7 @@ from sqlalchemy.engine import make_url
 from hedgerow.curator.ledger.chain import LedgerEntry
 from hedgerow.curator.ledger.database import FILE, open_database
 from hedgerow.curator.ledger.ledger import Ledger
-from hedgerow.curator.ledger.tables import Books
+from hedgerow.curator.ledger.ledger_tables import LedgerTables
 from hedgerow.errors import LedgerError
 
 
@@ -140,14 +140,14 @@ def test_the_last_reservations_are_read_alone(ledger: Ledger, monkeypatch: pytes
     for number in range(30):
         reserved = ledger.reserve("patients", "ada" if number % 3 else "bob", "research", "0.01")
         ledger.release(reserved.key)
-    rows, real = [], Books.entries
+    rows, real = [], LedgerTables.entries
 
     def counted(*given: Any, **more: Any) -> Iterator[LedgerEntry]:
         for entry in real(*given, **more):
             rows.append(entry)
             yield entry
 
-    monkeypatch.setattr(Books, "entries", counted)
+    monkeypatch.setattr(LedgerTables, "entries", counted)
     assert ledger.last_reservations("patients", None, 5) == ledger.reservations("patients")[:-6:-1]
     assert ledger.last_reservations("patients", "bob", 5) == ledger.reservations("patients", "bob")[:-6:-1]
     assert ledger.last_reservations("others", None, 5) == []

@@ -17,8 +17,8 @@ from hedgerow.curator.ledger.balances import accounts_of
 from hedgerow.curator.ledger.budget import LedgerBudget
 from hedgerow.curator.ledger.chain import RESERVE, LedgerEntry, hash_of
 from hedgerow.curator.ledger.ledger import Ledger
+from hedgerow.curator.ledger.ledger_tables import LedgerTables
 from hedgerow.curator.ledger.registry import Registry
-from hedgerow.curator.ledger.tables import Books
 from hedgerow.errors import BudgetError, LedgerError
 
 PERSONS = Unit("patient_id", 40)
@@ -133,7 +133,7 @@ def test_the_hash_covers_the_unit() -> None:
 def spend_as_before(ledger: Ledger, dataset: str) -> None:
     """A reservation as it was written then; then the books as they were."""
     with ledger.database.writing() as connection:
-        books = Books(connection, lock=True)
+        books = LedgerTables(connection, lock=True)
         found = books.accounts(accounts_of(dataset, "ada", "research"))
         amounts = {"epsilon": Fraction(1, 4), "delta": Fraction(0)}
         books.append(RESERVE, dataset, key="old", analyst="ada", purpose="research", what="fit", **amounts)  # type: ignore[arg-type]

@@ -17,10 +17,10 @@ from fastapi.testclient import TestClient
 
 from hedgerow import Categorical, Schema, Target
 from hedgerow.accounting.loss import text_of_fraction
-from hedgerow.curator.http.application import PAGES, application
+from hedgerow.curator.application import PAGES, application
 from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.ledger.accounts import Accounts
-from hedgerow.curator.web import sign_in_sessions as visits
+from hedgerow.curator.web import sign_in_sessions
 from hedgerow.curator.web.authentication import is_page
 from hedgerow.release.release import Release
 
@@ -122,29 +122,29 @@ def test_a_visit_ends(running: Running) -> None:
     first.client.cookies.update(kept)
     assert first.get("/").status_code == 303
     assert second.get("/").status_code == 200
-    door = running.client.app.state.door  # type: ignore[attr-defined]
-    later = door.visits._clock() + visits.LIFETIME
-    door.visits._clock = lambda: later
+    authentication = running.client.app.state.page_authentication  # type: ignore[attr-defined]
+    later = authentication.sessions._clock() + sign_in_sessions.LIFETIME
+    authentication.sessions._clock = lambda: later
     assert second.get("/").status_code == 303
 
 
-def test_the_oldest_visits_of_a_token_give_way() -> None:
-    found = visits.Visits()
-    other, names = found.begin("other"), [found.begin("mine") for _ in range(visits.MOST_EACH + 2)]
+def test_the_oldest_sessions_of_a_token_give_way() -> None:
+    found = sign_in_sessions.SignInSessions()
+    other, names = found.begin("other"), [found.begin("mine") for _ in range(sign_in_sessions.MOST_EACH + 2)]
     assert [name for name in names if found.token(name) is None] == names[:2]
     assert found.token(other) == "other"
 
 
 def test_the_oldest_visits_give_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(visits, "MOST", 3)
+    monkeypatch.setattr(sign_in_sessions, "MOST", 3)
     now = [0.0]
-    found = visits.Visits(lambda: now[0])
+    found = sign_in_sessions.SignInSessions(lambda: now[0])
     names = [found.begin(f"t{i}") for i in range(4)]
     assert [found.token(name) for name in names] == [None, "t1", "t2", "t3"]
-    now[0] = visits.LIFETIME
+    now[0] = sign_in_sessions.LIFETIME
     last = found.begin("t4")
     assert [found.token(name) for name in (*names, last)] == [None] * 4 + ["t4"]
-    assert len(found._found) == 1
+    assert len(found._sessions) == 1
 
 
 @pytest.mark.parametrize(("behind_tls", "url", "secure"), [(False, HOST, False), (False, "https://testserver", True), (True, HOST, True)])
@@ -154,7 +154,7 @@ def test_the_cookie(running: Running, behind_tls: bool, url: str, secure: bool) 
         given = answer.headers["set-cookie"]
     name, _, how = given.partition("=")
     assert name == ("__Host-hedgerow" if secure else "hedgerow")
-    assert {"HttpOnly", "SameSite=strict", "Path=/", f"Max-Age={visits.LIFETIME}"} <= set(how.split("; "))
+    assert {"HttpOnly", "SameSite=strict", "Path=/", f"Max-Age={sign_in_sessions.LIFETIME}"} <= set(how.split("; "))
     assert ("Secure" in how.split("; ")) == secure
     assert token_of(running.ada) not in given
 
@@ -391,10 +391,10 @@ def test_closed_and_withdrawn(running: Running, ada: Browser, owner: Browser) ->
     page = ada.get("/datasets/patients").text
     assert "<form method=\"post\" action=\"/datasets" not in page
     assert ada.post("/datasets/patients/forests", {**FORM, "key": "new"}).status_code == 409
-    assert "can be asked nothing more" in ada.get(release).text
+    assert "takes no more requests" in ada.get(release).text
     assert owner.post("/owner/people/ada/withdraw", {"dataset": "patients", "purpose": "research"}).status_code == 303
     assert ada.get("/datasets/patients").status_code == 404
-    assert "can be asked nothing more" in ada.get(release).text  # it was paid for
+    assert "takes no more requests" in ada.get(release).text  # it was paid for
 
 
 # ---------------------------------------------------------------- the owner

@@ -1,1 +1,1 @@
-"""The curator over HTTP: analysts ask, owners decide, and nothing is answered that was not paid for."""
+"""The HTTP API of the curator: routes, jobs, query sessions and workers. Nothing is answered that was not paid for."""

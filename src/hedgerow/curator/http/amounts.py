@@ -1,4 +1,4 @@
-"""Amounts that come from outside: short ones, so that the exact sums in the ledger stay short too."""
+"""Parsing of amounts in requests: short ones only, so that the exact sums in the ledger stay short too."""
 
 from __future__ import annotations
 

@@ -1,13 +1,12 @@
-"""What an analyst may ask: which datasets, what is left, what it would cost, dummy rows, forests, scores."""
+"""Routes for analysts: datasets and remaining budgets, quotes, trials on dummy rows; forests, scores and counts as jobs."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Response
@@ -20,16 +19,13 @@ from hedgerow.curator.http import responses, scores
 from hedgerow.curator.http.counts import checked_count
 from hedgerow.curator.http.errors import Refusal, not_found
 from hedgerow.curator.http.forests import ASSUMED_ROWS, as_dummy, checked_plan, dummy_rows, estimator_of, plan_as_json, trained
-from hedgerow.curator.http.job_status import standing
-from hedgerow.curator.http.jobs import Job
-from hedgerow.curator.http.paying import Prepare
+from hedgerow.curator.http.jobs import Job, job_status
 from hedgerow.curator.http.predictions import predicted
-from hedgerow.curator.http.request_context import TOKEN, Asking, AskingNow, ContentNow, hash_of_request, left_of, unit_text
+from hedgerow.curator.http.request_context import TOKEN, Context, RawBody, RequestContext, hash_of_request, remaining_of, unit_text
 from hedgerow.curator.http.requests import Counts, Forest, Name, Quote, Rows, Score, counts_of
+from hedgerow.curator.http.reservations import ReservationRequest
 from hedgerow.curator.http.work import RELEASE, Task
 from hedgerow.curator.ledger.answers import Answer
-from hedgerow.curator.ledger.chain import Reserved
-from hedgerow.errors import LedgerError
 
 router = APIRouter(prefix="/v1", dependencies=[TOKEN], tags=["analysts"])
 JOB: dict[str, Any] = {"response_model": responses.Job, "response_model_exclude_unset": True}
@@ -39,107 +35,108 @@ Key = Annotated[Name, Header(alias="Idempotency-Key", description="New for each 
 
 
 @router.get("/datasets", response_model=responses.Datasets)
-async def datasets(asking: AskingNow) -> dict[str, Any]:
+async def datasets(context: Context) -> dict[str, Any]:
     """The datasets that are granted to you, and what is left of each."""
-    return await asking.at_once(datasets_of)
+    return await context.in_snapshot(datasets_of)
 
 
-def datasets_of(asking: Asking) -> dict[str, Any]:
-    return {"datasets": [_summary(asking, name) for name in asking.curator.accounts.visible(asking.person)]}
+def datasets_of(context: RequestContext) -> dict[str, Any]:
+    return {"datasets": [_summary(context, name) for name in context.curator.accounts.visible(context.person)]}
 
 
 @router.get("/datasets/{name}", response_model=responses.Dataset)
-async def dataset(asking: AskingNow, name: str) -> dict[str, Any]:
+async def dataset(context: Context, name: str) -> dict[str, Any]:
     """One dataset: its schema, what is left for each purpose, and whose rows a release with counts will say that it holds."""
-    return await asking.at_once(lambda now: dataset_of(now, name))
+    return await context.in_snapshot(lambda snapshot: dataset_of(snapshot, name))
 
 
-def dataset_of(asking: Asking, name: str) -> dict[str, Any]:
-    return {**_summary(asking, name), "owner": asking.service.name or name, "schema": asking.schema_text(name)}
+def dataset_of(context: RequestContext, name: str) -> dict[str, Any]:
+    return {**_summary(context, name), "owner": context.service.name or name, "schema": context.schema_text(name)}
 
 
-def _summary(asking: Asking, name: str) -> dict[str, Any]:
-    purposes = asking.purposes(name)
-    whole, *others = asking.curator.ledger.accounts(name, asking.person.name, *purposes)
-    left = {purpose: left_of(whole, *others[:1], own) for purpose, own in zip(purposes, others[1:], strict=True)}
-    purposes_left = {purpose: {"remaining": amounts} for purpose, amounts in left.items()}
-    return {"name": name, "closed": whole.closed, "unit": unit_text(whole), "purposes": purposes_left}
+def _summary(context: RequestContext, name: str) -> dict[str, Any]:
+    purposes = context.purposes(name)
+    whole, *others = context.curator.ledger.accounts(name, context.person.name, *purposes)
+    remaining = {purpose: remaining_of(whole, *others[:1], own) for purpose, own in zip(purposes, others[1:], strict=True)}
+    granted = {purpose: {"remaining": amounts} for purpose, amounts in remaining.items()}
+    return {"name": name, "closed": whole.closed, "unit": unit_text(whole), "purposes": granted}
 
 
 @router.post("/datasets/{name}/quote", response_model=responses.Quoted)
-async def quote(asking: AskingNow, name: str, body: Quote) -> dict[str, Any]:
+async def quote(context: Context, name: str, body: Quote) -> dict[str, Any]:
     """What a forest would cost: nothing is charged, no row is read."""
-    return await asking.in_time(lambda: quote_of(asking, name, body))
+    return await context.with_timeout(lambda: quote_of(context, name, body))
 
 
-def quote_of(asking: Asking, name: str, body: Quote) -> dict[str, Any]:
-    schema = asking.open_dataset(name, body.purpose).schema
-    estimator = estimator_of(body, schema, asking.service.limits)
+def quote_of(context: RequestContext, name: str, body: Quote) -> dict[str, Any]:
+    schema = context.open_dataset(name, body.purpose).schema
+    estimator = estimator_of(body, schema, context.service.limits)
     least = checked_plan(estimator, schema)
     plan = checked_plan(estimator, schema, body.rows or (None if schema.rows is not None else ASSUMED_ROWS))
     cost = {"epsilon": body.epsilon, "delta": text_of_fraction(least.delta)}
-    return {"cost": cost, "remaining": asking.left(name, body.purpose), **plan_as_json(plan)}
+    return {"cost": cost, "remaining": context.remaining(name, body.purpose), **plan_as_json(plan)}
 
 
 @router.post("/datasets/{name}/dummy", response_model=responses.Dummy)
-async def dummy(asking: AskingNow, name: str, body: Forest) -> dict[str, Any]:
+async def dummy(context: Context, name: str, body: Forest) -> dict[str, Any]:
     """The same request on rows that are made from the schema alone: free, and worth nothing but to see that it works."""
-    return await asking.in_time(lambda: dummy_of(asking, name, body))
+    return await context.with_timeout(lambda: dummy_of(context, name, body))
 
 
-def dummy_of(asking: Asking, name: str, body: Forest) -> dict[str, Any]:
-    limits = asking.service.limits
-    schema = asking.open_dataset(name, body.purpose).schema
+def dummy_of(context: RequestContext, name: str, body: Forest) -> dict[str, Any]:
+    limits = context.service.limits
+    schema = context.open_dataset(name, body.purpose).schema
     estimator = estimator_of(body, schema, limits)
     plan = checked_plan(estimator, schema)
-    with _one_of(asking.service.dummies, "Other trials on dummy rows are under way."):
+    with _one_of(context.service.dummies, "Other trials on dummy rows are under way."):
         estimator.set_params(budget=Budget(body.epsilon, plan.delta))
         release = as_dummy(trained(estimator, dummy_rows(schema, limits.dummy_rows)))
     return {"dummy": True, "rows": limits.dummy_rows, "release": json.loads(release.to_json())}
 
 
 @router.post("/datasets/{name}/forests", status_code=202, **JOB)
-def forests(asking: AskingNow, name: str, body: Forest, key: Key, response: Response) -> dict[str, Any]:
+def forests(context: Context, name: str, body: Forest, key: Key, response: Response) -> dict[str, Any]:
     """Pay for a forest and have it grown: a job, and its release when it is done."""
-    limits = asking.service.limits
-    asking.purposes(name)
-
-    def prepare() -> Callable[[], Reserved]:
-        schema = asking.open_dataset(name, body.purpose).schema
-        plan = checked_plan(estimator_of(body, schema, limits), schema)
-        return partial(reserved_for, asking, name, body.purpose, body.epsilon, plan.delta, f"fit {body.algorithm}", Unit.of(schema))
-
-    return _begun(asking, key, hash_of_request("forest", name, body.model_dump()), prepare, Task(name, body), response)
+    context.purposes(name)
+    request = hash_of_request("forest", name, body.model_dump())
+    found = context.service.jobs.find(context.person.name, key, request)
+    if found is None:
+        schema = context.open_dataset(name, body.purpose).schema
+        plan = checked_plan(estimator_of(body, schema, context.service.limits), schema)
+        wanted = ReservationRequest(name, body.purpose, body.epsilon, plan.delta, f"fit {body.algorithm}", Unit.of(schema))
+        found = _submitted(context, key, request, Task(name, body), wanted)
+    return _accepted(context, found, response)
 
 
 @router.post("/datasets/{name}/scores", status_code=202, **JOB)
-def score(asking: AskingNow, name: str, body: Score, key: Key, response: Response) -> dict[str, Any]:
+def score(context: Context, name: str, body: Score, key: Key, response: Response) -> dict[str, Any]:
     """Pay for a private score of one of your releases on the rows of a dataset: a job, and its score when it is done."""
-    asking.purposes(name)
-    release = _answer(asking, body.release, RELEASE)
-
-    def prepare() -> Callable[[], Reserved]:
-        unit = Unit.of(scores.scored(release, asking.open_dataset(name, body.purpose), body.epsilon).schema)
-        return partial(reserved_for, asking, name, body.purpose, body.epsilon, 0, "evaluate", unit)
-
-    return _begun(asking, key, hash_of_request("score", name, body.model_dump()), prepare, Task(name, body, release), response)
+    context.purposes(name)
+    release = _answer(context, body.release, RELEASE)
+    request = hash_of_request("score", name, body.model_dump())
+    found = context.service.jobs.find(context.person.name, key, request)
+    if found is None:
+        unit = Unit.of(scores.scored(release, context.open_dataset(name, body.purpose), body.epsilon).schema)
+        wanted = ReservationRequest(name, body.purpose, body.epsilon, 0, "evaluate", unit)
+        found = _submitted(context, key, request, Task(name, body, release), wanted)
+    return _accepted(context, found, response)
 
 
 @router.post("/datasets/{name}/counts", status_code=202, openapi_extra=COUNTS, **JOB)
-def counts(asking: AskingNow, name: str, content: ContentNow, key: Key, response: Response) -> dict[str, Any]:
+def counts(context: Context, name: str, content: RawBody, key: Key, response: Response) -> dict[str, Any]:
     """Pay for noisy counts in the trees of a plan that several owners share: a job, and a release to be merged when it is done."""
-    asking.purposes(name)
-    with _one_of(asking.service.plans, "Another plan is being checked."):
+    context.purposes(name)
+    with _one_of(context.service.plans, "Another plan is being checked."):
         body, document = counts_of(content)
-        task = Task(name, body, document, asking.service.name)
-
-        def prepare() -> Callable[[], Reserved]:
-            dataset, _ = asking.open_dataset(name, body.purpose), task.table  # a name that no release could hold is refused
-            plan = checked_count(document, dataset, body.epsilon, asking.service.limits)
-            return partial(reserved_for, asking, name, body.purpose, plan.epsilon, 0, f"count {plan.algorithm}", Unit.of(plan.schema))
-
+        task = Task(name, body, document, context.service.name)
         request = hash_of_request("count", name, [body.purpose, body.epsilon, hashlib.sha256(document).hexdigest()])
-        return _begun(asking, key, request, prepare, task, response)
+        found = context.service.jobs.find(context.person.name, key, request)
+        if found is None:
+            dataset, _ = context.open_dataset(name, body.purpose), task.table  # a name that no release could hold is refused
+            plan = checked_count(document, dataset, body.epsilon, context.service.limits)
+            wanted = ReservationRequest(name, body.purpose, plan.epsilon, 0, f"count {plan.algorithm}", Unit.of(plan.schema))
+            found = _submitted(context, key, request, task, wanted)
+        return _accepted(context, found, response)
 
 
 @contextmanager
@@ -153,83 +150,75 @@ def _one_of(places: threading.Semaphore, taken: str) -> Iterator[None]:
         places.release()
 
 
-def reserved_for(asking: Asking, name: str, purpose: str, epsilon: Any, delta: Any, what: str, unit: Unit) -> Reserved:
-    """A refusal that comes from a closing in between is told as one."""
-    try:
-        with asking.service.pace.one_more(asking.person.name):
-            return asking.curator.ledger.reserve(name, asking.person.name, purpose, epsilon, delta, what, unit=unit)
-    except LedgerError:
-        asking.open_dataset(name, purpose)
-        if asking.curator.ledger.balance(name).epsilon is None:
-            raise Refusal(402, "budget", "The owner has set no ceiling for the dataset yet, so nothing can be paid.") from None
-        raise
+def _submitted(context: RequestContext, key: str, request: str, task: Task, wanted: ReservationRequest) -> Job | Answer:
+    return context.service.jobs.submit(context.person.name, key, request, task, wanted, context.reserve)
 
 
-def _begun(asking: Asking, key: str, request: str, prepare: Prepare, task: Task, response: Response) -> dict[str, Any]:
-    found: Job | Answer = asking.service.jobs.ask(asking.person.name, key, request, prepare, task)
+def _accepted(context: RequestContext, found: Job | Answer, response: Response) -> dict[str, Any]:
     id = found.reserved.key if isinstance(found, Job) else found.reservation
     response.headers["Location"] = f"/v1/jobs/{id}"
-    return job_of(asking, id)
+    return job_of(context, id)
 
 
 @router.get("/jobs/{id}", **JOB)
-async def job(asking: AskingNow, id: str) -> dict[str, Any]:
-    """How a job stands. `share` is of the pass over the rows that it is in."""
-    return await asking.at_once(lambda now: job_of(now, id))
+async def job(context: Context, id: str) -> dict[str, Any]:
+    """The status of a job. `share` is of the pass over the rows that it is in."""
+    return await context.in_snapshot(lambda snapshot: job_of(snapshot, id))
 
 
-def job_of(asking: Asking, id: str) -> dict[str, Any]:
-    live, session = asking.service.jobs.live(id), asking.service.sessions.live(id)  # first: what ends in between is told as running
-    reserved = asking.reservation(id)
-    return standing(reserved, live, session is not None, asking.curator.answers.kinds([id]).get(id))
+def job_of(context: RequestContext, id: str) -> dict[str, Any]:
+    live, session = context.service.jobs.live(id), context.service.sessions.live(id)  # first: what ends in between is reported as running
+    reserved = context.reservation(id)
+    return job_status(reserved, live, session is not None, context.curator.answers.content_types([id]).get(id))
 
 
 @router.get("/datasets/{name}/jobs", response_model=responses.Jobs, response_model_exclude_unset=True)
 async def jobs(
-    asking: AskingNow, name: str, before: Annotated[int, Query(ge=1, lt=2**62)] = 2**62 - 1, most: Annotated[int, Query(ge=1, le=100)] = 20
+    context: Context, name: str, before: Annotated[int, Query(ge=1, lt=2**62)] = 2**62 - 1, most: Annotated[int, Query(ge=1, le=100)] = 20
 ) -> dict[str, Any]:
-    """What you have asked of a dataset, newest first; the next page is `before` the number that is told. An owner sees everybody's."""
-    return await asking.at_once(lambda now: jobs_of(now, name, before, most))
+    """Your requests to a dataset, newest first; the next page is `before` the number in the answer. An owner sees everybody's."""
+    return await context.in_snapshot(lambda snapshot: jobs_of(snapshot, name, before, most))
 
 
-def jobs_of(asking: Asking, name: str, before: int, most: int) -> dict[str, Any]:
-    asking.purposes(name)
-    owner = asking.person.owns
-    found = asking.curator.ledger.last_reservations(name, None if owner else asking.person.name, most, before)
-    kinds = asking.curator.answers.kinds([reserved.key for reserved in found])
-    live, sessions = asking.service.jobs.live, asking.service.sessions.live
-    told = [
-        {**standing(each, live(each.key), sessions(each.key) is not None, kinds.get(each.key)), "analyst": each.analyst} for each in found
+def jobs_of(context: RequestContext, name: str, before: int, most: int) -> dict[str, Any]:
+    context.purposes(name)
+    owner = context.person.owns
+    found = context.curator.ledger.last_reservations(name, None if owner else context.person.name, most, before)
+    content_types = context.curator.answers.content_types([reserved.key for reserved in found])
+    live, sessions = context.service.jobs.live, context.service.sessions.live
+    listed = [
+        {**job_status(each, live(each.key), sessions(each.key) is not None, content_types.get(each.key)), "analyst": each.analyst}
+        for each in found
     ]
-    return {"jobs": told, "before": found[-1].seq if len(found) == most else None}
+    return {"jobs": listed, "before": found[-1].seq if len(found) == most else None}
 
 
 
 @router.get("/releases/{id}", response_class=Response, responses={200: {"content": {RELEASE: {}}}})
-def release(asking: AskingNow, id: str) -> Response:
+def release(context: Context, id: str) -> Response:
     """The release, byte for byte as it was stored."""
-    return Response(_answer(asking, id, RELEASE), media_type=RELEASE)
+    return Response(_answer(context, id, RELEASE), media_type=RELEASE)
 
 
 @router.post("/releases/{id}/predict", response_model=responses.Predictions)
-async def predict(asking: AskingNow, id: str, body: Rows) -> dict[str, Any]:
+async def predict(context: Context, id: str, body: Rows) -> dict[str, Any]:
     """Classes of rows that are sent, by a release: nothing is charged, no row is kept. What is not declared takes the fallback."""
-    await asking.at_once(lambda now: now.reservation(id))  # whose it is, before what is kept is looked at
-    releases, most = asking.service.releases, asking.service.limits.predict_rows
-    kept = releases.kept(id)
-    if kept is not None and len(body.rows) <= FEW_ROWS:
-        return predicted(kept, body.rows, most)  # sooner than another thread would begin
-    return await run_in_threadpool(lambda: predicted(releases.get(id, lambda: _answer(asking, id, RELEASE)), body.rows, most))
+    await context.in_snapshot(lambda snapshot: snapshot.reservation(id))  # whose it is, before the cache is read
+    releases, most = context.service.releases, context.service.limits.predict_rows
+    cached = releases.cached(id)
+    if cached is not None and len(body.rows) <= FEW_ROWS:
+        return predicted(cached, body.rows, most)  # sooner than another thread would begin
+    return await run_in_threadpool(lambda: predicted(releases.get(id, lambda: _answer(context, id, RELEASE)), body.rows, most))
 
 
 @router.get("/scores/{id}", response_class=Response, responses={200: {"content": {scores.CONTENT_TYPE: {}}}})
-def stored_score(asking: AskingNow, id: str) -> Response:
+def stored_score(context: Context, id: str) -> Response:
     """The score, byte for byte as it was stored."""
-    return Response(_answer(asking, id, scores.CONTENT_TYPE), media_type=scores.CONTENT_TYPE)
+    return Response(_answer(context, id, scores.CONTENT_TYPE), media_type=scores.CONTENT_TYPE)
 
 
-def _answer(asking: Asking, id: str, content_type: str) -> bytes:
-    found = asking.curator.answers.paid_by(asking.reservation(id).analyst, id)
+def _answer(context: RequestContext, id: str, content_type: str) -> bytes:
+    found = context.curator.answers.paid_by(context.reservation(id).analyst, id)
     if found is None or found.content_type != content_type:
         raise not_found()
     return found.content

@@ -1,4 +1,4 @@
-"""Something that happens once, in a thread, and is waited for by threads and by requests: a request that waits holds no thread."""
+"""A threading.Event that asyncio code can await too: a request that waits for work in a thread holds no thread itself."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ import threading
 from contextlib import suppress
 
 
-class Moment(threading.Event):
-    """An event that a request can await."""
+class AwaitableEvent(threading.Event):
+    """Set once, from any thread; waited for with `wait` in threads and with `within` in coroutines."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._telling = threading.Lock()
+        self._waiting_lock = threading.Lock()
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
 
     def set(self) -> None:
         super().set()
-        with self._telling:
+        with self._waiting_lock:
             waiting, self._waiting = self._waiting, []
-        for loop, told in waiting:
+        for loop, event in waiting:
             with suppress(RuntimeError):  # a loop that has ended waits for nothing
-                loop.call_soon_threadsafe(told.set)
+                loop.call_soon_threadsafe(event.set)
 
     async def within(self, seconds: float) -> bool:
-        """Whether it has happened, as soon as it has or when the time is over."""
+        """Whether it is set, as soon as it is or when the time is over."""
         mine = (asyncio.get_running_loop(), asyncio.Event())
-        with self._telling:
+        with self._waiting_lock:
             if self.is_set():
                 return True
             self._waiting.append(mine)
@@ -36,6 +36,6 @@ class Moment(threading.Event):
         except TimeoutError:
             pass
         finally:
-            with self._telling:
+            with self._waiting_lock:
                 self._waiting = [other for other in self._waiting if other is not mine]
         return self.is_set()

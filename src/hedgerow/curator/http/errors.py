@@ -1,4 +1,4 @@
-"""One shape for every error, and what an analyst may be told: nothing that depends on a row, or on a dataset that is not granted."""
+"""HTTP errors: one JSON shape for all, and texts that depend neither on a row nor on a dataset that is not granted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
-from hedgerow.curator.http.logs import log, told
+from hedgerow.curator.http.logs import error_fields, log
 from hedgerow.errors import BudgetError, HedgerowError, LedgerError, PlanError, SchemaError, TableError
 
 NOT_KNOWN = "There is no such thing here, or it is not granted to you. The list of datasets has those that you may use."
@@ -31,12 +31,12 @@ CODES = {
     "token": "no valid token", "owner": "for owners alone", "not_found": "not there, or not granted", "method": "another method is needed",
     "body": "the body cannot be read", "invalid": "a field is wrong", "plan": "this cannot be planned", "schema": "the schema is refused",
     "purpose": "not granted for this purpose", "budget": "a ceiling refuses it", "closed": "the owner has ended the connection",
-    "table": "the table cannot be read", "refused": "the books do not allow it", "key_used": "the key belongs to another request",
+    "table": "the table cannot be read", "refused": "the ledger does not allow it", "key_used": "the key belongs to another request",
     "too_large": "the body is too large", "too_slow": "the body came too slowly", "busy": "too much at once", "stopping": "it stops",
     "not_ready": "the service does not take requests", "unavailable": "the ledger cannot be used", "unexpected": "something went wrong",
-    "failed": "a job did not end well", "columns": "a declared column is missing", "number": "not the next look of the session",
+    "failed": "a job did not end well", "columns": "a declared column is missing", "number": "not the next query of the session",
     "ended": "the session has ended", "lost": "the session was lost, and stays spent", "form": "a form of a page cannot be read",
-    "elsewhere": "a form that is not from our own pages", "too_long": "the answer took too long",
+    "elsewhere": "a form from another site", "too_long": "the answer took too long",
     "too_often": "too many requests in an hour",
 }  # fmt: skip
 
@@ -59,11 +59,11 @@ def error_response(refusal: Refusal) -> Response:
 
 
 def refusal_of(error: Exception, owns: bool) -> Refusal:
-    """What somebody is told. An owner may read our own messages about the table; an analyst gets a fixed sentence."""
+    """The HTTP error of an exception. An owner may read our own messages about the table; an analyst gets a fixed sentence."""
     if isinstance(error, Refusal):
         return error
     if isinstance(error, LedgerError) and isinstance(error.__context__, SQLAlchemyError):
-        log("ledger", logging.ERROR, **told(error))
+        log("ledger", logging.ERROR, **error_fields(error))
         return Refusal(503, "unavailable", UNAVAILABLE)
     if isinstance(error, LedgerError):
         return Refusal(409, "refused", str(error) if owns else REFUSED)
@@ -71,7 +71,7 @@ def refusal_of(error: Exception, owns: bool) -> Refusal:
         return Refusal(402, "budget", str(error))
     if isinstance(error, PlanError):
         return Refusal(422, "plan", str(error))
-    log("error", logging.ERROR, **told(error))
+    log("error", logging.ERROR, **error_fields(error))
     if isinstance(error, TableError):
         return Refusal(422, "table", str(error)) if owns else Refusal(409, "table", TABLE)
     if isinstance(error, SchemaError) and owns:
@@ -86,8 +86,8 @@ def invalid(error: RequestValidationError) -> Refusal:
     return Refusal(422, "invalid", "; ".join(found)[:1000])
 
 
-def install(app: FastAPI, respond: Callable[[Scope, Refusal], Response]) -> None:
-    """One handler for each way in which a route can end without an answer."""
+def install_error_handlers(app: FastAPI, respond: Callable[[Scope, Refusal], Response]) -> None:
+    """One handler for each kind of error that a route can raise."""
 
     async def refused(request: Request, error: Exception) -> Response:
         person: Any = getattr(request.state, "person", None)

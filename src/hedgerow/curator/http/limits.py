@@ -1,4 +1,4 @@
-"""How much one service takes on: everything that somebody outside could make large has a bound here."""
+"""Limits of the service: everything that a client could make large has a bound here. The names are those of limits.toml."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ class Limits:
                                plan_bytes: of one with a plan
     answer_seconds:            for what is computed while somebody waits: a quote, a trial on dummy rows
     requests, connections:     that are answered at once, and that are open; requests_each: that one person has under way
-    strangers:                 who sign in at once: nobody else without a token may send anything
+    strangers:                 people without a token who sign in at once: nobody else without a token may send anything
     workers, waiting:          jobs that run and jobs that wait; waiting_each: of one person
     job_seconds, stop_seconds: how long a job may run; how long a stop waits for it
     threads:                   of one job
     reservations_each_hour:    of one person, whatever became of them
-    pad_seconds:               every job and every look ends at a multiple of them after it began; 0: when it ends
-    leaves, trees, bins, depth: of a forest that is asked for
+    pad_seconds:               every job and every query ends at a multiple of them after it began; 0: when it ends
+    leaves, trees, bins, depth: of a requested forest
     dummies, dummy_rows:       trials on dummy rows at once, and their rows
     plans:                     shared plans that are checked at once
     predict_rows:              rows of one prediction; kept_releases, kept_bytes: releases that stay in memory for it
     page:                      entries of the ledger in one answer
-    sessions, sessions_each:   sessions of verbs at once, each with a process, and of one person
+    sessions, sessions_each:   query sessions at once, each with a process, and of one person
     session_idle_seconds, session_seconds: after which a session is ended: unused, or at all
-    look_wait_seconds:         how long a request waits for its look before it is told to ask again
+    look_wait_seconds:         how long a request waits for its query before the answer is 202: ask again
     verb_bytes, verb_seconds:  of a request in a session, and how long it may take to arrive
     verb_bodies:               of such requests that are larger than `body_bytes`, at once
-    answer_numbers, counted_numbers: of one look: in its answer, and counted for it
-    looks:                     of one session
+    answer_numbers, counted_numbers: of one query: in its answer, and counted for it
+    looks:                     queries of one session
     """
 
     body_bytes: int = 1 << 20

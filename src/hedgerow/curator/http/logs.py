@@ -1,4 +1,4 @@
-"""One JSON line for each thing that happened, to stderr: who, what, how it ended and how long it took. Never a value."""
+"""Structured logs: one JSON line per event on stderr, with who, what, how it ended and how long it took. Never a value."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def log(event: str, level: int = logging.INFO, **fields: Any) -> None:
     logging.getLogger(NAME).log(level, event, extra={"fields": {"event": event, **fields}})
 
 
-def told(error: BaseException) -> dict[str, Any]:
-    """An error for the owner's log: our own with its text, which holds no value; any other by its kind and place alone.
+def error_fields(error: BaseException) -> dict[str, Any]:
+    """Log fields of an error: our own with its text, which holds no value; any other by its kind and place alone.
 
-    About a schema the text may name a declared value, so it is not logged: whoever has sent it is told.
+    About a schema the text may name a declared value, so it is not logged: it is in the answer to whoever sent it.
     """
     found: dict[str, Any] = {"kind": type(error).__name__}
     if isinstance(error, HedgerowError) and not isinstance(error, SchemaError):

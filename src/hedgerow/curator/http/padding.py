@@ -1,4 +1,4 @@
-"""How long a look at the rows takes tells how many they are: where that is private, it ends at a multiple of some seconds."""
+"""Time padding: the time of a query tells how many rows there are; where that is private, it ends at a multiple of some seconds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Padding:
         self._waited = not seconds
 
     def wait(self) -> None:
-        """Before anything is told about the work, be it done or failed; told again, nothing is waited for."""
+        """Called before anything about the work is visible, be it done or failed; called again, it returns at once."""
         if not self._waited:
             self._waited = True
             self._sleep(self._seconds - (self._clock() - self._began) % self._seconds)

@@ -1,4 +1,4 @@
-"""Predictions by stored releases: free, since only what was released is used. Those that were used last stay in memory."""
+"""Predictions by stored releases: free, since only what was released is used. An LRU cache keeps the releases in memory."""
 
 from __future__ import annotations
 
@@ -15,41 +15,41 @@ from hedgerow.schema.columns import objects
 VALUES = (str, int, float, bool, type(None))
 
 
-class KeptReleases:
-    """The releases that were used last. Who may use one is asked before."""
+class ReleaseCache:
+    """An LRU cache of parsed releases. Who may use one is checked before."""
 
     def __init__(self, limits: Limits) -> None:
         self._most, self._most_bytes = limits.kept_releases, limits.kept_bytes
-        self._kept: OrderedDict[str, tuple[Release, int]] = OrderedDict()
+        self._cached: OrderedDict[str, tuple[Release, int]] = OrderedDict()
         self._lock, self._reading = threading.Lock(), threading.Lock()
 
     def get(self, id: str, content: Callable[[], bytes]) -> Release:
-        """One that is kept, or read from its content: one at a time, so that many requests for one do not read it many times."""
-        found = self.kept(id)
+        """A cached release, or one parsed from its content: one at a time, so that many requests for one do not read it many times."""
+        found = self.cached(id)
         if found is not None:
             return found
         with self._reading:
-            found = self.kept(id)
+            found = self.cached(id)
             if found is not None:
                 return found
             document = content()
             release = Release.from_json(document)
             release.predict_proba({name: objects([None]) for name in release.schema.names})  # what is made once is made now
             with self._lock:
-                self._kept[id] = release, len(document)
-                while len(self._kept) > self._most or (len(self._kept) > 1 and self._bytes() > self._most_bytes):
-                    self._kept.popitem(last=False)
+                self._cached[id] = release, len(document)
+                while len(self._cached) > self._most or (len(self._cached) > 1 and self._bytes() > self._most_bytes):
+                    self._cached.popitem(last=False)
             return release
 
-    def kept(self, id: str) -> Release | None:
+    def cached(self, id: str) -> Release | None:
         with self._lock:
-            if id not in self._kept:
+            if id not in self._cached:
                 return None
-            self._kept.move_to_end(id)
-            return self._kept[id][0]
+            self._cached.move_to_end(id)
+            return self._cached[id][0]
 
     def _bytes(self) -> int:
-        return sum(size for _, size in self._kept.values())
+        return sum(size for _, size in self._cached.values())
 
 
 def predicted(release: Release, rows: Sequence[dict[str, Any]], most: int) -> dict[str, Any]:

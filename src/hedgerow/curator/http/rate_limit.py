@@ -1,4 +1,4 @@
-"""How often one person may reserve: what is given back costs nothing, and is in the ledger for ever."""
+"""Rate limit of reservations, per person: one that is given back costs nothing, but stays in the ledger for ever."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hedgerow.curator.http.errors import Refusal
 HOUR = 3600.0
 
 
-class Pace:
-    """The reservations of each person in the last hour, for this process. `clock` is for tests."""
+class RateLimit:
+    """A sliding window: the reservations of each person in the last hour, for this process. `clock` is for tests."""
 
     def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._most, self._clock = most, clock
@@ -23,7 +23,7 @@ class Pace:
         self._made: dict[str, deque[float]] = {}
 
     @contextmanager
-    def one_more(self, person: str) -> Iterator[None]:
+    def acquire(self, person: str) -> Iterator[None]:
         """Around a reservation: refused where there were too many, and not counted where it was not made."""
         now = self._clock()
         with self._lock:
@@ -32,8 +32,8 @@ class Pace:
                 made.popleft()
             if len(made) >= self._most:
                 wait = {"Retry-After": str(math.ceil(made[0] + HOUR - now))}
-                said = f"You have paid for {self._most} requests within an hour, as many as one may. Nothing was spent. Try again later."
-                raise Refusal(429, "too_often", said, wait)
+                message = f"You have paid for {self._most} requests within an hour, as many as one may. Nothing was spent. Try again later."
+                raise Refusal(429, "too_often", message, wait)
             made.append(now)
         try:
             yield

@@ -1,4 +1,7 @@
-"""Who asks, of which service, and what both may see: the same answer for a dataset that is not granted and one that is not there."""
+"""Request context: the dependency that gives every route its person and service, and checks what the person may see.
+
+A dataset that is not granted and one that does not exist get the same answer.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +22,9 @@ from hedgerow.accounting.loss import text_of_fraction
 from hedgerow.curator.http.errors import Refusal, not_found
 from hedgerow.curator.http.jobs import Jobs
 from hedgerow.curator.http.limits import Limits
-from hedgerow.curator.http.predictions import KeptReleases
-from hedgerow.curator.http.rate_limit import Pace
+from hedgerow.curator.http.predictions import ReleaseCache
+from hedgerow.curator.http.rate_limit import RateLimit
+from hedgerow.curator.http.reservations import ReservationRequest
 from hedgerow.curator.http.service_context import Curator
 from hedgerow.curator.http.sessions import Sessions
 from hedgerow.curator.ledger.accounts import Person
@@ -31,7 +35,7 @@ from hedgerow.curator.ledger.registry import Dataset
 from hedgerow.errors import LedgerError
 from hedgerow.schema.toml import write
 
-Answered = TypeVar("Answered")
+Result = TypeVar("Result")
 
 
 @dataclass
@@ -45,44 +49,44 @@ class Service:
     name: str = ""
     dummies: threading.Semaphore = field(init=False)
     plans: threading.Semaphore = field(init=False)
-    releases: KeptReleases = field(init=False)
-    pace: Pace = field(init=False)
+    releases: ReleaseCache = field(init=False)
+    rate_limit: RateLimit = field(init=False)
     schemas: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.dummies = threading.Semaphore(self.limits.dummies)
         self.plans = threading.Semaphore(self.limits.plans)
-        self.releases = KeptReleases(self.limits)
-        self.pace = Pace(self.limits.reservations_each_hour)
+        self.releases = ReleaseCache(self.limits)
+        self.rate_limit = RateLimit(self.limits.reservations_each_hour)
 
 
 @dataclass(frozen=True)
-class Asking:
+class RequestContext:
     """One request of one person."""
 
     service: Service
     person: Person
-    books: Curator | None = None
+    snapshot: Curator | None = None
 
     @property
     def curator(self) -> Curator:
-        return self.books or self.service.curator
+        return self.snapshot or self.service.curator
 
-    async def at_once(self, question: Callable[[Asking], Answered]) -> Answered:
-        """What a question finds in one snapshot: one transaction instead of many.
+    async def in_snapshot(self, read: Callable[[RequestContext], Result]) -> Result:
+        """Call `read` with a context that sees one snapshot: one transaction instead of many.
 
-        It must only read. Books in this process are read faster than another thread would begin to.
+        It must only read. An embedded database is read faster than another thread would start.
         """
         database = self.service.curator.database
 
-        def answer() -> Answered:
+        def result() -> Result:
             with database.reading() as connection:
-                return question(replace(self, books=self.service.curator.within(connection)))
+                return read(replace(self, snapshot=self.service.curator.within(connection)))
 
-        return answer() if database.embedded else await run_in_threadpool(answer)
+        return result() if database.embedded else await run_in_threadpool(result)
 
-    async def in_time(self, work: Callable[[], Answered]) -> Answered:
-        """Something free that is computed in a thread: when it takes too long, nobody waits for it any more."""
+    async def with_timeout(self, work: Callable[[], Result]) -> Result:
+        """Compute something free in a thread, and give up waiting when it takes too long."""
         try:
             async with asyncio.timeout(self.service.limits.answer_seconds):
                 return await to_thread.run_sync(work, abandon_on_cancel=True)
@@ -90,7 +94,7 @@ class Asking:
             raise Refusal(503, "too_long", "This takes too long to compute. Ask for smaller trees. Nothing was spent.") from None
 
     def purposes(self, name: str) -> tuple[str, ...]:
-        """What the person may use a dataset for, asked of the grants before anything else is looked up. An owner: what was paid for."""
+        """What the person may use a dataset for, from the grants, before anything else is read. An owner: what was paid for."""
         try:
             checked_name(name, "dataset")
         except LedgerError:
@@ -121,7 +125,7 @@ class Asking:
         return texts[name]
 
     def open_dataset(self, name: str, purpose: str) -> Dataset:
-        """One that may be asked something now, for this purpose."""
+        """A dataset that may be queried now, for this purpose."""
         found = self.dataset(name)
         if not self.curator.accounts.may(self.person, name, purpose):
             raise Refusal(403, "purpose", "The dataset is not granted to you for this purpose.")
@@ -129,9 +133,22 @@ class Asking:
             raise Refusal(409, "closed", "The dataset is closed: its owner has ended the connection. Nothing was spent.")
         return found
 
-    def left(self, name: str, purpose: str) -> dict[str, str]:
+    def remaining(self, name: str, purpose: str) -> dict[str, str]:
         """What the tightest ceiling leaves; nothing where the owner has set none."""
-        return left_of(*self.curator.ledger.accounts(name, self.person.name, purpose))
+        return remaining_of(*self.curator.ledger.accounts(name, self.person.name, purpose))
+
+    def reserve(self, wanted: ReservationRequest) -> Reserved:
+        """Reserve for the person, within the rate limit. Where the dataset was closed meanwhile, the refusal says so."""
+        name, person = wanted.dataset, self.person.name
+        try:
+            with self.service.rate_limit.acquire(person):
+                amounts = wanted.epsilon, wanted.delta
+                return self.curator.ledger.reserve(name, person, wanted.purpose, *amounts, wanted.what, unit=wanted.unit)
+        except LedgerError:
+            self.open_dataset(name, wanted.purpose)
+            if self.curator.ledger.balance(name).epsilon is None:
+                raise Refusal(402, "budget", "The owner has set no ceiling for the dataset yet, so nothing can be paid.") from None
+            raise
 
     def reservation(self, id: str) -> Reserved:
         """One of the person's own; an owner may see all."""
@@ -146,14 +163,14 @@ class Asking:
         return found
 
 
-_NOTHING = Balance("", "", "").spent
+_ZERO = Balance("", "", "").spent
 
 
-def left_of(whole: Balance, *others: Balance) -> dict[str, str]:
+def remaining_of(whole: Balance, *others: Balance) -> dict[str, str]:
     by_epsilon, by_delta = tightest((whole, *others)) if whole.epsilon is not None else (None, None)
     return {
-        "epsilon": text_of_fraction((by_epsilon and by_epsilon.remaining) or _NOTHING),
-        "delta": text_of_fraction((by_delta and by_delta.remaining_delta) or _NOTHING),
+        "epsilon": text_of_fraction((by_epsilon and by_epsilon.remaining) or _ZERO),
+        "delta": text_of_fraction((by_delta and by_delta.remaining_delta) or _ZERO),
     }
 
 
@@ -162,16 +179,16 @@ def unit_text(whole: Balance) -> str | None:
     return None if whole.unit is None else str(whole.unit)
 
 
-async def _asking(request: Request) -> Asking:  # async: a plain function would cost a change of threads
-    return Asking(request.app.state.service, request.state.person)
+async def _context(request: Request) -> RequestContext:  # async: a plain function would cost a change of threads
+    return RequestContext(request.app.state.service, request.state.person)
 
 
-async def _content(request: Request) -> bytes:
+async def _body(request: Request) -> bytes:
     return await request.body()
 
 
-AskingNow = Annotated[Asking, Depends(_asking)]
-ContentNow = Annotated[bytes, Depends(_content)]  # as it came, to be read when it is known that it may be
+Context = Annotated[RequestContext, Depends(_context)]
+RawBody = Annotated[bytes, Depends(_body)]  # as it came, to be parsed when it is known that it may be
 TOKEN = Depends(HTTPBearer(auto_error=False, description="A token that the owner gave: hrw_…"))  # for the OpenAPI document
 
 

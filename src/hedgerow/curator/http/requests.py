@@ -1,4 +1,4 @@
-"""What is sent to the service: every field with its type and bound, and no others."""
+"""Request models: every field with its type and bound, and no others."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ MOST_FIELD = 10_000  # bytes of a field beside a plan
 Algorithm = Literal["hedgerow", "snr", "rdt", "dpdf", "diffpid3", "private-id3"]
 
 
-class Body(BaseModel):
+class RequestModel(BaseModel):
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
 
-class Settings(Body):
+class Settings(RequestModel):
     """Settings of an algorithm, by the estimator's names; one that it does not have is refused."""
 
     bins: Count | None = None
@@ -59,8 +59,8 @@ class Settings(Body):
         return self.model_dump(exclude_none=True)
 
 
-class Forest(Body):
-    """A forest, as it is asked for, quoted and tried."""
+class Forest(RequestModel):
+    """A forest, as it is requested, quoted and tried."""
 
     purpose: Name
     epsilon: Amount
@@ -75,7 +75,7 @@ class Quote(Forest):
     rows: Count | None = None
 
 
-class Score(Body):
+class Score(RequestModel):
     """release: the id of one of the asker's own releases, with the schema of the dataset."""
 
     purpose: Name
@@ -83,7 +83,7 @@ class Score(Body):
     release: Name
 
 
-class Counts(Body):
+class Counts(RequestModel):
     """plan: the document of a shared plan, as JSON. Its own ε is charged; one above 10 must be repeated in `epsilon`."""
 
     purpose: Name
@@ -91,7 +91,7 @@ class Counts(Body):
     epsilon: Amount | None = None
 
 
-class _CountsAsSent(msgspec.Struct, forbid_unknown_fields=True):
+class _RawCounts(msgspec.Struct, forbid_unknown_fields=True):
     purpose: msgspec.Raw = msgspec.Raw()
     plan: msgspec.Raw = msgspec.Raw()
     epsilon: msgspec.Raw = msgspec.Raw()
@@ -100,26 +100,26 @@ class _CountsAsSent(msgspec.Struct, forbid_unknown_fields=True):
 def counts_of(content: bytes) -> tuple[Counts, bytes]:
     """The body without its plan, and the plan as it was sent: a large one is never made into objects here."""
     try:
-        sent = msgspec.json.decode(content, type=_CountsAsSent)
-        raw = {name: bytes(getattr(sent, name)) for name in sent.__struct_fields__}
+        parsed = msgspec.json.decode(content, type=_RawCounts)
+        raw = {name: bytes(getattr(parsed, name)) for name in parsed.__struct_fields__}
         plan = raw.pop("plan").strip()
         given: dict[str, Any] = {name: json.loads(text) if len(text) <= MOST_FIELD else [] for name, text in raw.items() if text}
         return Counts.model_validate({**given, **({"plan": {} if plan.startswith(b"{") else None} if plan else {})}), plan
     except ValidationError as error:
         raise RequestValidationError([{**each, "loc": ("body", *each["loc"])} for each in error.errors()]) from None
     except (ValueError, RecursionError) as error:
-        said = str(error) if isinstance(error, msgspec.ValidationError) else "JSON decode error"
-        raise RequestValidationError([{"type": "json_invalid", "loc": ("body",), "msg": said}]) from None
+        message = str(error) if isinstance(error, msgspec.ValidationError) else "JSON decode error"
+        raise RequestValidationError([{"type": "json_invalid", "loc": ("body",), "msg": message}]) from None
 
 
-class Rows(Body):
+class Rows(RequestModel):
     """Rows to predict: in each a value for every declared column; null where it is missing."""
 
     rows: Annotated[list[dict[str, Any]], Field(min_length=1)]
 
 
-class NewSession(Body):
-    """Verbs that share one reservation; bins: cells of numeric attributes without edges; what: a note for the ledger."""
+class NewSession(RequestModel):
+    """Queries that share one reservation; bins: cells of numeric attributes without edges; what: a note for the ledger."""
 
     purpose: Name
     epsilon: Amount
@@ -128,7 +128,7 @@ class NewSession(Body):
     what: Annotated[Text, Field(max_length=100)] = ""
 
 
-class NewDataset(Body):
+class NewDataset(RequestModel):
     """path, or database with table or query; the schema as TOML."""
 
     name: Name
@@ -139,7 +139,7 @@ class NewDataset(Body):
     toml: Annotated[StrictStr, Field(alias="schema")]
 
 
-class Ceiling(Body):
+class Ceiling(RequestModel):
     """Of the whole dataset, or of one analyst, or of one purpose."""
 
     epsilon: AmountFromZero
@@ -149,21 +149,21 @@ class Ceiling(Body):
     what: Text = ""
 
 
-class Close(Body):
+class Close(RequestModel):
     what: Text = ""
 
 
-class NewPerson(Body):
+class NewPerson(RequestModel):
     name: Name
     role: Literal["owner", "analyst"] = "analyst"
 
 
-class NewToken(Body):
+class NewToken(RequestModel):
     person: Name
     days: Annotated[StrictInt, Field(ge=1, le=3650)] = 90
 
 
-class Grant(Body):
+class Grant(RequestModel):
     """withdraw: take the purposes back, all of them where none is given."""
 
     analyst: Name

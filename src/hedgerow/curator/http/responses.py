@@ -1,4 +1,4 @@
-"""What the service sends: the shapes of its answers, for the document that describes it. Amounts are exact, as text."""
+"""Response models, for the OpenAPI document. Amounts are exact, as text."""
 
 from __future__ import annotations
 
@@ -21,42 +21,42 @@ Counted = Annotated[
 ]
 
 
-class Sent(BaseModel):
+class ResponseModel(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Problem(Sent):
+class Problem(ResponseModel):
     """Why something was refused or failed."""
 
     code: Annotated[str, Field(description="for programs", json_schema_extra={"enum": sorted(CODES)})]
     message: Annotated[str, Field(description="for people; it never depends on a row")]
 
 
-class Error(Sent):
+class Error(ResponseModel):
     error: Problem
 
 
-class Status(Sent):
+class Status(ResponseModel):
     status: str
 
 
-class Amounts(Sent):
+class Amounts(ResponseModel):
     epsilon: Exact
     delta: Exact
 
 
-class Purpose(Sent):
+class Purpose(ResponseModel):
     remaining: Annotated[Amounts, Field(description="what the tightest ceiling leaves")]
 
 
-class Summary(Sent):
+class Summary(ResponseModel):
     name: str
     closed: Annotated[bool, Field(description="its owner has ended the connection")]
     unit: Counted
     purposes: Annotated[dict[str, Purpose], Field(description="what it is granted for")]
 
 
-class Datasets(Sent):
+class Datasets(ResponseModel):
     datasets: list[Summary]
 
 
@@ -65,7 +65,7 @@ class Dataset(Summary):
     toml: Annotated[str, Field(alias="schema", description="attributes, domains and classes, as TOML")]
 
 
-class Event(Sent):
+class Event(ResponseModel):
     """A charge, and how often it is made."""
 
     verb: str
@@ -78,20 +78,20 @@ class Event(Sent):
     scale: Exact
 
 
-class Quoted(Sent):
+class Quoted(ResponseModel):
     cost: Amounts
     remaining: Amounts
     events: list[Event]
     plan: Annotated[list[list[str]], Field(description="the plan in words: what, and how much")]
 
 
-class Dummy(Sent):
+class Dummy(ResponseModel):
     dummy: Literal[True]
     rows: int
     release: Annotated[dict[str, Any], Field(description="a release document, worth nothing")]
 
 
-class Job(Sent):
+class Job(ResponseModel):
     """`result` when it is done, `error` when it failed; `cost` is what it has cost by then. A session has ended, and has no result."""
 
     id: str
@@ -110,12 +110,12 @@ class ListedJob(Job):
     analyst: str
 
 
-class Jobs(Sent):
+class Jobs(ResponseModel):
     jobs: list[ListedJob]
     before: Annotated[int | None, Field(description="where the next page begins, if there may be one")]
 
 
-class Predictions(Sent):
+class Predictions(ResponseModel):
     """For each row its class, and the probability of each of the classes."""
 
     classes: list[str | int | float | bool]
@@ -123,7 +123,7 @@ class Predictions(Sent):
     probabilities: list[list[float]]
 
 
-class Session(Sent):
+class Session(ResponseModel):
     """coins: where the owner's noise comes from; secret: whether nobody can know it beforehand, which is always so but in tests."""
 
     id: str
@@ -136,13 +136,13 @@ class Session(Sent):
     secret: bool
 
 
-class Ended(Sent):
+class Ended(ResponseModel):
     id: str
     state: Annotated[str, Field(description="settled; released where no row was looked at")]
     spent: Amounts
 
 
-class Balance(Sent):
+class Balance(ResponseModel):
     """None where an account has no ceiling of its own."""
 
     scope: Literal["dataset", "analyst", "purpose"]
@@ -155,7 +155,7 @@ class Balance(Sent):
     remaining_delta: Exact | None
 
 
-class Balances(Sent):
+class Balances(ResponseModel):
     balances: list[Balance]
     unit: Counted
 
@@ -166,19 +166,19 @@ class OwnedDataset(Balances):
     closed: bool
 
 
-class OwnedDatasets(Sent):
+class OwnedDatasets(ResponseModel):
     datasets: list[OwnedDataset]
 
 
-class People(Sent):
+class People(ResponseModel):
     people: list[Person]
 
 
-class Tokens(Sent):
+class Tokens(ResponseModel):
     tokens: list[TokenRecord]
 
 
-class NewToken(Sent):
+class NewToken(ResponseModel):
     token: Annotated[str, Field(description="shown this once")]
     id: str
     person: str
@@ -187,18 +187,18 @@ class NewToken(Sent):
     revoked: None = None
 
 
-class Granted(Sent):
+class Granted(ResponseModel):
     analyst: str
     dataset: str
     purposes: list[str]
 
 
-class Entries(Sent):
+class Entries(ResponseModel):
     entries: list[LedgerEntry]
     head: Annotated[str, Field(description="the number and the hash of the last entry of all")]
 
 
-class Reservation(Sent):
+class Reservation(ResponseModel):
     id: str
     when: str
     dataset: str
@@ -211,11 +211,11 @@ class Reservation(Sent):
     under_way: bool
 
 
-class Unsettled(Sent):
+class Unsettled(ResponseModel):
     unsettled: list[Reservation]
 
 
-class Verification(Sent):
+class Verification(ResponseModel):
     sound: bool
     entries: int
     head: str

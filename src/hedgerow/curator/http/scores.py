@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from hedgerow.accounting.loss import exact_epsilon, text_of_fraction
-from hedgerow.curator.http.prepaid import PrepaidBudget
+from hedgerow.curator.http.reservations import PrepaidBudget
 from hedgerow.curator.ledger.registry import Dataset
 from hedgerow.errors import PlanError
 from hedgerow.evaluation.private import private_score

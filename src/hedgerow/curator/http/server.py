@@ -1,4 +1,4 @@
-"""The server under the application: it has its port before it says so, and nobody holds a connection by being slow."""
+"""The HTTP server (uvicorn) with time limits for slow clients; it listens before it says so."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SWITCH = 0.001  # seconds after which a thread lets another one run: a short ans
 LONGEST_HEAD = 64 * 1024  # bytes of a request before its body
 
 
-def bound(host: str, port: int) -> socket.socket:
+def listening_socket(host: str, port: int) -> socket.socket:
     """A socket that has the address; port 0 takes a free one."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
@@ -52,37 +52,37 @@ def address_of(host: str, listener: socket.socket) -> str:
 class _Protocol(H11Protocol):
     """A connection on which the head of a request arrives in time, or it is closed."""
 
-    _late: asyncio.TimerHandle | None = None
+    _timer: asyncio.TimerHandle | None = None
     seconds: float = 10
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._wait()
+        self._start_timer()
 
     def data_received(self, data: bytes) -> None:
-        if self._late is None and not self._answering():
-            self._wait()
+        if self._timer is None and not self._answering():
+            self._start_timer()
         super().data_received(data)
         if self._answering():
-            self._wait_no_more()
+            self._cancel_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._wait_no_more()
+        self._cancel_timer()
         super().connection_lost(exc)
 
     def _answering(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
 
-    def _wait(self) -> None:
-        self._late = self.loop.call_later(self.seconds, self._end)
+    def _start_timer(self) -> None:
+        self._timer = self.loop.call_later(self.seconds, self._timed_out)
 
-    def _wait_no_more(self) -> None:
-        if self._late is not None:
-            self._late.cancel()
-            self._late = None
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
-    def _end(self) -> None:
-        self._late = None
+    def _timed_out(self) -> None:
+        self._timer = None
         if not self._answering():
             self.transport.abort()
 
@@ -90,12 +90,12 @@ class _Protocol(H11Protocol):
 class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
         super().__init__(config)
-        self._says = started
+        self._on_start = started
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
-            self._says()
+            self._on_start()
             threading.Thread(target=_warm_up, daemon=True, name="hedgerow warm-up").start()
 
 

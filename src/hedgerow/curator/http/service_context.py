@@ -1,4 +1,4 @@
-"""All the books of one curator, in one hand."""
+"""Service context: the stores of one curator, opened together (ledger, accounts, registry, answers)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hedgerow.curator.ledger.answers import Answers
 from hedgerow.curator.ledger.database import Database, open_database
 from hedgerow.curator.ledger.ledger import Ledger
 from hedgerow.curator.ledger.registry import Registry
-from hedgerow.curator.ledger.transactions import Joined
+from hedgerow.curator.ledger.transactions import JoinedTransaction
 from hedgerow.errors import LedgerError
 
 RELEASES = "releases"
@@ -21,7 +21,7 @@ RELEASES = "releases"
 
 @dataclass(frozen=True)
 class Curator:
-    """releases: a folder that gets a copy of each release, for its owner; what is sent comes from the answers alone."""
+    """The stores of a curator. releases: a folder with a copy of each release, for its owner; answers are sent from the store only."""
 
     database: Database
     ledger: Ledger
@@ -33,7 +33,7 @@ class Curator:
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str], ledger: str | None = None) -> Curator:
-        """The curator in a folder, new if there is none; its books are in the folder too, or at postgresql://…"""
+        """The curator in a folder, new if there is none; its database is in the folder too, or at postgresql://…"""
         releases = Path(folder).resolve() / RELEASES
         try:
             releases.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -46,8 +46,8 @@ class Curator:
         return cls(database, Ledger(database), Accounts(database), Registry(database), Answers(database), releases, address)
 
     def within(self, connection: sql.Connection) -> Curator:
-        """The same books, as one transaction sees them."""
-        return Curator.of(Joined(self.database, connection), self.releases)
+        """The same stores, as one transaction sees them."""
+        return Curator.of(JoinedTransaction(self.database, connection), self.releases)
 
     def close(self) -> None:
         self.database.close()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Response
@@ -13,13 +11,14 @@ from hedgerow.accounting.loss import exact_delta, exact_epsilon, text_of_fractio
 from hedgerow.accounting.units import Unit
 from hedgerow.accounting.zcdp import rho_for
 from hedgerow.curator.http import responses
-from hedgerow.curator.http.analyst_routes import Key, reserved_for
+from hedgerow.curator.http.analyst_routes import Key
 from hedgerow.curator.http.errors import Refusal, not_found
-from hedgerow.curator.http.job_status import session_called
-from hedgerow.curator.http.request_context import TOKEN, Asking, AskingNow, ContentNow, hash_of_request
+from hedgerow.curator.http.jobs import session_note
+from hedgerow.curator.http.request_context import TOKEN, Context, RawBody, RequestContext, hash_of_request
 from hedgerow.curator.http.requests import NewSession
-from hedgerow.curator.http.session_worker import Desk
-from hedgerow.curator.http.sessions import Look, Session, ended
+from hedgerow.curator.http.reservations import ReservationRequest
+from hedgerow.curator.http.session_worker import SessionWorker
+from hedgerow.curator.http.sessions import Session, SessionQuery, ended
 from hedgerow.curator.ledger.chain import Reserved
 from hedgerow.errors import PlanError, SchemaError
 from hedgerow.queries import BY_NAME, ChooseLocally
@@ -41,28 +40,27 @@ BODY = {
 
 
 @router.post("/datasets/{name}/sessions", status_code=201, response_model=responses.Session)
-def begin(asking: AskingNow, name: str, body: NewSession, key: Key) -> dict[str, Any]:
+def begin(asking: Context, name: str, body: NewSession, key: Key) -> dict[str, Any]:
     """Pay for looks at the rows, which are asked for afterwards; `end` gives back what they did not cost."""
     asking.purposes(name)
-
-    def prepare() -> Callable[[], Reserved]:
+    sessions, request = asking.service.sessions, hash_of_request("session", name, body.model_dump())
+    session = sessions.find(asking.person.name, key, request)
+    if session is None:
         schema = asking.open_dataset(name, body.purpose).schema
         _check_bins(asking, schema, body.bins)
         if body.delta != "0":
             rho_for(exact_epsilon(body.epsilon), exact_delta(body.delta))  # refuses what has no ρ
-        what, unit = session_called(body.what), Unit.of(schema)
-        return partial(reserved_for, asking, name, body.purpose, body.epsilon, body.delta, what, unit)
-
-    request = hash_of_request("session", name, body.model_dump())
-    session = asking.service.sessions.open(asking.person.name, key, request, body.bins, prepare)
+        wanted = ReservationRequest(name, body.purpose, body.epsilon, body.delta, session_note(body.what), Unit.of(schema))
+        session = sessions.open(asking.person.name, key, request, body.bins, wanted, asking.reserve)
     reserved = session.reserved
     return {
         "id": session.id, "dataset": reserved.dataset, "purpose": reserved.purpose, "epsilon": text_of_fraction(reserved.epsilon),
-        "delta": text_of_fraction(reserved.delta), "bins": session.bins, "coins": Desk.coins.name, "secret": Desk.coins.secret,
+        "delta": text_of_fraction(reserved.delta), "bins": session.bins, "coins": SessionWorker.coins.name,
+        "secret": SessionWorker.coins.secret,
     }  # fmt: skip
 
 
-def _check_bins(asking: Asking, schema: Any, bins: int) -> None:
+def _check_bins(asking: RequestContext, schema: Any, bins: int) -> None:
     if bins > asking.service.limits.bins:
         raise PlanError(f"bins: got {bins}; this service takes at most {asking.service.limits.bins}. Nothing was spent.")
     try:
@@ -72,7 +70,7 @@ def _check_bins(asking: Asking, schema: Any, bins: int) -> None:
 
 
 @router.post("/sessions/{id}/end", response_model=responses.Ended)
-async def end(asking: AskingNow, id: str) -> dict[str, Any]:
+async def end(asking: Context, id: str) -> dict[str, Any]:
     """Settle: what the looks have cost is kept, the rest given back. Said again, the answer is the same."""
     session = _live(asking, id)
     if session is not None and not await asking.service.sessions.end_soon(session):
@@ -88,34 +86,34 @@ LOOK: dict[int | str, dict[str, Any]] = {200: {"content": {"application/json": {
 
 
 @router.post("/sessions/{id}/{verb}", response_class=Response, responses=LOOK, openapi_extra=BODY)
-async def look(asking: AskingNow, id: str, verb: str, content: ContentNow) -> Response:
+async def look(asking: Context, id: str, verb: str, content: RawBody) -> Response:
     """One verb. The same number with the same body gets the same bytes; 202 says that the look is still being made."""
     asked = await run_in_threadpool(_asked, asking, id, verb, content)
     await asked.done.within(asking.service.limits.look_wait_seconds)  # no thread waits
-    if asked.looked is None:
+    if asked.result is None:
         return Response(RUNNING, 202, {"Retry-After": "1"}, "application/json")
-    if asked.looked.refused is not None:
-        raise Refusal(*asked.looked.refused)
-    return Response(asked.looked.content, media_type="application/json")
+    if asked.result.refused is not None:
+        raise Refusal(*asked.result.refused)
+    return Response(asked.result.content, media_type="application/json")
 
 
-def _asked(asking: Asking, id: str, verb: str, content: bytes) -> Look:
+def _asked(asking: RequestContext, id: str, verb: str, content: bytes) -> SessionQuery:
     session = _live(asking, id)
     if session is None:
         raise _gone(_own(asking, id))
     granted = asking.curator.accounts.may(asking.person, session.reserved.dataset, session.reserved.purpose)  # it may be withdrawn by now
     if not granted or (verb not in BY_NAME and verb != ChooseLocally.name):
         raise not_found()
-    return asking.service.sessions.look(session, verb, number_of(content), content)
+    return asking.service.sessions.query(session, verb, number_of(content), content)
 
 
-def _live(asking: Asking, id: str) -> Session | None:
+def _live(asking: RequestContext, id: str) -> Session | None:
     """The person's own. Somebody else's is looked up in the ledger as one that is not there, and not found."""
     session = asking.service.sessions.live(id)
     return session if session is not None and session.reserved.analyst == asking.person.name else None
 
 
-def _own(asking: Asking, id: str) -> Reserved:
+def _own(asking: RequestContext, id: str) -> Reserved:
     found = asking.reservation(id)
     if found.analyst != asking.person.name:
         raise not_found()

@@ -14,8 +14,8 @@ from hedgerow.accounting.units import Unit
 from hedgerow.curator.http.errors import Refusal, refusal_of
 from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.http.padding import Padding
-from hedgerow.curator.http.prepaid import PrepaidBudget
 from hedgerow.curator.http.query_decoder import QueryDecoder
+from hedgerow.curator.http.reservations import PrepaidBudget
 from hedgerow.curator.http.service_context import Curator
 from hedgerow.curator.http.work import Progress
 from hedgerow.curator.ledger.chain import Reserved
@@ -31,7 +31,7 @@ CLOSED = "The dataset is closed: its owner has ended the connection. No row was 
 
 
 @dataclass(frozen=True)
-class Looked:
+class QueryResult:
     """An answer, or a refusal in its place; taken: it was charged, so that its number is used up."""
 
     content: bytes
@@ -39,7 +39,7 @@ class Looked:
     taken: bool
 
 
-class Desk:
+class SessionWorker:
     """Where the looks of a session are made. It is asked by messages, from another process or from this one."""
 
     coins: ClassVar[Coins] = SYSTEM  # tests may set a seeded one; what a session tells of its sampler then says so
@@ -67,14 +67,14 @@ class Desk:
         self._engine: Engine | None = None
         self._reserved = reserved
 
-    def look(self, progress: Progress, verb: str, number: int, content: bytes) -> Looked:
+    def look(self, progress: Progress, verb: str, number: int, content: bytes) -> QueryResult:
         """Read, charge, look. A refusal is told as one, and whether anything was charged for it."""
         before, padding = len(self._reservation.events), Padding(self.limits.pad_seconds)
         try:
-            return Looked(self._answer(verb, number, content, progress), None, True)
+            return QueryResult(self._answer(verb, number, content, progress), None, True)
         except Exception as error:
             refusal = self._refusal(error)
-            return Looked(b"", (refusal.status, refusal.code, refusal.message), len(self._reservation.events) > before)
+            return QueryResult(b"", (refusal.status, refusal.code, refusal.message), len(self._reservation.events) > before)
         finally:
             if len(self._reservation.events) > before:
                 padding.wait()

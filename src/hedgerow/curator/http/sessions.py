@@ -1,8 +1,8 @@
-"""Sessions of verbs: each is its reservation, belongs to one person, and is asked for one numbered look after the other.
+"""Query sessions: each has one budget reservation, belongs to one person, and answers numbered queries one at a time.
 
-The same number with the same body gets the same bytes: an answer is kept until the next is asked for, so that a lost connection costs
-nothing and buys no second noise. Another body, or a number that is not the next, is refused without a look. A session that is not used is
-ended and keeps what its looks have cost; after a crash the whole reservation stays spent.
+Queries are idempotent: the same number with the same body gets the same bytes. An answer is kept until the next query, so that a lost
+connection costs nothing and buys no second noise; another body, or a number that is not the next, is refused. A session that is idle is
+ended and keeps what its queries have cost; after a crash the whole reservation stays spent.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 
-from hedgerow.curator.http.awaitable_event import Moment
+from hedgerow.curator.http.awaitable_event import AwaitableEvent
 from hedgerow.curator.http.errors import Refusal
 from hedgerow.curator.http.limits import Limits
-from hedgerow.curator.http.logs import log, told
-from hedgerow.curator.http.paying import Prepare, give_back, stopping
+from hedgerow.curator.http.logs import error_fields, log
+from hedgerow.curator.http.reservations import ReservationRequest, Reserve, release_unopened, stopping
 from hedgerow.curator.http.service_context import Curator
-from hedgerow.curator.http.session_worker import Desk, Looked
-from hedgerow.curator.http.workers import KILL_SECONDS, Failed, Worker, worker_of
+from hedgerow.curator.http.session_worker import QueryResult, SessionWorker
+from hedgerow.curator.http.workers import KILL_SECONDS, Worker, WorkFailed, new_worker
 from hedgerow.curator.ledger.chain import Reserved
 
 LOST = "The session was lost: its work was ended before it was done. What was reserved for it stays spent if a row was looked at."
@@ -32,19 +32,19 @@ END_SECONDS, STOP_SECONDS = 60, 10  # in which a session must be settled, or its
 
 
 @dataclass
-class Look:
-    """One that is made or was made last; looked: its answer, kept to be sent again."""
+class SessionQuery:
+    """The query that runs, or ran last. result: its answer, kept to be sent again."""
 
     number: int
     digest: bytes
-    done: Moment = field(default_factory=Moment)
-    looked: Looked | None = None
-    before: Look | None = None  # until this one is charged
+    done: AwaitableEvent = field(default_factory=AwaitableEvent)
+    result: QueryResult | None = None
+    before: SessionQuery | None = None  # until this one is charged
 
 
 @dataclass
 class Session:
-    """One that can be asked. `lock` is for what follows; a look itself is made outside it."""
+    """An open session. `lock` guards the fields below it; a query runs outside it."""
 
     reserved: Reserved
     key: str
@@ -55,17 +55,17 @@ class Session:
     used: float
     lock: threading.Lock = field(default_factory=threading.Lock)
     begun: bool = False
-    ended: Moment = field(default_factory=Moment)
+    ended: AwaitableEvent = field(default_factory=AwaitableEvent)
     ending: bool = False
-    last: Look = field(default_factory=lambda: Look(0, b"", _set()))
+    last: SessionQuery = field(default_factory=lambda: SessionQuery(0, b"", _set()))
 
     @property
     def id(self) -> str:
         return self.reserved.key
 
 
-def _set() -> Moment:
-    event = Moment()
+def _set() -> AwaitableEvent:
+    event = AwaitableEvent()
     event.set()
     return event
 
@@ -76,13 +76,13 @@ class Sessions:
     def __init__(self, curator: Curator, limits: Limits) -> None:
         self.curator, self.limits = curator, limits
         self._lock = threading.Lock()
-        self._asking = threading.Lock()  # one at a time: is there one for this key, is there room; then it is paid
+        self._opening = threading.Lock()  # one at a time: is there one for this key, is there room; then it is paid
         self._live: dict[str, Session] = {}
         self._keys: dict[tuple[str, str], None] = {}  # of sessions that have ended, the last ones
         self._idle: list[Worker] = []
         self._stopping = threading.Event()
         self._stopped_by = float("inf")
-        self._keeper = threading.Thread(target=self._keep, daemon=True, name="hedgerow sessions")
+        self._keeper = threading.Thread(target=self._end_idle, daemon=True, name="hedgerow sessions")
 
     def start(self) -> None:
         self._keeper.start()
@@ -91,27 +91,24 @@ class Sessions:
         with self._lock:
             return self._live.get(id)
 
-    # ------------------------------------------------------------ begin
+    # ------------------------------------------------------------ open
 
-    def open(self, person: str, key: str, request: str, bins: int, prepare: Prepare) -> Session:
-        """The session of this key, or a new one, which is paid for by now."""
-        found = self._found(person, key, request)
-        if found is not None:
-            return found
-        reserve = prepare()
-        with self._asking:
-            found = self._found(person, key, request)
+    def open(self, person: str, key: str, request: str, bins: int, wanted: ReservationRequest, reserve: Reserve) -> Session:
+        """Pay for a new session and begin it; where somebody was faster with the same key, theirs."""
+        with self._opening:
+            found = self.find(person, key, request)
             if found is not None:
                 return found
             self._check_room(person)
-            reserved, now = reserve(), time.monotonic()
+            reserved, now = reserve(wanted), time.monotonic()
             session = Session(reserved, key, request, bins, self._worker(), now + self.limits.session_seconds, now)
             with self._lock:
                 self._live[session.id] = session
         log("session begun", **_about(session))
         return session
 
-    def _found(self, person: str, key: str, request: str) -> Session | None:
+    def find(self, person: str, key: str, request: str) -> Session | None:
+        """The open session of this Idempotency-Key. Refused where the key was used for another request, or its session has ended."""
         with self._lock:
             live = next((s for s in self._live.values() if (s.reserved.analyst, s.key) == (person, key)), None)
             used = (person, key) in self._keys
@@ -126,76 +123,77 @@ class Sessions:
             own = sum(session.reserved.analyst == person for session in self._live.values())
             if len(self._live) >= self.limits.sessions or own >= self.limits.sessions_each:
                 idle = round(self.limits.session_idle_seconds)
-                said = f"Too many sessions are open. Nothing was spent. Those that nobody uses end by themselves after {idle} seconds."
-                raise Refusal(429, "busy", said, {"Retry-After": "10"})
+                message = f"Too many sessions are open. Nothing was spent. Those that nobody uses end by themselves after {idle} seconds."
+                raise Refusal(429, "busy", message, {"Retry-After": "10"})
 
     def _worker(self) -> Worker:
         with self._lock:
-            return self._idle.pop() if self._idle else worker_of(self.curator, self.limits, Desk, "hedgerow session")
+            return self._idle.pop() if self._idle else new_worker(self.curator, self.limits, SessionWorker, "hedgerow session")
 
-    # ------------------------------------------------------------ look
+    # ------------------------------------------------------------ queries
 
-    def look(self, session: Session, verb: str, number: int, content: bytes) -> Look:
-        """The look of this number, which is being made or has been. Nobody is kept waiting for it here."""
-        digest = hashlib.sha256(verb.encode() + b"\0" + content).digest()
+    def query(self, session: Session, name: str, number: int, content: bytes) -> SessionQuery:
+        """The query of this number, which runs or has ended. It is not waited for here."""
+        digest = hashlib.sha256(name.encode() + b"\0" + content).digest()
         with session.lock:
             last = session.last
             if number == last.number and digest == last.digest:
-                asked = last
+                query = last
             else:
-                asked = self._next(session, number, digest)
-                threading.Thread(target=self._make, args=(session, asked, verb, content), daemon=True, name="hedgerow look").start()
+                query = self._next(session, number, digest)
+                threading.Thread(target=self._run, args=(session, query, name, content), daemon=True, name="hedgerow query").start()
             session.used = time.monotonic()
-        return asked
+        return query
 
-    def _next(self, session: Session, number: int, digest: bytes) -> Look:
+    def _next(self, session: Session, number: int, digest: bytes) -> SessionQuery:
         last = session.last
         if session.ending or session.ended.is_set():
             raise ended()
         if number != last.number + 1:
-            raise Refusal(409, "number", f"Looks are numbered 1, 2, 3, …; expected {last.number + 1}, or {last.number} with the same body.")
+            expected = f"expected {last.number + 1}, or {last.number} with the same body"
+            raise Refusal(409, "number", f"Queries are numbered 1, 2, 3, …; {expected}.")
         if not last.done.is_set():
-            raise Refusal(409, "busy", "The last look of the session is still being made. Wait for its answer.", {"Retry-After": "1"})
-        session.last = Look(number, digest, before=last)
+            raise Refusal(409, "busy", "The last query of the session still runs. Wait for its answer.", {"Retry-After": "1"})
+        session.last = SessionQuery(number, digest, before=last)
         return session.last
 
-    def _make(self, session: Session, asked: Look, verb: str, content: bytes) -> None:
+    def _run(self, session: Session, query: SessionQuery, name: str, content: bytes) -> None:
         try:
             if not session.begun:
-                session.worker.ask(("begin", session.reserved, session.bins), _nothing, lambda: session.ends)
+                session.worker.call(("begin", session.reserved, session.bins), _no_progress, lambda: session.ends)
                 session.begun = True
-            looked: Looked = session.worker.ask(("look", verb, asked.number, content), _nothing, lambda: session.ends)
-        except BaseException as error:  # whatever it is, whoever waits is told
-            log("session lost", logging.ERROR, **_about(session), **(error.fields if isinstance(error, Failed) else told(error)))
-            looked = Looked(b"", (410, "lost", LOST), True)
+            result: QueryResult = session.worker.call(("look", name, query.number, content), _no_progress, lambda: session.ends)
+        except BaseException as error:  # whatever it is, whoever waits gets an answer
+            log("session lost", logging.ERROR, **_about(session), **_fields(error))
+            result = QueryResult(b"", (410, "lost", LOST), True)
             self._lose(session)
         with session.lock:
-            asked.looked = looked
+            query.result = result
             session.used = time.monotonic()
-            if not looked.taken and asked.before is not None:
-                session.last = asked.before  # nothing was charged: the number is free again
-            asked.before = None
-            asked.done.set()
+            if not result.taken and query.before is not None:
+                session.last = query.before  # nothing was charged: the number is free again
+            query.before = None
+            query.done.set()
 
     def _lose(self, session: Session) -> None:
         session.ending = True
         session.worker.close()
-        give_back(self.curator.ledger, session.reserved)
+        release_unopened(self.curator.ledger, session.reserved)
         self._forget(session)
 
     # ------------------------------------------------------------ end
 
     async def end_soon(self, session: Session) -> bool:
-        """As `end`, when the look that is being made is done: no thread is held for what others do."""
+        """As `end`, once the running query is done; holds no thread while it waits."""
         await session.last.done.within(self.limits.look_wait_seconds)
         return await run_in_threadpool(self._settle, session) and await session.ended.within(self.limits.look_wait_seconds)
 
     def end(self, session: Session) -> bool:
-        """Settle what its looks have cost. False while a look is still being made."""
+        """Settle what its queries have cost. False while a query still runs."""
         return self._settle(session) and session.ended.wait(self.limits.look_wait_seconds)
 
     def _settle(self, session: Session) -> bool:
-        """False while a look is still being made. Where somebody else settles it already, that is not waited for."""
+        """False while a query still runs. Where somebody else settles it already, that is not waited for."""
         with session.lock:
             if not session.last.done.is_set():
                 return False
@@ -205,15 +203,15 @@ class Sessions:
         try:
             if session.begun:
                 most = time.monotonic() + END_SECONDS
-                session.worker.ask(("end",), _nothing, lambda: min(most, self._stopped_by))
+                session.worker.call(("end",), _no_progress, lambda: min(most, self._stopped_by))
             else:
-                give_back(self.curator.ledger, session.reserved)
+                release_unopened(self.curator.ledger, session.reserved)
         except Exception as error:
-            log("session not settled", logging.ERROR, **_about(session), **(error.fields if isinstance(error, Failed) else told(error)))
+            log("session not settled", logging.ERROR, **_about(session), **_fields(error))
             session.worker.close()
-            give_back(self.curator.ledger, session.reserved)
+            release_unopened(self.curator.ledger, session.reserved)
         self._forget(session)
-        log("session ended", **_about(session), looks=session.last.number)
+        log("session ended", **_about(session), queries=session.last.number)
         return True
 
     def _forget(self, session: Session) -> None:
@@ -229,8 +227,8 @@ class Sessions:
             session.worker.close()
         session.ended.set()
 
-    def _keep(self) -> None:
-        """End what nobody uses, and what has lived long enough."""
+    def _end_idle(self) -> None:
+        """End sessions that are idle, or have lived long enough."""
         while not self._stopping.wait(min(1.0, self.limits.session_idle_seconds / 4)):
             now = time.monotonic()
             with self._lock:
@@ -241,11 +239,11 @@ class Sessions:
                     try:
                         self.end(session)
                     except Exception as error:
-                        log("session not ended", logging.ERROR, **_about(session), **told(error))
+                        log("session not ended", logging.ERROR, **_about(session), **error_fields(error))
 
     def stop(self) -> None:
-        """No new session; a look that is being made may end within `stop_seconds`; all are settled, at once and soon after."""
-        with self._asking:
+        """No new session; a query that runs may end within `stop_seconds`; all are settled, at once and soon after."""
+        with self._opening:
             self._stopping.set()
         end = time.monotonic() + self.limits.stop_seconds
         self._stopped_by = end + STOP_SECONDS
@@ -280,5 +278,9 @@ def _about(session: Session) -> dict[str, Any]:
     return {"session": reserved.key, "person": reserved.analyst, "dataset": reserved.dataset, "what": reserved.what}
 
 
-def _nothing(_: float) -> None:
-    """A look has no progress that could be told."""
+def _fields(error: BaseException) -> dict[str, Any]:
+    return error.fields if isinstance(error, WorkFailed) else error_fields(error)
+
+
+def _no_progress(_: float) -> None:
+    """The progress of a query is not reported."""

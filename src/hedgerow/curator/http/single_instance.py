@@ -1,4 +1,6 @@
-"""One service for one set of books: two would not know of each other's jobs, and could be paid twice for one key."""
+"""Single instance: locks that keep a second service off the same ledger. Two would not know of each other's jobs, and could be paid
+twice for one key.
+"""
 
 from __future__ import annotations
 
@@ -14,27 +16,28 @@ from pathlib import Path
 
 import sqlalchemy as sql
 
-from hedgerow.curator.http.logs import log, told
+from hedgerow.curator.http.logs import error_fields, log
 from hedgerow.curator.ledger.database import Database
 from hedgerow.errors import LedgerError
 
 FILE, BESIDE = "serve.lock", ".lock"  # in the folder; with the name of a ledger that is a file
-LOOK = 5.0  # seconds between two looks whether the lock is still held
+CHECK_SECONDS = 5.0  # between two checks that the lock is still held
 PATIENCE = 5.0  # seconds in which a server finds out that a service was killed
 _SERVES = 0x68656473
 _LOCK = sql.text("SELECT pg_try_advisory_lock(:serves, (SELECT oid::int FROM pg_namespace WHERE nspname = current_schema()))")
 
 
 @contextmanager
-def alone(folder: Path, database: Database) -> Iterator[None]:
-    """Hold the folder and the books, wherever they are; LedgerError where another service does. A crash lets go of both."""
-    books = _server(database) if database.file is None else _file(database.file.with_name(database.file.name + BESIDE), database.name)
-    with _file(folder / FILE, str(folder)), books:
+def single_instance(folder: Path, database: Database) -> Iterator[None]:
+    """Lock the folder and the ledger, wherever it is; LedgerError where another service holds one. A crash releases both."""
+    file = database.file
+    ledger = _server_lock(database) if file is None else _file_lock(file.with_name(file.name + BESIDE), database.name)
+    with _file_lock(folder / FILE, str(folder)), ledger:
         yield
 
 
 @contextmanager
-def _file(path: Path, held: str) -> Iterator[None]:
+def _file_lock(path: Path, held: str) -> Iterator[None]:
     with path.open("a") as file:
         try:
             import fcntl
@@ -48,11 +51,11 @@ def _file(path: Path, held: str) -> Iterator[None]:
 
 
 @contextmanager
-def _server(database: Database) -> Iterator[None]:
+def _server_lock(database: Database) -> Iterator[None]:
     ended = threading.Event()
     with database.session() as connection:
         _take(connection, database.name)
-        watch = threading.Thread(target=_keep, args=(connection, database.name, ended), daemon=True, name="hedgerow lock")
+        watch = threading.Thread(target=_watch, args=(connection, database.name, ended), daemon=True, name="hedgerow lock")
         watch.start()
         try:
             yield
@@ -69,16 +72,16 @@ def _take(connection: sql.Connection, name: str) -> None:
         time.sleep(0.1)
 
 
-def _keep(connection: sql.Connection, name: str, ended: threading.Event) -> None:
+def _watch(connection: sql.Connection, name: str, ended: threading.Event) -> None:
     """The lock is gone with its connection, when the server starts again for example: it is taken anew, or else the service stops."""
-    while not ended.wait(LOOK):
+    while not ended.wait(CHECK_SECONDS):
         try:
             _take(connection, name)  # once more is no harm
         except sql.exc.SQLAlchemyError:
             log("lock lost", logging.WARNING, message="the connection that holds the ledger has ended; it is taken anew")
             with contextlib.suppress(sql.exc.SQLAlchemyError):
-                connection.rollback()  # the next look is over a new one
+                connection.rollback()  # the next check is over a new one
         except LedgerError as error:
-            log("stopping", logging.ERROR, **told(error))
+            log("stopping", logging.ERROR, **error_fields(error))
             os.kill(os.getpid(), signal.SIGTERM)
             return

@@ -10,8 +10,8 @@ from hedgerow.curator.http.counts import counted
 from hedgerow.curator.http.forests import estimator_of, trained
 from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.http.padding import Padding
-from hedgerow.curator.http.prepaid import PrepaidBudget
 from hedgerow.curator.http.requests import Counts, Forest, Score
+from hedgerow.curator.http.reservations import PrepaidBudget
 from hedgerow.curator.http.service_context import Curator
 from hedgerow.curator.ledger.chain import Reserved
 from hedgerow.errors import LedgerError

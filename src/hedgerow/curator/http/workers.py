@@ -1,7 +1,7 @@
-"""Who works for long: a process of its own, so that requests are answered meanwhile and the work can be ended; or, in tests, this one.
+"""Workers: long work runs in a subprocess, so that requests are answered meanwhile and the work can be killed; in tests, in this process.
 
-A worker of jobs is asked for one job after the other; a worker of a session (`looking.py`) for one look after the other. What a process
-must spill to disk, rows and ids of persons among it, goes to a folder of its own beside the books, and that is gone when the process is.
+A job worker handles one job after the other, a session worker (session_worker.py) one query after the other. What a process must spill
+to disk, rows and ids of persons among it, goes to a folder of its own in the curator's folder, which is removed with the process.
 """
 
 from __future__ import annotations
@@ -23,71 +23,71 @@ from typing import Any, Protocol
 
 from hedgerow.curator.http.forests import warm_up
 from hedgerow.curator.http.limits import Limits
-from hedgerow.curator.http.logs import told, write_to_stderr
+from hedgerow.curator.http.logs import error_fields, write_to_stderr
 from hedgerow.curator.http.service_context import Curator
 from hedgerow.curator.http.work import Progress, perform
 from hedgerow.errors import LedgerError
 
 NICE = 15  # requests come first
-STEP = 0.1  # seconds after which a worker is looked after
-KILL_SECONDS = 6  # in which a worker whose time is over is gone
+STEP = 0.1  # seconds between two checks of a worker's deadline
+KILL_SECONDS = 6  # in which a worker is gone after its deadline
 WORK = "work"  # in the curator's folder: what processes spill
 
 
-class Failed(Exception):
-    """A job that did not end well. fields: what the owner's log is told."""
+class WorkFailed(Exception):
+    """Work that did not end well. fields: for the owner's log."""
 
     def __init__(self, **fields: Any) -> None:
         super().__init__("the job failed")
         self.fields = fields
 
 
-Doing = Callable[[Any, Progress], Any]
-Work = Callable[[Curator, Limits], Doing]
-"""From what a process has to what it does with each message; known by its name in a module, so that it can be sent to a process."""
+Handler = Callable[[Any, Progress], Any]
+HandlerFactory = Callable[[Curator, Limits], Handler]
+"""Makes the function that handles each message of a worker; importable by name, so that it can be sent to a process."""
 
 
 class Worker(Protocol):
     def start(self) -> None: ...
 
-    def ask(self, message: Any, progress: Progress, ends: Callable[[], float]) -> Any: ...
+    def call(self, message: Any, progress: Progress, deadline: Callable[[], float]) -> Any: ...
 
     def close(self) -> None: ...
 
 
-def jobs(curator: Curator, limits: Limits) -> Doing:
-    """Each message is a task and its reservation."""
+def job_handler(curator: Curator, limits: Limits) -> Handler:
+    """Runs jobs: each message is a task and its reservation."""
     warm_up()
     return lambda message, progress: perform(curator, limits, message[0], message[1], progress)
 
 
-class Here:
-    """In the thread that asks."""
+class InProcessWorker:
+    """Runs its handler in the calling thread."""
 
-    def __init__(self, curator: Curator, limits: Limits, work: Work) -> None:
-        self._do = work(curator, limits)
+    def __init__(self, curator: Curator, limits: Limits, factory: HandlerFactory) -> None:
+        self._handle = factory(curator, limits)
 
     def start(self) -> None:
         """Nothing is needed."""
 
-    def ask(self, message: Any, progress: Progress, ends: Callable[[], float]) -> Any:
+    def call(self, message: Any, progress: Progress, deadline: Callable[[], float]) -> Any:
         def in_time(share: float) -> None:
-            if time.monotonic() > ends():
-                raise Failed(kind="TakenTooLong")
+            if time.monotonic() > deadline():
+                raise WorkFailed(kind="TakenTooLong")
             progress(share)
 
-        return self._do(message, in_time)
+        return self._handle(message, in_time)
 
     def close(self) -> None:
         """Nothing is held."""
 
 
-class Apart:
-    """In a process that is started once and again after it was lost."""
+class SubprocessWorker:
+    """Runs its handler in a subprocess, which is started once, and again after it was lost."""
 
-    def __init__(self, curator: Curator, limits: Limits, work: Work, name: str) -> None:
+    def __init__(self, curator: Curator, limits: Limits, factory: HandlerFactory, name: str) -> None:
         assert curator.address is not None
-        self._given, self._name = (*curator.address, limits, work), name
+        self._arguments, self._name = (*curator.address, limits, factory), name
         self._process: SpawnProcess | None = None
         self._pipe: Connection | None = None
         self._spills: Path | None = None
@@ -99,33 +99,33 @@ class Apart:
     def _started(self) -> Connection:
         if self._pipe is None or self._process is None or not self._process.is_alive():
             self.close()
-            self._spills = _new_folder(self._given[0])
+            self._spills = _new_spill_folder(self._arguments[0])
             context = multiprocessing.get_context("spawn")
             self._pipe, other = context.Pipe()
-            given = (other, str(self._spills), *self._given)
-            self._process = context.Process(target=_serve, args=given, daemon=True, name=self._name)
+            arguments = (other, str(self._spills), *self._arguments)
+            self._process = context.Process(target=_worker_main, args=arguments, daemon=True, name=self._name)
             self._process.start()
             other.close()
         return self._pipe
 
-    def ask(self, message: Any, progress: Progress, ends: Callable[[], float]) -> Any:
+    def call(self, message: Any, progress: Progress, deadline: Callable[[], float]) -> Any:
         try:
             pipe = self._started()
             pipe.send(message)
             while True:
-                if time.monotonic() > ends():
+                if time.monotonic() > deadline():
                     self.close()
-                    raise Failed(kind="TakenTooLong")
+                    raise WorkFailed(kind="TakenTooLong")
                 if pipe.poll(STEP):
                     kind, content = pipe.recv()
                     if kind == "done":
                         return content
                     if kind == "failed":
-                        raise Failed(**content)
+                        raise WorkFailed(**content)
                     progress(content)
         except (EOFError, OSError):
             self.close()
-            raise Failed(kind="WorkerLost", message="its process ended: killed, or out of memory?") from None
+            raise WorkFailed(kind="WorkerLost", message="its process ended: killed, or out of memory?") from None
 
     def close(self) -> None:
         """End it; what was opened and did not settle stays spent."""
@@ -140,19 +140,21 @@ class Apart:
             shutil.rmtree(spills, ignore_errors=True)  # what cannot be removed now, the next start removes
 
 
-def worker_of(curator: Curator, limits: Limits, work: Work = jobs, name: str = "hedgerow job") -> Worker:
-    return Here(curator, limits, work) if curator.address is None else Apart(curator, limits, work, name)
+def new_worker(curator: Curator, limits: Limits, factory: HandlerFactory = job_handler, name: str = "hedgerow job") -> Worker:
+    if curator.address is None:
+        return InProcessWorker(curator, limits, factory)
+    return SubprocessWorker(curator, limits, factory, name)
 
 
-def _new_folder(curator: str) -> Path:
+def _new_spill_folder(curator: str) -> Path:
     found = Path(curator) / WORK / uuid.uuid4().hex
     found.parent.mkdir(mode=0o700, exist_ok=True)
     found.mkdir(mode=0o700)
     return found
 
 
-def remove_left(curator: str | os.PathLike[str]) -> None:
-    """What the processes of a service that was killed have spilled; for whoever is alone with the folder."""
+def remove_stale_spills(curator: str | os.PathLike[str]) -> None:
+    """Remove what the processes of a killed service have spilled; only for a service that holds the lock of the folder."""
     folder = Path(curator) / WORK
     try:
         shutil.rmtree(folder)
@@ -164,7 +166,7 @@ def remove_left(curator: str | os.PathLike[str]) -> None:
         ) from None
 
 
-def _end_with_the_service() -> None:
+def _exit_with_service() -> None:
     """A job of a service that was killed goes no further: nobody could ever get its answer, and another service may have begun."""
     service = multiprocessing.parent_process()
     if service is not None:
@@ -172,30 +174,30 @@ def _end_with_the_service() -> None:
         os._exit(1)
 
 
-def _serve(pipe: Connection, spills: str, folder: str, ledger: str | None, limits: Limits, work: Work) -> None:
-    """The life of such a process. It ends when the service does, however that ends: the pipe is then closed."""
+def _worker_main(pipe: Connection, spills: str, folder: str, ledger: str | None, limits: Limits, factory: HandlerFactory) -> None:
+    """The main function of the subprocess. It ends when the service does, however that ends: the pipe is then closed."""
     for name in (signal.SIGINT, signal.SIGTERM):  # of the whole group: the service decides how long a job may go on
         signal.signal(name, signal.SIG_IGN)
     with contextlib.suppress(OSError, AttributeError):
         os.nice(NICE)
-    threading.Thread(target=_end_with_the_service, daemon=True, name="hedgerow watch").start()
+    threading.Thread(target=_exit_with_service, daemon=True, name="hedgerow watch").start()
     tempfile.tempdir = os.environ["TMPDIR"] = spills
     write_to_stderr()
-    do = work(Curator.open(folder, ledger), limits)
-    told_last = -1.0
+    handle = factory(Curator.open(folder, ledger), limits)
+    last_share = -1.0
 
-    def tell(share: float) -> None:
-        nonlocal told_last
-        if abs(share - told_last) >= 0.05:
-            told_last = share
+    def send_progress(share: float) -> None:
+        nonlocal last_share
+        if abs(share - last_share) >= 0.05:
+            last_share = share
             pipe.send(("share", share))
 
     with contextlib.suppress(EOFError, OSError):
         while True:
             message = pipe.recv()
             try:
-                answer = ("done", do(message, tell))
+                answer = ("done", handle(message, send_progress))
             except Exception as error:
-                pipe.send(("failed", told(error)))
+                pipe.send(("failed", error_fields(error)))
             else:
                 pipe.send(answer)

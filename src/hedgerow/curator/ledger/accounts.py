@@ -1,7 +1,7 @@
-"""Who may do what: people, their tokens, and which datasets an analyst may use for which purposes.
+"""Accounts and authorization: people, their tokens, and grants of datasets to analysts for purposes.
 
 A token is 256 random bits, shown once and stored as its SHA-256: with so many bits a hash needs neither salt nor stretching. An analyst
-is told about granted datasets alone; every question about another one is answered from the grants, as if there were no such dataset.
+sees granted datasets only; every request for another one is answered from the grants, as if there were no such dataset.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import sqlalchemy as sql
 
 from hedgerow.curator.ledger.checks import checked_name
 from hedgerow.curator.ledger.database import Database
-from hedgerow.curator.ledger.service_tables import datasets, grants, people, tokens
-from hedgerow.curator.ledger.transactions import alone, now, written
+from hedgerow.curator.ledger.sql_tables import datasets, grants, people, tokens
+from hedgerow.curator.ledger.transactions import exclusive_transaction, now, timestamp
 from hedgerow.errors import LedgerError
 from hedgerow.mechanisms.coins import SYSTEM
 
@@ -27,12 +27,12 @@ TOKEN_BYTES = 32
 PREFIX = "hrw_"  # so that people and scanners for leaked secrets know one when they see it
 LIFETIME = timedelta(days=90)
 FIRST_LIFETIME = timedelta(days=365)
-_WHOSE = (  # asked with every request
+_PERSON_BY_TOKEN = (  # read with every request
     sql.select(people.c.name, people.c.role, tokens.c.hash, tokens.c.expires, tokens.c.revoked)
     .join(tokens, tokens.c.person == people.c.name)
     .where(tokens.c.hash == sql.bindparam("digest"))
 )
-_GRANTED = sql.select(grants.c.purpose).where(
+_GRANTED_PURPOSES = sql.select(grants.c.purpose).where(
     grants.c.analyst == sql.bindparam("of_analyst"), grants.c.dataset == sql.bindparam("of_dataset"), grants.c.withdrawn.is_(None)
 )
 
@@ -77,7 +77,7 @@ class Accounts:
         self._clock = clock
 
     def _now(self) -> str:
-        return written(self._clock())
+        return timestamp(self._clock())
 
     # ------------------------------------------------------------ people
 
@@ -86,7 +86,7 @@ class Accounts:
         checked_name(name, "person")
         if role not in (OWNER, ANALYST):
             raise LedgerError(f"role: got {role!r:.100}; expected {OWNER!r} or {ANALYST!r}.")
-        with alone(self.database) as connection:
+        with exclusive_transaction(self.database) as connection:
             return self._add(connection, name, role)
 
     def _add(self, connection: sql.Connection, name: str, role: str) -> Person:
@@ -107,7 +107,7 @@ class Accounts:
     def first_owner(self, name: str = OWNER) -> str | None:
         """At the first start: an owner and a token, to be shown once. None where there is an owner already."""
         checked_name(name, "person")
-        with alone(self.database) as connection:
+        with exclusive_transaction(self.database) as connection:
             if connection.execute(sql.select(people.c.name).where(people.c.role == OWNER).limit(1)).first() is not None:
                 return None
             self._add(connection, name, OWNER)
@@ -118,35 +118,35 @@ class Accounts:
     def issue(self, person: str, expires: datetime | timedelta = LIFETIME) -> tuple[str, TokenRecord]:
         """A new token for somebody: the text, which cannot be shown again, and what is kept about it."""
         checked_name(person, "person")
-        moment = self._clock()
+        present = self._clock()
         try:
-            end = moment + expires if isinstance(expires, timedelta) else expires
-            if end.tzinfo is None or written(end) <= written(moment):
+            end = present + expires if isinstance(expires, timedelta) else expires
+            if end.tzinfo is None or timestamp(end) <= timestamp(present):
                 raise ValueError
         except (ValueError, OverflowError, AttributeError, TypeError):
             raise LedgerError(
                 f"expires: got {expires!r:.100}; expected a time to come, with its time zone, or how long from now. No token was made."
             ) from None
-        with alone(self.database) as connection:
+        with exclusive_transaction(self.database) as connection:
             if _person(connection, person) is None:
                 raise LedgerError(f"person {person!r} is not known; expected somebody who was added before. No token was made.")
             return self._issue(connection, person, end)
 
     def _issue(self, connection: sql.Connection, person: str, end: datetime) -> tuple[str, TokenRecord]:
         text = PREFIX + base64.urlsafe_b64encode(SYSTEM.bytes(TOKEN_BYTES)).decode("ascii").rstrip("=")
-        record = TokenRecord(SYSTEM.bytes(8).hex(), person, self._now(), written(end))
+        record = TokenRecord(SYSTEM.bytes(8).hex(), person, self._now(), timestamp(end))
         values = {"id": record.id, "person": person, "hash": _digest(text), "made": record.made, "expires": record.expires}
         connection.execute(tokens.insert().values(**values))
         return text, record
 
-    def who(self, token: str) -> Person | None:
-        """Whose token it is; None if it is unknown, revoked or expired, and the same work is done for each of them.
+    def authenticate(self, token: str) -> Person | None:
+        """The person of a token; None if it is unknown, revoked or expired, and the same work is done for each of them.
 
-        The look-up is by the hash, of which nobody can choose a part; so how long it takes tells nothing about tokens that there are.
+        The look-up is by the hash, of which nobody can choose a part; so its time tells nothing about existing tokens.
         """
         digest = _digest(token)
         with self.database.reading() as connection:
-            row = connection.execute(_WHOSE, {"digest": digest}).one_or_none()
+            row = connection.execute(_PERSON_BY_TOKEN, {"digest": digest}).one_or_none()
         name, role, kept, expires, revoked = ("", "", "0" * 64, "", "") if row is None else row
         valid = hmac.compare_digest(digest, kept) & (self._now() < expires) & (revoked is None)
         person = Person(name, role)
@@ -155,7 +155,7 @@ class Accounts:
     def revoke(self, token_id: str) -> TokenRecord:
         """End a token now. Once more is no harm: the first time stays."""
         checked_name(token_id, "token id")
-        with alone(self.database) as connection:
+        with exclusive_transaction(self.database) as connection:
             connection.execute(tokens.update().where(tokens.c.id == token_id, tokens.c.revoked.is_(None)).values(revoked=self._now()))
             found = _records(connection, tokens.c.id == token_id)
         if not found:
@@ -176,7 +176,7 @@ class Accounts:
     def grant(self, analyst: str, dataset: str, purposes: Iterable[str]) -> None:
         """Let an analyst use a dataset for some purposes, besides those that were granted before."""
         wanted = _purposes(purposes)
-        with alone(self.database) as connection:
+        with exclusive_transaction(self.database) as connection:
             found = _person(connection, checked_name(analyst, "analyst"))
             if found is None or found.owns:
                 raise LedgerError(f"analyst {analyst!r} is not known; expected somebody who was added as analyst. Nothing was granted.")
@@ -191,7 +191,7 @@ class Accounts:
         conditions = [grants.c.analyst == checked_name(analyst, "analyst"), grants.c.dataset == checked_name(dataset, "dataset")]
         if purposes is not None:
             conditions.append(grants.c.purpose.in_(_purposes(purposes)))
-        with alone(self.database) as connection:
+        with exclusive_transaction(self.database) as connection:
             connection.execute(grants.update().where(*conditions, grants.c.withdrawn.is_(None)).values(withdrawn=self._now()))
 
     def grants(self, analyst: str | None = None) -> list[Granted]:
@@ -235,7 +235,7 @@ def _records(connection: sql.Connection, *conditions: sql.ColumnElement[bool]) -
 
 
 def _granted(connection: sql.Connection, analyst: str, dataset: str) -> set[str]:
-    return set(connection.execute(_GRANTED, {"of_analyst": analyst, "of_dataset": dataset}).scalars())
+    return set(connection.execute(_GRANTED_PURPOSES, {"of_analyst": analyst, "of_dataset": dataset}).scalars())
 
 
 def _purposes(purposes: Iterable[str]) -> list[str]:

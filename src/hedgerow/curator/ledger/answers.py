@@ -1,7 +1,7 @@
-"""Answers that were given, kept so that a request which is sent again gets the same bytes: never fresh noise for one charge.
+"""The store of answers, for idempotency: a request that is sent again gets the same bytes, never fresh noise for one charge.
 
 An answer is stored under the person and the key that the person chose for the request. It names the reservation that paid for it, which
-the ledger must know as this person's and as opened: so no release is in the books without its charge.
+the ledger must know as this person's and as opened: so no release is stored without its charge.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 
 import sqlalchemy as sql
 
-from hedgerow.curator.ledger import service_tables
+from hedgerow.curator.ledger import sql_tables
 from hedgerow.curator.ledger.checks import checked_name, checked_text
 from hedgerow.curator.ledger.database import Database
 from hedgerow.curator.ledger.ledger import Ledger
-from hedgerow.curator.ledger.tables import Books
-from hedgerow.curator.ledger.transactions import Joined, alone, now, written
+from hedgerow.curator.ledger.ledger_tables import LedgerTables
+from hedgerow.curator.ledger.transactions import JoinedTransaction, exclusive_transaction, now, timestamp
 from hedgerow.errors import LedgerError, PlanError
 
 
@@ -41,7 +41,7 @@ class Answers:
         self.database = database
 
     def stored(self, person: str, key: str, request: str) -> Answer | None:
-        """The answer to this request, if it was given before. Ask before anything is reserved.
+        """The answer to this request, if it was given before. Look it up before anything is reserved.
 
         PlanError: this person has used the key for another request. Another person's keys are never seen.
         """
@@ -50,15 +50,15 @@ class Answers:
 
     def paid_by(self, person: str, reservation: str) -> Answer | None:
         """The answer that a reservation of this person has paid for."""
-        columns = service_tables.answers.c
+        columns = sql_tables.answers.c
         chosen = (columns.person == checked_name(person, "person"), columns.reservation == checked_name(reservation, "reservation"))
         with self.database.reading() as connection:
-            row = connection.execute(sql.select(service_tables.answers).where(*chosen)).first()
+            row = connection.execute(sql.select(sql_tables.answers).where(*chosen)).first()
         return None if row is None else Answer(*row)
 
-    def kinds(self, reservations: Sequence[str]) -> dict[str, str]:
+    def content_types(self, reservations: Sequence[str]) -> dict[str, str]:
         """The content type of the answer that each reservation has paid for, where there is one; the answers themselves are not read."""
-        columns = service_tables.answers.c
+        columns = sql_tables.answers.c
         statement = sql.select(columns.reservation, columns.content_type).where(columns.reservation.in_(reservations))
         with self.database.reading() as connection:
             return {row.reservation: row.content_type for row in connection.execute(statement)}
@@ -76,15 +76,15 @@ class Answers:
     ) -> Answer:
         """Keep an answer that is paid for, and give back what is to be sent: where somebody was faster, the first answer.
 
-        connection: a transaction under way, begun with `transactions.alone`, of which this becomes a part.
+        connection: a transaction under way, begun with `transactions.exclusive_transaction`, of which this becomes a part.
         """
         given = _checked(person, key, request, reservation, content, content_type)
-        with alone(self.database, connection) as own:
+        with exclusive_transaction(self.database, connection) as own:
             there = _found(own, person, key, request)
             if there is not None:
                 return there
             _check_paid(own, person, reservation)
-            own.execute(service_tables.answers.insert().values(**asdict(given)))
+            own.execute(sql_tables.answers.insert().values(**asdict(given)))
         return given
 
     def settle_and_store(
@@ -92,11 +92,11 @@ class Answers:
     ) -> Answer:
         """The ledger's settle and the answer in one transaction: after a crash there are both or neither, and neither costs the whole."""
         _checked(person, key, request, reservation, content, content_type)
-        with alone(self.database) as connection:
+        with exclusive_transaction(self.database) as connection:
             there = _found(connection, person, key, request)
             if there is None or there.reservation != reservation:
                 _check_paid(connection, person, reservation)
-                Ledger(Joined(self.database, connection)).settle(reservation, spent)
+                Ledger(JoinedTransaction(self.database, connection)).settle(reservation, spent)
             return self.store(person, key, request, reservation, content, content_type, connection=connection)
 
 
@@ -105,7 +105,7 @@ def _checked(person: str, key: str, request: str, reservation: str, content: byt
         checked_name(name, of)
     if not isinstance(content, bytes):
         raise LedgerError(f"content: got {type(content).__name__}; expected bytes, exactly as they are sent.")
-    return Answer(person, key, _checked_hash(request), reservation, written(now()), content_type, content)
+    return Answer(person, key, _checked_hash(request), reservation, timestamp(now()), content_type, content)
 
 
 def _checked_hash(request: str) -> str:
@@ -115,8 +115,8 @@ def _checked_hash(request: str) -> str:
 
 
 def _found(connection: sql.Connection, person: str, key: str, request: str) -> Answer | None:
-    columns = service_tables.answers.c
-    row = connection.execute(sql.select(service_tables.answers).where(columns.person == person, columns.key == key)).one_or_none()
+    columns = sql_tables.answers.c
+    row = connection.execute(sql.select(sql_tables.answers).where(columns.person == person, columns.key == key)).one_or_none()
     if row is None:
         return None
     if row.request != request:
@@ -125,7 +125,7 @@ def _found(connection: sql.Connection, person: str, key: str, request: str) -> A
 
 
 def _check_paid(connection: sql.Connection, person: str, reservation: str) -> None:
-    reserved = Books(connection).reserved(reservation)
+    reserved = LedgerTables(connection).reservation(reservation)
     if reserved is None or reserved.analyst != person:
         raise LedgerError(
             f"reservation {reservation!r} is not one of {person!r}; expected the one that pays for this answer. Nothing was stored."

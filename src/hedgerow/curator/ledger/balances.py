@@ -1,4 +1,4 @@
-"""Accounts and their ceilings: the dataset over everyone, each analyst on it, each purpose on it.
+"""Balances and ceilings of accounts: the dataset over everyone, each analyst on it, each purpose on it.
 
 A reservation is booked on all three accounts, with or without a ceiling, so that a ceiling which is set later counts what came before.
 All accounts of a dataset are counted in its unit, rows or persons, which is kept with the account of the dataset.
@@ -82,7 +82,7 @@ def account_of(dataset: str, analyst: str | None, purpose: str | None) -> Accoun
 
 
 def tightest(balances: Iterable[Balance]) -> tuple[Balance, Balance]:
-    """The ceilings that leave the least ε and the least δ. Whoever asks for what they leave is not refused by another."""
+    """The ceilings that leave the least ε and the least δ. A request for what they leave is not refused by another."""
     with_ceiling = [balance for balance in balances if balance.epsilon is not None]
     by_epsilon = min(with_ceiling, key=lambda balance: balance.remaining or Fraction(0))
     by_delta = min(with_ceiling, key=lambda balance: balance.remaining_delta or Fraction(0))
@@ -92,7 +92,7 @@ def tightest(balances: Iterable[Balance]) -> tuple[Balance, Balance]:
 def check_room(balances: Iterable[Balance], epsilon: Fraction, delta: Fraction, what: str) -> None:
     """Refuse what some ceiling does not allow; the message names the one that leaves the least."""
     by_epsilon, by_delta = tightest(balances)
-    left, chance = by_epsilon.remaining or Fraction(0), by_delta.remaining_delta or Fraction(0)
+    left, left_delta = by_epsilon.remaining or Fraction(0), by_delta.remaining_delta or Fraction(0)
     if epsilon > left:
         assert by_epsilon.epsilon is not None
         raise BudgetError(
@@ -100,16 +100,16 @@ def check_room(balances: Iterable[Balance], epsilon: Fraction, delta: Fraction, 
             f"remaining {text_of_fraction(left)} of {text_of_fraction(by_epsilon.epsilon)}, short by {text_of_fraction(epsilon - left)}. "
             "Nothing was spent. " + ("Ask for at most what remains." if left else "It is used up.")
         )
-    if delta > chance:
+    if delta > left_delta:
         assert by_delta.delta is not None
         raise BudgetError(
             f"ledger cannot pay for {what}: the ceiling of {by_delta.words} refuses it: requested δ = {text_of_delta(delta)}, "
-            f"remaining {text_of_delta(chance)} of {text_of_delta(by_delta.delta)}, short by {text_of_delta(delta - chance)}. "
+            f"remaining {text_of_delta(left_delta)} of {text_of_delta(by_delta.delta)}, short by {text_of_delta(delta - left_delta)}. "
             "Nothing was spent. " + ("Ask for at most what remains." if by_delta.delta else "It pays for pure ε alone: it has no δ.")
         )
 
 
-def check_unit_of(whole: Balance, registered: Unit | None, asked: Unit, what: str) -> None:
+def check_unit_of(whole: Balance, registered: Unit | None, requested: Unit, what: str) -> None:
     """Refuse what is not counted in the unit of the dataset; registered: that of its registered schema, if it has one."""
     if whole.unknown_unit():
         raise BudgetError(
@@ -118,4 +118,4 @@ def check_unit_of(whole: Balance, registered: Unit | None, asked: Unit, what: st
         )
     own = registered if whole.unit is None else whole.unit
     if own is not None:
-        check_unit(own, asked, whole.words, what, "Use the person and rows_per_person of its schema.")
+        check_unit(own, requested, whole.words, what, "Use the person and rows_per_person of its schema.")

@@ -1,4 +1,4 @@
-"""A ledger's money as a Budget: every estimator, count and private score runs on it unchanged."""
+"""A Budget that is paid from a ledger: every estimator, count and private score runs on it unchanged."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ class LedgerBudget(Budget):
 
     def reserve(self, epsilon: Any, what: str, delta: Any = 0, unit: Unit = ROW) -> Reservation:
         """Take (ε, δ) for one request, or refuse with an error that names the ceiling and says by how much it falls short."""
-        amount, chance = exact_epsilon(epsilon), exact_delta(delta)
-        rho = rho_for(amount, chance) if chance else Fraction(0)  # refuses what has no ρ, before anything is taken
-        reserved = self.ledger.reserve(self.dataset, self.analyst, self.purpose, amount, chance, what, unit=unit)
-        return LedgerReservation(self, Entry(reserved.key, reserved.when, what, amount, delta=chance, unit=unit), rho)
+        amount, amount_delta = exact_epsilon(epsilon), exact_delta(delta)
+        rho = rho_for(amount, amount_delta) if amount_delta else Fraction(0)  # refuses what has no ρ, before anything is taken
+        reserved = self.ledger.reserve(self.dataset, self.analyst, self.purpose, amount, amount_delta, what, unit=unit)
+        return LedgerReservation(self, Entry(reserved.key, reserved.when, what, amount, delta=amount_delta, unit=unit), rho)
 
     def _settle(self, key: str, spent: Fraction) -> None:
         self.ledger.settle(key, spent)
@@ -84,7 +84,7 @@ class LedgerBudget(Budget):
 
 
 class LedgerReservation(Reservation):
-    """Before the first look it is on disk that there will be one; before each further look, that the dataset is not closed."""
+    """Before the first query it is on disk that the rows will be read; before each further query the dataset must not be closed."""
 
     _budget: LedgerBudget
 

@@ -1,4 +1,4 @@
-"""Entries of the ledger as plain data, each sealed with a hash over itself and the one before it.
+"""The hash chain: entries of the ledger as plain data, each sealed with a hash over itself and the one before it.
 
 An amount is text, exactly as `text_of_fraction` writes it; a hash is SHA-256 over one canonical JSON text. So the same history has the
 same hashes in every database, and anybody can check an exported ledger with a few lines of any language.
@@ -18,7 +18,6 @@ from hedgerow.accounting.loss import text_of_fraction
 from hedgerow.accounting.units import Unit
 
 RESERVE, OPEN, SETTLE, RELEASE, CEILING, CLOSE, UNIT = "reserve", "open", "settle", "release", "ceiling", "close", "unit"
-KINDS = (RESERVE, OPEN, SETTLE, RELEASE, CEILING, CLOSE, UNIT)
 NOTHING_YET = "0" * 64  # what the first entry has before it
 
 

@@ -1,4 +1,4 @@
-"""Names, texts and amounts that a ledger takes: whatever both databases can hold and both compare alike."""
+"""Validation of names, texts and amounts: whatever both databases can hold and both compare alike."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Where the curator keeps its books: SQLite in a folder, or a PostgreSQL server. One schema and one code for both.
+"""Database connections and transactions: SQLite in a folder, or a PostgreSQL server. One layout and one code for both.
 
 A change is one transaction. On SQLite it begins with the only write lock of the file (BEGIN IMMEDIATE); on PostgreSQL the ledger locks
-its head row first. What is acknowledged is on disk: SQLite syncs at every commit, and PostgreSQL is told to where it was set not to.
+its head row first. What is acknowledged is on disk: SQLite syncs at every commit, and so does PostgreSQL, where it was set not to.
 """
 
 from __future__ import annotations
@@ -19,65 +19,15 @@ import sqlalchemy as sql
 from sqlalchemy.engine import URL, make_url
 
 from hedgerow.curator.ledger.guards import guards_of
-from hedgerow.curator.ledger.service_tables import answers_paid_by, tables
+from hedgerow.curator.ledger.sql_tables import answers_by_reservation, balances, entries, entries_reserved, head, metadata, schema_version
 from hedgerow.errors import LedgerError
 
-VERSION = 2  # 2 has units; books of version 1 get their columns when they are opened
+VERSION = 2  # 2 has units; a database of version 1 gets their columns when it is opened
 FILE = "curator.sqlite"  # in a folder that is given
 ENDINGS = (".sqlite", ".sqlite3", ".db")
 PATIENCE = 60  # seconds that a writer waits for others
 _CREATES = 0x68656467  # the advisory lock of whoever makes the tables in PostgreSQL
 _WRITES = "hedgerow_writes"
-
-_number = sql.BigInteger().with_variant(sql.Integer, "sqlite")
-
-schema_version = sql.Table("hedgerow_schema", tables, sql.Column("version", sql.Integer, primary_key=True, autoincrement=False))
-
-entries = sql.Table(
-    "ledger_entries",
-    tables,
-    sql.Column("seq", _number, primary_key=True, autoincrement=False),
-    sql.Column("when", sql.Text, nullable=False),
-    sql.Column("kind", sql.Text, nullable=False),
-    sql.Column("key", sql.Text),
-    sql.Column("dataset", sql.Text, nullable=False),
-    sql.Column("analyst", sql.Text),
-    sql.Column("purpose", sql.Text),
-    sql.Column("what", sql.Text, nullable=False),
-    sql.Column("epsilon", sql.Text),
-    sql.Column("delta", sql.Text),
-    sql.Column("previous", sql.Text, nullable=False),
-    sql.Column("hash", sql.Text, nullable=False),
-    sql.Column("unit", sql.Text),
-    sql.Index("ledger_entries_once", "key", "kind", unique=True),  # a reservation is made, opened, settled and released once
-    sql.Index("ledger_entries_of_whom", "dataset", "analyst", "purpose"),
-)
-
-RESERVES = sql.literal_column("kind") == sql.literal_column("'reserve'")  # as an index is chosen by it, it has no parameter
-entries_reserved = sql.Index("ledger_entries_reserved", entries.c.dataset, entries.c.seq, sqlite_where=RESERVES, postgresql_where=RESERVES)
-
-# What follows from the entries and is kept so that a reserve need not add them up again. `verify` does, and compares.
-head = sql.Table(
-    "ledger_head",
-    tables,
-    sql.Column("id", sql.Integer, sql.CheckConstraint("id = 1"), primary_key=True, autoincrement=False),
-    sql.Column("seq", _number, nullable=False),
-    sql.Column("hash", sql.Text, nullable=False),
-)
-
-balances = sql.Table(
-    "ledger_balances",
-    tables,
-    sql.Column("dataset", sql.Text, primary_key=True),
-    sql.Column("scope", sql.Text, primary_key=True),
-    sql.Column("name", sql.Text, primary_key=True),
-    sql.Column("ceiling_epsilon", sql.Text),
-    sql.Column("ceiling_delta", sql.Text),
-    sql.Column("spent_epsilon", sql.Text, nullable=False),
-    sql.Column("spent_delta", sql.Text, nullable=False),
-    sql.Column("closed", sql.Boolean(create_constraint=False), nullable=False),
-    sql.Column("unit", sql.Text),
-)
 
 
 class Database:
@@ -88,45 +38,45 @@ class Database:
         self.embedded = url.get_backend_name() == "sqlite"
         self._url = url
         self._secrets = [str(secret) for secret in (url.password, url.query.get("password")) if secret]
-        self._left_behind: list[sql.Engine] = []
-        self._begin_anew()
+        self._engines_of_parent: list[sql.Engine] = []
+        self._connect()
 
-    def _begin_anew(self) -> None:
+    def _connect(self) -> None:
         # Writers of one process queue here, in turn. SQLite's own waiting is by sleeping, and whoever wakes first wins.
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._engine = _engine_of(self._url)
-        self._of_loops = _engine_of(self._url) if self.embedded else self._engine
+        self._loop_engine = _engine_of(self._url) if self.embedded else self._engine
 
     @property
     def file(self) -> Path | None:
-        """Where the books are, by the one name that links lead to; None on a server."""
+        """The SQLite file, with links resolved; None on a server."""
         return Path(str(self._url.database)) if self.embedded else None
 
     @property
-    def _own_engine(self) -> sql.Engine:
+    def _process_engine(self) -> sql.Engine:
         if os.getpid() != self._process:
             # The parent's connections are kept and never used: to close them here would end them there.
-            self._left_behind += [self._engine, self._of_loops]
-            self._begin_anew()
+            self._engines_of_parent += [self._engine, self._loop_engine]
+            self._connect()
         return self._engine
 
     def _reading_engine(self) -> sql.Engine:
         """An event loop reads a file itself, and must never wait for the connections that threads hold."""
-        engine = self._own_engine
-        return engine if asyncio._get_running_loop() is None else self._of_loops
+        engine = self._process_engine
+        return engine if asyncio._get_running_loop() is None else self._loop_engine
 
     @contextmanager
     def writing(self) -> Iterator[sql.Connection]:
         """One transaction that changes something: all of it is on disk when the block has ended, or nothing of it ever is."""
-        engine = self._own_engine
-        with self._lock, self._translated(), engine.connect() as connection, connection.execution_options(**{_WRITES: True}).begin():
+        engine = self._process_engine
+        with self._lock, self._errors_translated(), engine.connect() as connection, connection.execution_options(**{_WRITES: True}).begin():
             yield connection
 
     @contextmanager
     def reading(self) -> Iterator[sql.Connection]:
         """One snapshot: what others write meanwhile is not seen."""
-        with self._translated(), self._reading_engine().connect() as connection:
+        with self._errors_translated(), self._reading_engine().connect() as connection:
             if not self.embedded:
                 connection = connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
             with connection.begin():
@@ -135,14 +85,14 @@ class Database:
     @contextmanager
     def session(self) -> Iterator[sql.Connection]:
         """A connection without a transaction, for a lock that lasts as long as it does. It is not given to anybody else afterwards."""
-        with self._translated(), self._own_engine.connect() as connection:
+        with self._errors_translated(), self._process_engine.connect() as connection:
             try:
                 yield connection.execution_options(isolation_level="AUTOCOMMIT")
             finally:
                 connection.invalidate()
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _errors_translated(self) -> Iterator[None]:
         """The database's failures as ours, without statements and without a password."""
         try:
             yield
@@ -162,16 +112,16 @@ class Database:
             if not self.embedded:
                 connection.execute(sql.select(sql.func.pg_advisory_xact_lock(_CREATES)))
             if not sql.inspect(connection).has_table(schema_version.name):
-                tables.create_all(connection)
+                metadata.create_all(connection)
                 connection.execute(schema_version.insert().values(version=VERSION))
                 connection.execute(head.insert().values(id=1, seq=0, hash="0" * 64))
                 for statement in guards_of(connection.dialect.name):
                     connection.exec_driver_sql(statement)
             version = connection.execute(sql.select(sql.func.max(schema_version.c.version))).scalar_one()
             if version == 1:
-                version = _with_units(connection)
-            for index in (entries_reserved, answers_paid_by) if version == VERSION else ():
-                index.create(connection, checkfirst=True)  # books may be older than it
+                version = _upgrade_to_units(connection)
+            for index in (entries_reserved, answers_by_reservation) if version == VERSION else ():
+                index.create(connection, checkfirst=True)  # the database may be older than it
         if version != VERSION:
             raise LedgerError(
                 f"ledger {self.name!r} has version {version}; this hedgerow knows version {VERSION}. Nothing was changed. "
@@ -183,7 +133,7 @@ class Database:
         if not self.embedded:
             raise LedgerError(f"ledger {self.name!r} is on a server; expected one in a folder. Copy it with `pg_dump`.")
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))  # it is of its owner alone from the beginning
-        with self._translated(), self._own_engine.connect() as connection, closing(sqlite3.connect(path)) as target:
+        with self._errors_translated(), self._process_engine.connect() as connection, closing(sqlite3.connect(path)) as target:
             source = connection.connection.driver_connection
             assert source is not None
             source.backup(target)
@@ -191,7 +141,7 @@ class Database:
     def close(self) -> None:
         if os.getpid() == self._process:
             self._engine.dispose()
-            self._of_loops.dispose()
+            self._loop_engine.dispose()
 
     def __enter__(self) -> Database:
         return self
@@ -261,8 +211,8 @@ def _engine_of(url: URL) -> sql.Engine:
     return engine
 
 
-def _with_units(connection: sql.Connection) -> int:
-    """Books of version 1 as they are from now on. Their entries keep their hashes, and have no unit."""
+def _upgrade_to_units(connection: sql.Connection) -> int:
+    """Upgrade a database of version 1. Its entries keep their hashes, and have no unit."""
     for table in (entries, balances):
         connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN unit TEXT")
     connection.execute(schema_version.update().values(version=VERSION))

@@ -1,4 +1,4 @@
-"""The ledger as a file: CSV for a spreadsheet, JSON with all that is needed to check the chain again."""
+"""Export of the ledger: CSV for a spreadsheet, JSON with all that is needed to check the chain again."""
 
 from __future__ import annotations
 

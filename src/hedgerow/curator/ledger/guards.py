@@ -1,4 +1,4 @@
-"""Triggers that keep history as it is: an entry of the ledger is added after the last one and never changed or removed.
+"""Database triggers that keep the ledger append-only: an entry of the ledger is added after the last one and never changed or removed.
 
 They stop accidents. Whoever may change the database may drop them too; that is found by the chain of hashes, and by a head that was
 written down elsewhere.

@@ -1,4 +1,4 @@
-"""Which datasets there are: a name for ever, where the rows are, and the public schema that its owner has reviewed.
+"""The registry of datasets: a name for ever, where the rows are, and the public schema that its owner has reviewed.
 
 Whether a dataset is closed is in the ledger and nowhere else, so the two can never disagree.
 """
@@ -17,9 +17,9 @@ from hedgerow.curator.ledger.balances import DATASET, Balance
 from hedgerow.curator.ledger.checks import checked_name, checked_text
 from hedgerow.curator.ledger.database import Database
 from hedgerow.curator.ledger.ledger import Ledger
-from hedgerow.curator.ledger.service_tables import datasets
-from hedgerow.curator.ledger.tables import Books
-from hedgerow.curator.ledger.transactions import Joined, alone, now, written
+from hedgerow.curator.ledger.ledger_tables import LedgerTables
+from hedgerow.curator.ledger.sql_tables import datasets
+from hedgerow.curator.ledger.transactions import JoinedTransaction, exclusive_transaction, now, timestamp
 from hedgerow.engines.engine import Engine, Progress
 from hedgerow.engines.files import CSVTable
 from hedgerow.engines.opening import open_place
@@ -60,13 +60,13 @@ class Registry:
         with self.database.reading() as connection:
             _refuse_used(connection, name, schema)  # before a place is opened for nothing
         open_place(where, Codebook(schema), key=bytes(KEY_BYTES)).close()  # no row of a person is chosen: none is read
-        with alone(self.database) as connection:
+        with exclusive_transaction(self.database) as connection:
             _refuse_used(connection, name, schema)
-            connection.execute(datasets.insert().values(name=name, place=_to_json(where), schema=text, made=written(now())))
+            connection.execute(datasets.insert().values(name=name, place=_to_json(where), schema=text, made=timestamp(now())))
         return Dataset(name, where, schema, False)
 
     def get(self, name: str) -> Dataset | None:
-        """The dataset of this name, or None: what to say about it depends on who asks."""
+        """The dataset of this name, or None: what to say about it depends on the person."""
         statement = sql.select(datasets).where(datasets.c.name == checked_name(name, "dataset"))
         with self.database.reading() as connection:
             row = connection.execute(statement).one_or_none()
@@ -88,11 +88,11 @@ class Registry:
 
     def close(self, name: str, what: str = "") -> Dataset:
         """End it for ever, in the ledger. One that never had a ceiling gets 0 first: the ledger closes only what it knows."""
-        with alone(self.database) as connection:
+        with exclusive_transaction(self.database) as connection:
             row = connection.execute(sql.select(datasets).where(datasets.c.name == checked_name(name, "dataset"))).one_or_none()
             if row is None:
                 raise LedgerError(f"dataset {name!r} is not known; expected one that was registered. Nothing was closed.")
-            ledger = Ledger(Joined(self.database, connection))
+            ledger = Ledger(JoinedTransaction(self.database, connection))
             if ledger.balance(name).epsilon is None:
                 ledger.ceiling(name, 0, what="closed before anything could be spent")
             ledger.close(name, what)
@@ -105,7 +105,7 @@ def _dataset(connection: sql.Connection, name: str, place: str, schema: str) -> 
 
 def _account(connection: sql.Connection, name: str) -> Balance:
     account = (name, DATASET, "")
-    return Books(connection).accounts([account])[account]
+    return LedgerTables(connection).accounts([account])[account]
 
 
 def _refuse_used(connection: sql.Connection, name: str, schema: Schema) -> None:
@@ -162,7 +162,7 @@ def _absolute(place: Place) -> str | SQLTable:
 
 
 def _refuse_password(place: SQLTable) -> None:
-    """A password in the books would be in every backup. The message must not repeat it, so it repeats nothing."""
+    """A password in the database would be in every backup. The message must not repeat it, so it repeats nothing."""
     address = place.database
     if not place.remote:
         if "://" in address or "password=" in address.lower().replace(" ", ""):

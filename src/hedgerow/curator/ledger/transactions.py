@@ -1,4 +1,4 @@
-"""Changes beside the ledger wait for each other as its own steps do, and a step of the ledger can be part of one."""
+"""Exclusive transactions: changes beside the ledger wait for each other as its own steps do, and a ledger step can join one."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from datetime import UTC, datetime
 import sqlalchemy as sql
 
 from hedgerow.curator.ledger.database import Database
-from hedgerow.curator.ledger.tables import Books
+from hedgerow.curator.ledger.ledger_tables import LedgerTables
 
 
 @contextmanager
-def alone(database: Database, connection: sql.Connection | None = None) -> Iterator[sql.Connection]:
-    """One transaction that waits for all others, so that what it has looked up stays true; or the one that is under way."""
+def exclusive_transaction(database: Database, connection: sql.Connection | None = None) -> Iterator[sql.Connection]:
+    """A transaction that waits for all other writers, so that what it has read stays true; or the given one, which is under way."""
     if connection is not None:
         yield connection
         return
     with database.writing() as own:
-        Books(own, lock=True)  # every writer begins with this lock, so no two can wait for each other
+        LedgerTables(own, lock=True)  # every writer begins with this lock, so no two can wait for each other
         yield own
 
 
-class Joined(Database):
-    """A transaction under way in the place of its database: `Ledger(Joined(database, connection))` writes within it.
+class JoinedTransaction(Database):
+    """A database that runs everything in one open transaction: `Ledger(JoinedTransaction(database, connection))` writes within it.
 
     Nothing is on disk until that transaction has ended, and an error must end it: nothing here is undone by itself.
     """
@@ -49,6 +49,6 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def written(when: datetime) -> str:
+def timestamp(when: datetime) -> str:
     """A time as the ledger writes it. Such texts compare as the times do."""
     return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

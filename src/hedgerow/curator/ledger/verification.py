@@ -1,4 +1,4 @@
-"""Is the ledger what it says? Everything is computed again from the entries alone, by rules that are written here a second time."""
+"""Verification of a ledger: everything is computed again from the entries only, by rules that are written here a second time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from hedgerow.curator.ledger.chain import (
     unit_of,
 )
 from hedgerow.curator.ledger.guards import missing_guards
-from hedgerow.curator.ledger.tables import Books
+from hedgerow.curator.ledger.ledger_tables import LedgerTables
 from hedgerow.errors import LedgerError
 
 
@@ -63,20 +63,20 @@ class Verification:
         return "\n".join([first, *(f"  {problem}" for problem in self.problems), *missing])
 
 
-def verification_of(books: Books, expected_head: str | None) -> Verification:
+def verification_of(tables: LedgerTables, expected_head: str | None) -> Verification:
     """Walk the chain up to the first entry that does not follow; compare what is kept beside it."""
     replay = Replay()
     last, expected = Head(0, NOTHING_YET), _Expected(expected_head)
     problems: list[Problem] = []
-    for entry in books.entries():
+    for entry in tables.entries():
         why = _link(entry, last) or replay.step(entry)
         if why is not None:
             problems = [Problem(min(entry.seq, last.seq + 1), why)]
             break
         last = Head(entry.seq, entry.hash)
         expected.see(last)
-    problems = problems or list(_kept(books, last, replay))
-    return Verification(last.seq, last, (*problems, *expected.problems(last)), missing_guards(books.connection))
+    problems = problems or list(_kept(tables, last, replay))
+    return Verification(last.seq, last, (*problems, *expected.problems(last)), missing_guards(tables.connection))
 
 
 def _link(entry: LedgerEntry, last: Head) -> str | None:
@@ -93,12 +93,12 @@ def _link(entry: LedgerEntry, last: Head) -> str | None:
     return None
 
 
-def _kept(books: Books, last: Head, replay: Replay) -> Iterator[Problem]:
+def _kept(tables: LedgerTables, last: Head, replay: Replay) -> Iterator[Problem]:
     """The head and the balances beside the entries."""
-    if books.head != last:
-        yield Problem(last.seq + 1, f"is missing or was added by hand: the entries end at {last.seq}, the head is {books.head}")
+    if tables.head != last:
+        yield Problem(last.seq + 1, f"is missing or was added by hand: the entries end at {last.seq}, the head is {tables.head}")
     try:
-        kept = books.balances()
+        kept = tables.balances()
     except LedgerError as error:
         yield Problem(None, str(error))
         return
@@ -129,7 +129,7 @@ class _Expected:
 
 
 class Replay:
-    """The history so far: balances and reservations, from entries alone."""
+    """The history so far: balances and reservations, from entries only."""
 
     def __init__(self) -> None:
         self.balances: dict[Account, Balance] = {}

@@ -1,1 +1,1 @@
-"""Pages for people: the same service in HTML, with forms and no scripts."""
+"""The web pages: the same service in HTML, with forms and no scripts."""

@@ -1,4 +1,4 @@
-"""What was typed into a form, and what is wrong with it in words; what was typed is kept."""
+"""Parsing of submitted forms, and their errors in words; what was typed is kept."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from fastapi import Depends, Request
 from pydantic import BaseModel, ValidationError
 
 from hedgerow.curator.http.errors import Refusal, refusal_of
-from hedgerow.curator.http.request_context import Asking
+from hedgerow.curator.http.request_context import RequestContext
 from hedgerow.errors import HedgerowError
 
 FORM = "application/x-www-form-urlencoded"
 MOST_FIELDS = 100
-Typed = dict[str, str]
-Troubles = (Refusal, HedgerowError, ValidationError)
-AnyBody = TypeVar("AnyBody", bound=BaseModel)
+FormFields = dict[str, str]
+FORM_ERRORS = (Refusal, HedgerowError, ValidationError)
+AnyModel = TypeVar("AnyModel", bound=BaseModel)
 LABELS = {
     "epsilon": "ε", "delta": "δ", "n_estimators": "Trees", "max_depth": "Depth", "bins": "Cells of a number", "rows": "Rows to assume",
     "schema": "Schema", "days": "Days", "name": "Name", "purpose": "Purpose", "path": "Path", "algorithm": "Algorithm",
 }  # fmt: skip
 
 
-async def _typed(request: Request) -> Typed:
+async def _submitted_form(request: Request) -> FormFields:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     body = await request.body()
     if body and kind != FORM:
@@ -35,10 +35,10 @@ async def _typed(request: Request) -> Typed:
         raise Refusal(400, "form", "The form cannot be read. Open its page again and send it from there.") from None
 
 
-TypedNow = Annotated[Typed, Depends(_typed)]
+SubmittedForm = Annotated[FormFields, Depends(_submitted_form)]
 
 
-def checked(kind: type[AnyBody], content: dict[str, Any]) -> AnyBody:
+def parse_form(kind: type[AnyModel], content: dict[str, Any]) -> AnyModel:
     """The body of a request, from fields of a form: those that were left empty are not sent."""
     return kind.model_validate({name: value for name, value in content.items() if value != ""})
 
@@ -48,18 +48,18 @@ def number(text: str) -> int | str:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else text
 
 
-def told(error: Exception, asking: Asking) -> Refusal:
-    """What is written above the form; what no change of the form could mend has a page of its own."""
+def form_error(error: Exception, context: RequestContext) -> Refusal:
+    """The error above the form; what no change of the form could mend is raised, and has a page of its own."""
     if isinstance(error, ValidationError):
-        lines = [f"{LABELS.get(str(e['loc'][-1]), str(e['loc'][-1])[:60])}: {_words(e)}" for e in error.errors()[:5] if e["loc"]]
+        lines = [f"{LABELS.get(str(e['loc'][-1]), str(e['loc'][-1])[:60])}: {_message(e)}" for e in error.errors()[:5] if e["loc"]]
         return Refusal(422, "invalid", "; ".join(lines)[:1000] + ".")
-    refusal = refusal_of(error, asking.person.owns)
+    refusal = refusal_of(error, context.person.owns)
     if refusal.status in (404, 500):
         raise refusal
     return refusal
 
 
-def _words(error: Any) -> str:
+def _message(error: Any) -> str:
     if error["type"] in ("missing", "string_too_short"):
         return "it is empty; expected a value"
     text = str(error["msg"]).removeprefix("Value error, ")

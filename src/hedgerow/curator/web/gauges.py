@@ -1,4 +1,4 @@
-"""How much of a ceiling is spent, as a picture and in words: the words say all that the picture does."""
+"""Budget gauges: how much of a ceiling is spent, as a picture and in words that say the same."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from hedgerow.accounting.loss import text_of_delta, text_of_fraction
-from hedgerow.curator.http.request_context import Asking
+from hedgerow.curator.http.request_context import RequestContext
 from hedgerow.curator.ledger.balances import ANALYST, DATASET, Balance, tightest
 
 
 @dataclass(frozen=True)
 class Gauge:
-    """spent, asked: in percent of the ceiling; asked follows spent."""
+    """spent, requested: in percent of the ceiling; requested follows spent."""
 
     spent: float
-    asked: float
+    requested: float
     words: str
     whose: str
 
 
-def gauge_of(balance: Balance, you: str, asked: Fraction = Fraction(0)) -> Gauge | None:
+def gauge_of(balance: Balance, you: str, requested: Fraction = Fraction(0)) -> Gauge | None:
     """None where there is no ceiling of its own."""
     if balance.epsilon is None or balance.delta is None:
         return None
@@ -29,16 +29,16 @@ def gauge_of(balance: Balance, you: str, asked: Fraction = Fraction(0)) -> Gauge
     if balance.delta:
         left_delta = text_of_delta(balance.remaining_delta or Fraction(0))
         words += f"; δ: {text_of_delta(balance.spent_delta)} of {text_of_delta(balance.delta)} spent, {left_delta} left"
-    if asked:
-        words += f"; this request (hatched): {text_of_fraction(asked)}"
+    if requested:
+        words += f"; this request (hatched): {text_of_fraction(requested)}"
     spent = _percent(balance.spent, balance.epsilon) if balance.epsilon else 100.0
-    return Gauge(spent, min(_percent(asked, balance.epsilon), 100.0 - spent) if balance.epsilon else 0.0, words, _whose(balance, you))
+    return Gauge(spent, min(_percent(requested, balance.epsilon), 100.0 - spent) if balance.epsilon else 0.0, words, _whose(balance, you))
 
 
-def gauge_for(asking: Asking, dataset: str, purpose: str, asked: Fraction = Fraction(0)) -> Gauge | None:
+def gauge_for(context: RequestContext, dataset: str, purpose: str, requested: Fraction = Fraction(0)) -> Gauge | None:
     """Of the ceiling that leaves the least ε for a request of this person and purpose."""
-    accounts = asking.curator.ledger.accounts(dataset, asking.person.name, purpose)
-    return gauge_of(tightest(accounts)[0], asking.person.name, asked) if accounts[0].epsilon is not None else None
+    accounts = context.curator.ledger.accounts(dataset, context.person.name, purpose)
+    return gauge_of(tightest(accounts)[0], context.person.name, requested) if accounts[0].epsilon is not None else None
 
 
 def _percent(part: Fraction, whole: Fraction) -> float:
@@ -47,7 +47,7 @@ def _percent(part: Fraction, whole: Fraction) -> float:
 
 def _whose(balance: Balance, you: str) -> str:
     if balance.scope == DATASET:
-        return "the whole dataset, over everyone"
+        return "limit of the whole dataset, over everyone"
     if balance.scope == ANALYST:
-        return "you alone" if balance.name == you else f"the analyst {balance.name}"
-    return f"the purpose {balance.name}, over everyone"
+        return "your own limit" if balance.name == you else f"limit of the analyst {balance.name}"
+    return f"limit of the purpose {balance.name}, over everyone"

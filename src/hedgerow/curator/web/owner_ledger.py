@@ -1,4 +1,4 @@
-"""The ledger for its owner: newest entries first, what is unsettled, whether it is sound."""
+"""Owner pages of the ledger: newest entries first, unsettled reservations, verification."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
 from hedgerow.curator.http import owner_routes as owners
-from hedgerow.curator.web.owner_asking import OwnerNow
-from hedgerow.curator.web.templating import drawn
+from hedgerow.curator.web.authentication import OwnerContext
+from hedgerow.curator.web.templating import render
 
 router = APIRouter(include_in_schema=False)
 SHOWN = 50
 
 
 @router.get("/ledger")
-def ledger(asking: OwnerNow, before: Annotated[int | None, Query(ge=1, lt=2**62)] = None) -> Response:
+def ledger(context: OwnerContext, before: Annotated[int | None, Query(ge=1, lt=2**62)] = None) -> Response:
     """A page of entries that come before one; without it, the newest."""
-    last = asking.curator.ledger.head().seq
+    last = context.curator.ledger.head().seq
     end = last if before is None else min(before - 1, last)
     after = max(0, end - SHOWN)
-    found = owners.entries(asking, after, end - after)["entries"] if end > after else []
-    return drawn(
-        "ledger.html", asking.person, entries=found[::-1], last=last, older=after + 1 if after else None, newer=end < last,
-        unsettled=owners.unsettled(asking)["unsettled"],
+    found = owners.entries(context, after, end - after)["entries"] if end > after else []
+    return render(
+        "ledger.html", context.person, entries=found[::-1], last=last, older=after + 1 if after else None, newer=end < last,
+        unsettled=owners.unsettled(context)["unsettled"],
     )  # fmt: skip
 
 
 @router.get("/ledger/verification")
-def verification(asking: OwnerNow) -> Response:
-    return drawn("verification.html", asking.person, found=owners.verification(asking))
+def verification(context: OwnerContext) -> Response:
+    return render("verification.html", context.person, found=owners.verification(context))
 
 
 @router.get("/ledger/export")
-def export(asking: OwnerNow, format: Literal["csv", "json"] = "csv") -> Response:
-    return owners.export(asking, format)
+def export(context: OwnerContext, format: Literal["csv", "json"] = "csv") -> Response:
+    return owners.export(context, format)

@@ -1,4 +1,4 @@
-"""What an owner decides about people: who there is, their tokens, and what each may use for which purpose."""
+"""Owner pages of people: accounts, tokens, and grants of datasets for purposes."""
 
 from __future__ import annotations
 
@@ -11,109 +11,111 @@ from fastapi.responses import RedirectResponse, Response
 from hedgerow.accounting.loss import text_of_fraction
 from hedgerow.curator.http import owner_routes as owners
 from hedgerow.curator.http.errors import Refusal, not_found
-from hedgerow.curator.http.request_context import Asking
+from hedgerow.curator.http.request_context import RequestContext
 from hedgerow.curator.http.requests import Grant, NewPerson, NewToken
 from hedgerow.curator.ledger.accounts import Person
 from hedgerow.curator.ledger.balances import ANALYST
-from hedgerow.curator.ledger.transactions import written
-from hedgerow.curator.web.forms import Troubles, Typed, TypedNow, checked, number, told
-from hedgerow.curator.web.owner_asking import OwnerNow
-from hedgerow.curator.web.templating import drawn
-from hedgerow.curator.web.words import address_of
+from hedgerow.curator.ledger.transactions import timestamp
+from hedgerow.curator.web.authentication import OwnerContext
+from hedgerow.curator.web.forms import FORM_ERRORS, FormFields, SubmittedForm, form_error, number, parse_form
+from hedgerow.curator.web.templating import render
 from hedgerow.errors import LedgerError
+from hedgerow.remote.transport import path_segment
 
 router = APIRouter(prefix="/owner/people", include_in_schema=False)
 
 
 @router.get("")
-def people(asking: OwnerNow) -> Response:
-    return _people(asking, {})
+def people(context: OwnerContext) -> Response:
+    return _people(context, {})
 
 
 @router.post("")
-def add(asking: OwnerNow, typed: TypedNow) -> Response:
+def add(context: OwnerContext, form: SubmittedForm) -> Response:
     try:
-        found = owners.add_person(asking, checked(NewPerson, {name: typed.get(name, "").strip() for name in ("name", "role")}))
-    except Troubles as error:
-        return _people(asking, typed, told(error, asking))
-    return RedirectResponse(f"/owner/people/{address_of(found['name'])}", 303)
+        found = owners.add_person(context, parse_form(NewPerson, {name: form.get(name, "").strip() for name in ("name", "role")}))
+    except FORM_ERRORS as error:
+        return _people(context, form, form_error(error, context))
+    return RedirectResponse(f"/owner/people/{path_segment(found['name'])}", 303)
 
 
-def _people(asking: Asking, typed: Typed, problem: Refusal | None = None) -> Response:
-    found = [(person, _spent(asking, person), asking.curator.accounts.visible(person)) for person in asking.curator.accounts.people()]
-    filled, status = {"name": "", "role": "analyst", **typed}, 200 if problem is None else problem.status
-    return drawn("owner_people.html", asking.person, status, people=found, typed=filled, problem=problem)
+def _people(context: RequestContext, form: FormFields, problem: Refusal | None = None) -> Response:
+    found = [(person, _spent(context, person), context.curator.accounts.visible(person)) for person in context.curator.accounts.people()]
+    filled, status = {"name": "", "role": "analyst", **form}, 200 if problem is None else problem.status
+    return render("owner_people.html", context.person, status, people=found, form=filled, problem=problem)
 
 
 @router.get("/{name:path}")
-def person(asking: OwnerNow, name: str) -> Response:
-    return _person(asking, name)
+def person(context: OwnerContext, name: str) -> Response:
+    return _person(context, name)
 
 
 @router.post("/{name:path}/tokens")
-def issue(asking: OwnerNow, name: str, typed: TypedNow) -> Response:
+def issue(context: OwnerContext, name: str, form: SubmittedForm) -> Response:
     """The token is on this page and never on another."""
-    _known(asking, name)
+    _known(context, name)
     try:
-        given = owners.issue_token(asking, checked(NewToken, {"person": name, "days": number(typed.get("days", "").strip())}))
-    except Troubles as error:
-        return _person(asking, name, typed, told(error, asking))
-    return _person(asking, name, token=given["token"])
+        given = owners.issue_token(context, parse_form(NewToken, {"person": name, "days": number(form.get("days", "").strip())}))
+    except FORM_ERRORS as error:
+        return _person(context, name, form, form_error(error, context))
+    return _person(context, name, token=given["token"])
 
 
 @router.post("/{name:path}/tokens/{id}/revoke")
-def revoke(asking: OwnerNow, name: str, id: str) -> Response:
-    if id not in {record.id for record in asking.curator.accounts.tokens(_known(asking, name).name)}:
+def revoke(context: OwnerContext, name: str, id: str) -> Response:
+    if id not in {record.id for record in context.curator.accounts.tokens(_known(context, name).name)}:
         raise not_found()
-    owners.revoke_token(asking, id)
-    return RedirectResponse(f"/owner/people/{address_of(name)}", 303)
+    owners.revoke_token(context, id)
+    return RedirectResponse(f"/owner/people/{path_segment(name)}", 303)
 
 
 @router.post("/{name:path}/grants")
-def grant(asking: OwnerNow, name: str, typed: TypedNow) -> Response:
-    return _granted(asking, name, typed, withdraw=False)
+def grant(context: OwnerContext, name: str, form: SubmittedForm) -> Response:
+    return _granted(context, name, form, withdraw=False)
 
 
 @router.post("/{name:path}/withdraw")
-def withdraw(asking: OwnerNow, name: str, typed: TypedNow) -> Response:
-    return _granted(asking, name, typed, withdraw=True)
+def withdraw(context: OwnerContext, name: str, form: SubmittedForm) -> Response:
+    return _granted(context, name, form, withdraw=True)
 
 
-def _granted(asking: Asking, name: str, typed: Typed, withdraw: bool) -> Response:
-    _known(asking, name)
+def _granted(context: RequestContext, name: str, form: FormFields, withdraw: bool) -> Response:
+    _known(context, name)
     try:
-        purpose = typed.get("purpose", "").strip()
+        purpose = form.get("purpose", "").strip()
         if not purpose:
             raise Refusal(422, "invalid", "Purpose: it is empty; expected a word such as research.")
-        content: dict[str, Any] = {"analyst": name, "dataset": typed.get("dataset", ""), "purposes": [purpose], "withdraw": withdraw}
-        owners.grant(asking, checked(Grant, content))
-    except Troubles as error:
-        return _person(asking, name, typed, told(error, asking))
-    return RedirectResponse(f"/owner/people/{address_of(name)}", 303)
+        content: dict[str, Any] = {"analyst": name, "dataset": form.get("dataset", ""), "purposes": [purpose], "withdraw": withdraw}
+        owners.grant(context, parse_form(Grant, content))
+    except FORM_ERRORS as error:
+        return _person(context, name, form, form_error(error, context))
+    return RedirectResponse(f"/owner/people/{path_segment(name)}", 303)
 
 
-def _person(asking: Asking, name: str, typed: Typed | None = None, problem: Refusal | None = None, token: str | None = None) -> Response:
-    found, accounts = _known(asking, name), asking.curator.accounts
+def _person(
+    context: RequestContext, name: str, form: FormFields | None = None, problem: Refusal | None = None, token: str | None = None
+) -> Response:
+    found, accounts = _known(context, name), context.curator.accounts
     granted = [] if found.owns else [(dataset, accounts.purposes(found, dataset)) for dataset in accounts.visible(found)]
-    return drawn(
-        "owner_person.html", asking.person, 200 if problem is None else problem.status, about=found, spent=_spent(asking, found),
-        granted=granted, tokens=accounts.tokens(name)[::-1], datasets=asking.curator.registry.names(), now=written(datetime.now(UTC)),
-        typed={"purpose": "", "dataset": "", "days": "90", **(typed or {})}, problem=problem, token=token,
+    return render(
+        "owner_person.html", context.person, 200 if problem is None else problem.status, about=found, spent=_spent(context, found),
+        granted=granted, tokens=accounts.tokens(name)[::-1], datasets=context.curator.registry.names(), now=timestamp(datetime.now(UTC)),
+        form={"purpose": "", "dataset": "", "days": "90", **(form or {})}, problem=problem, token=token,
     )  # fmt: skip
 
 
-def _spent(asking: Asking, person: Person) -> list[tuple[str, str]]:
+def _spent(context: RequestContext, person: Person) -> list[tuple[str, str]]:
     """Dataset and ε, for those that this person has paid for."""
     return [
         (balance.dataset, text_of_fraction(balance.spent))
-        for balance in asking.curator.ledger.balances()
+        for balance in context.curator.ledger.balances()
         if balance.scope == ANALYST and balance.name == person.name and balance.spent
     ]
 
 
-def _known(asking: Asking, name: str) -> Person:
+def _known(context: RequestContext, name: str) -> Person:
     try:
-        found = asking.curator.accounts.person(name)
+        found = context.curator.accounts.person(name)
     except LedgerError as error:
         if error.__context__ is not None:  # the database, and not the name
             raise

@@ -1,4 +1,4 @@
-"""Templates to pages: everything is escaped, and a name that a template does not know is an error."""
+"""Rendering of templates (Jinja): everything is escaped, and an undefined name is an error."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from hedgerow.curator.ledger.accounts import Person
-from hedgerow.curator.web.words import address_of
 from hedgerow.plots.html import STYLE
 from hedgerow.plots.report import footer, report_content
 from hedgerow.release.release import Release
+from hedgerow.remote.transport import path_segment
 
 FOLDER = "hedgerow.curator.web"
 _reporting = threading.Lock()
@@ -25,17 +25,17 @@ _reporting = threading.Lock()
 def _templates() -> Environment:
     how: dict[str, Any] = {"autoescape": True, "undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
     found = Environment(loader=PackageLoader(FOLDER), auto_reload=False, **how)
-    found.filters["address"] = address_of
+    found.filters["path_segment"] = path_segment
     return found
 
 
-def drawn(template: str, person: Person | None, status: int = 200, **content: Any) -> HTMLResponse:
+def render(template: str, person: Person | None, status: int = 200, **content: Any) -> HTMLResponse:
     return HTMLResponse(_templates().get_template(template).render(person=person, **content), status)
 
 
 @cache
 def style() -> str:
-    """The look of reports, and what pages need besides."""
+    """The style of reports, and what pages need besides."""
     return STYLE + files(FOLDER).joinpath("style.css").read_text(encoding="utf-8")
 
 

@@ -18,10 +18,10 @@ from curator.http.conftest import FOREST, SCHEMA, Running, bearer
 from curator.http.serving import wait_until
 from fastapi.testclient import TestClient
 
+from hedgerow.curator.application import application
 from hedgerow.curator.http import logs
 from hedgerow.curator.http import session_worker as looking
 from hedgerow.curator.http import sessions as module
-from hedgerow.curator.http.application import application
 from hedgerow.curator.http.errors import TABLE
 from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.http.query_decoder import QueryDecoder
@@ -450,16 +450,16 @@ def test_lists_of_another_length_are_refused_before_room_is_made_for_them(monkey
 
 
 def test_a_stop_has_an_end_where_a_session_has_none(sessions: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
-    never, real = threading.Event(), looking.Desk.end
+    never, real = threading.Event(), looking.SessionWorker.end
 
-    def hangs(self: looking.Desk) -> None:
+    def hangs(self: looking.SessionWorker) -> None:
         never.wait(120)
         real(self)
 
     ids = [sessions.id(), sessions.id()]
     for id in ids:
         assert sessions.look(id).status_code == 200
-    monkeypatch.setattr(looking.Desk, "end", hangs)
+    monkeypatch.setattr(looking.SessionWorker, "end", hangs)
     monkeypatch.setattr(module, "STOP_SECONDS", 0.1)
     monkeypatch.setattr(module, "KILL_SECONDS", 0.1)
     service: Any = sessions.running.client.app.state.service  # type: ignore[attr-defined]
@@ -536,4 +536,4 @@ def test_the_noise_is_the_owners(sessions: Sessions) -> None:
         answers.append(sessions.look(id, price="1/100").json()["arrays"][0][0])
         sessions.end(id)
     assert answers[0] != answers[1] or answers[0] != 500  # the scale is 100: both true at once is less likely than 1 in 10,000
-    assert looking.Desk.coins.secret
+    assert looking.SessionWorker.coins.secret

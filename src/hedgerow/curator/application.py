@@ -1,4 +1,4 @@
-"""The service as an ASGI application."""
+"""The service as an ASGI application: the API, the pages, and the middleware around both."""
 
 from __future__ import annotations
 
@@ -12,30 +12,27 @@ from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
 from hedgerow import __version__
-from hedgerow.curator.http import analyst_routes as analysts
-from hedgerow.curator.http import errors as refusals
-from hedgerow.curator.http import owner_routes as owners
-from hedgerow.curator.http import responses
-from hedgerow.curator.http import session_routes as verbs
+from hedgerow.curator.http import analyst_routes, owner_routes, responses, session_routes
+from hedgerow.curator.http.errors import Refusal, install_error_handlers
 from hedgerow.curator.http.jobs import Jobs
 from hedgerow.curator.http.limits import Limits
-from hedgerow.curator.http.middleware import Gate
+from hedgerow.curator.http.middleware import ServiceMiddleware
 from hedgerow.curator.http.request_context import Service
 from hedgerow.curator.http.service_context import Curator
 from hedgerow.curator.http.sessions import Sessions
-from hedgerow.curator.web import datasets, owner_datasets, owner_ledger, owner_people, results
-from hedgerow.curator.web import sign_in as entrance
-from hedgerow.curator.web.authentication import Door
+from hedgerow.curator.web import datasets, owner_datasets, owner_ledger, owner_people, results, sign_in
+from hedgerow.curator.web.authentication import PageAuthentication
 from hedgerow.errors import HedgerowError
 
-PAGES = (entrance.router, datasets.router, results.router, owner_ledger.router, owner_datasets.router, owner_people.router)
+API = (owner_routes.router, analyst_routes.router, session_routes.router)
+PAGES = (sign_in.router, datasets.router, results.router, owner_ledger.router, owner_datasets.router, owner_people.router)
 ERRORS: dict[int | str, dict[str, Any]] = {"default": {"description": "Refused", "model": responses.Error}}
 
 
 def application(curator: Curator, limits: Limits, name: str = "", behind_tls: bool = False) -> FastAPI:
-    """One service on the books of a curator, whose owner is called `name`. Its jobs begin and end with the server.
+    """One service for a curator, whose owner is called `name`. Its jobs begin and end with the server.
 
-    behind_tls: a proxy before it speaks https, so that cookies of pages are for https alone.
+    behind_tls: a proxy before it speaks https, so that cookies of the pages are marked Secure.
     """
     service = Service(curator, limits, Jobs(curator, limits), Sessions(curator, limits), name)
 
@@ -51,9 +48,9 @@ def application(curator: Curator, limits: Limits, name: str = "", behind_tls: bo
         redirect_slashes=False,
     )  # fmt: skip
     app.state.service = service
-    app.state.door = Door(curator.accounts, behind_tls)
-    refusals.install(app, app.state.door.refused)
-    app.add_middleware(Gate, accounts=curator.accounts, limits=limits, door=app.state.door)
+    pages = app.state.page_authentication = PageAuthentication(curator.accounts, behind_tls)
+    install_error_handlers(app, pages.error_response)
+    app.add_middleware(ServiceMiddleware, accounts=curator.accounts, limits=limits, pages=pages)
 
     @app.get("/health", tags=["service"], response_model=responses.Status)
     async def health() -> dict[str, str]:
@@ -69,12 +66,9 @@ def application(curator: Curator, limits: Limits, name: str = "", behind_tls: bo
         except HedgerowError:
             fine = False
         if not fine:
-            raise refusals.Refusal(503, "not_ready", "The service is not ready.")
+            raise Refusal(503, "not_ready", "The service is not ready.")
         return JSONResponse({"status": "ready"})
 
-    app.include_router(owners.router)
-    app.include_router(analysts.router)
-    app.include_router(verbs.router)
-    for router in PAGES:
+    for router in (*API, *PAGES):
         app.include_router(router)
     return app

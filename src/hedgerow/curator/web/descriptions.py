@@ -1,9 +1,8 @@
-"""Public facts in words: the algorithms to choose from, and a schema as a table."""
+"""Descriptions of algorithms and schemas for the pages."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from urllib.parse import quote
 
 from hedgerow.inference.text import plain
 from hedgerow.schema.schema import Numeric, Schema
@@ -40,8 +39,3 @@ def _branch(missing: str | None) -> str:
 def listed(values: Sequence[object]) -> str:
     shown = ", ".join(plain(value) for value in values[:MANY])
     return shown if len(values) <= MANY else f"{shown} and {len(values) - MANY:,} more"
-
-
-def address_of(name: str) -> str:
-    """A name as one part of a path."""
-    return quote(name, safe="")

@@ -12,7 +12,7 @@ import pytest
 from curator.http.serving import wait_until
 
 from hedgerow.curator.http import single_instance as module
-from hedgerow.curator.http.single_instance import alone
+from hedgerow.curator.http.single_instance import single_instance
 from hedgerow.curator.ledger.database import open_database
 from hedgerow.errors import LedgerError
 
@@ -26,18 +26,18 @@ def test_one_service_on_a_file_whatever_leads_to_it(tmp_path: Path) -> None:
     for folder in (books, first, second, third):
         folder.mkdir()
     (third / "curator.sqlite").symlink_to(books / "curator.sqlite")
-    with open_database(books) as database, alone(first, database):
+    with open_database(books) as database, single_instance(first, database):
         for folder, address in ((second, books), (second, books / "curator.sqlite"), (books, books), (third, third), (first, second)):
-            with open_database(address) as other, pytest.raises(LedgerError, match="served already"), alone(folder, other):
+            with open_database(address) as other, pytest.raises(LedgerError, match="served already"), single_instance(folder, other):
                 raise AssertionError("two services")
-        with open_database(second) as other, alone(second, other):
+        with open_database(second) as other, single_instance(second, other):
             """Other books in another folder are nobody's business."""
 
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("new_address", ["postgres"], indirect=True)
 def test_a_lock_that_is_lost_is_taken_anew(new_address: Callable[[], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "LOOK", 0.1)
+    monkeypatch.setattr(module, "CHECK_SECONDS", 0.1)
     monkeypatch.setattr(module, "PATIENCE", 0.5)
     address = new_address()
     first, second = tmp_path / "first", tmp_path / "second"
@@ -53,13 +53,13 @@ def test_a_lock_that_is_lost_is_taken_anew(new_address: Callable[[], str], tmp_p
         def holders() -> list[int]:
             return [row[0] for row in server.execute(HOLDERS)]
 
-        with alone(first, database):
+        with single_instance(first, database):
             (before,) = holders()
-            with pytest.raises(LedgerError, match="served already"), alone(second, other):
+            with pytest.raises(LedgerError, match="served already"), single_instance(second, other):
                 raise AssertionError("two services")
             server.execute("SELECT pg_terminate_backend(%s)", [before])
             wait_until(lambda: holders() not in ([], [before]))
-            with pytest.raises(LedgerError, match="served already"), alone(second, other):
+            with pytest.raises(LedgerError, match="served already"), single_instance(second, other):
                 raise AssertionError("two services")
 
             told = threading.Event()
@@ -71,5 +71,5 @@ def test_a_lock_that_is_lost_is_taken_anew(new_address: Callable[[], str], tmp_p
             assert told.wait(180)  # another has it now: the first one stops
             waiter.join(30)
         rival.execute("SELECT pg_advisory_unlock_all()")
-        with alone(second, other):
+        with single_instance(second, other):
             assert len(holders()) == 1

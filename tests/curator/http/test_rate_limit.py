@@ -11,31 +11,31 @@ from curator.http.conftest import FOREST, Running
 
 from hedgerow.curator.http.errors import Refusal
 from hedgerow.curator.http.limits import Limits
-from hedgerow.curator.http.rate_limit import Pace
+from hedgerow.curator.http.rate_limit import RateLimit
 from hedgerow.curator.ledger.answers import Answers
-from hedgerow.curator.web import templating as drawing
+from hedgerow.curator.web import templating
 from hedgerow.errors import BudgetError
 
 
 def test_so_many_in_an_hour() -> None:
     now = [0.0]
-    pace = Pace(2, lambda: now[0])
+    rate_limit = RateLimit(2, lambda: now[0])
     for moment in (0.0, 10.0):
         now[0] = moment
-        with pace.one_more("ada"):
+        with rate_limit.acquire("ada"):
             pass
-    with pytest.raises(Refusal) as caught, pace.one_more("ada"):
+    with pytest.raises(Refusal) as caught, rate_limit.acquire("ada"):
         raise AssertionError("a third one")
     assert (caught.value.status, caught.value.code, caught.value.headers) == (429, "too_often", {"Retry-After": "3590"})
-    with pytest.raises(BudgetError), pace.one_more("bob"):
+    with pytest.raises(BudgetError), rate_limit.acquire("bob"):
         raise BudgetError("refused: it does not count")
     for _ in range(2):
-        with pace.one_more("bob"):
+        with rate_limit.acquire("bob"):
             pass
     now[0] = 3600.0
-    with pace.one_more("ada"):
+    with rate_limit.acquire("ada"):
         pass
-    with pytest.raises(Refusal), pace.one_more("ada"):
+    with pytest.raises(Refusal), rate_limit.acquire("ada"):
         pass
 
 
@@ -74,7 +74,7 @@ def _read(*_: Any) -> None:
 
 def test_one_report_is_made_once(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     job = running.ended(running.ada, running.post(running.ada, "/v1/datasets/patients/forests", FOREST, "k").json())
-    content, made, real, barrier = running.get(running.ada, job["result"]).content, [], drawing.report_content, Barrier(4)
+    content, made, real, barrier = running.get(running.ada, job["result"]).content, [], templating.report_content, Barrier(4)
 
     def counted(release: Any) -> Any:
         made.append(release)
@@ -82,9 +82,9 @@ def test_one_report_is_made_once(running: Running, monkeypatch: pytest.MonkeyPat
 
     def report(_: int) -> Any:
         barrier.wait(180)
-        return drawing.report_of(content)
+        return templating.report_of(content)
 
-    monkeypatch.setattr(drawing, "report_content", counted)
+    monkeypatch.setattr(templating, "report_content", counted)
     with ThreadPoolExecutor(4) as pool:
         first, *others = pool.map(report, range(4))
     assert others == [first] * 3

@@ -1,4 +1,4 @@
-"""The ledger's tables, read and written within one transaction. What may be written is decided in ledger.py."""
+"""Reads and writes of the ledger's tables within one transaction. What may be written is decided in ledger.py."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ import sqlalchemy as sql
 
 from hedgerow.accounting.loss import text_of_fraction
 from hedgerow.accounting.units import Unit
-from hedgerow.curator.ledger import database
+from hedgerow.curator.ledger import sql_tables
 from hedgerow.curator.ledger.balances import Account, Balance
 from hedgerow.curator.ledger.chain import Head, LedgerEntry, Reserved, amount_of, reservations_in, unit_of
-from hedgerow.curator.ledger.service_tables import datasets
+from hedgerow.curator.ledger.sql_tables import datasets
 from hedgerow.errors import LedgerError
 from hedgerow.schema import toml as schema_toml
 
 _FIND = sql.and_(
-    database.balances.c.dataset == sql.bindparam("of_dataset"),
-    database.balances.c.scope == sql.bindparam("of_scope"),
-    database.balances.c.name == sql.bindparam("of_name"),
+    sql_tables.balances.c.dataset == sql.bindparam("of_dataset"),
+    sql_tables.balances.c.scope == sql.bindparam("of_scope"),
+    sql_tables.balances.c.name == sql.bindparam("of_name"),
 )
-_UPDATE = database.balances.update().where(_FIND)
-_HEAD = sql.select(database.head.c.seq, database.head.c.hash)
-_BALANCES = sql.select(database.balances).order_by(database.balances.c.dataset, database.balances.c.scope, database.balances.c.name)
+_UPDATE = sql_tables.balances.update().where(_FIND)
+_HEAD = sql.select(sql_tables.head.c.seq, sql_tables.head.c.hash)
+_BALANCES = sql.select(sql_tables.balances).order_by(sql_tables.balances.c.dataset, sql_tables.balances.c.scope, sql_tables.balances.c.name)
 
 
 @cache
-def _of_accounts(number: int) -> sql.Select[Any]:
+def _balances_of(number: int) -> sql.Select[Any]:
     """So many balances by their names. It is made once: to put a statement together takes longer than to run it."""
-    columns = (database.balances.c.dataset, database.balances.c.scope, database.balances.c.name)
+    columns = (sql_tables.balances.c.dataset, sql_tables.balances.c.scope, sql_tables.balances.c.name)
     each = [[column == sql.bindparam(f"{of}{account}") for of, column in zip("dsn", columns, strict=True)] for account in range(number)]
     return _BALANCES.where(sql.or_(*(sql.and_(*named) for named in each)))
 
 
-class Books:
+class LedgerTables:
     """The tables, as one transaction sees them. With `lock` nobody else writes until it ends."""
 
     def __init__(self, connection: sql.Connection, lock: bool = False) -> None:
@@ -58,12 +58,12 @@ class Books:
         return Head(row.seq, row.hash)
 
     def entries(self, *conditions: sql.ColumnElement[bool], most: int | None = None) -> Iterator[LedgerEntry]:
-        statement = sql.select(database.entries).where(*conditions).order_by(database.entries.c.seq).limit(most)
+        statement = sql.select(sql_tables.entries).where(*conditions).order_by(sql_tables.entries.c.seq).limit(most)
         for row in self.connection.execute(statement, execution_options={"yield_per": 1000}):
             yield LedgerEntry(*row)
 
-    def reserved(self, key: str) -> Reserved | None:
-        return reservations_in(self.entries(database.entries.c.key == key)).get(key)
+    def reservation(self, key: str) -> Reserved | None:
+        return reservations_in(self.entries(sql_tables.entries.c.key == key)).get(key)
 
     def balances(self, *conditions: sql.ColumnElement[bool]) -> dict[Account, Balance]:
         found = (_balance(row) for row in self.connection.execute(_BALANCES.where(*conditions)))
@@ -73,9 +73,9 @@ class Books:
         """These accounts, in this order; those that there are not yet are empty and without a ceiling."""
         wanted = list(accounts)
         values = {f"{of}{number}": part for number, account in enumerate(wanted) for of, part in zip("dsn", account, strict=True)}
-        rows = self.connection.execute(_of_accounts(len(wanted)), values)
+        rows = self.connection.execute(_balances_of(len(wanted)), values)
         found = {balance.account: balance for balance in map(_balance, rows)}
-        self._there = set(found)
+        self._stored = set(found)
         return {account: found.get(account, Balance(*account)) for account in wanted}
 
     def registered_unit(self, dataset: str) -> Unit | None:
@@ -100,12 +100,12 @@ class Books:
         """Write the next entry and move the head."""
         when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         seq, previous = self.head.seq + 1, self.head.hash
-        amount, chance = _written(epsilon), _written(delta)
+        amounts = _text(epsilon), _text(delta)
         counted = None if unit is None else str(unit)
-        entry = LedgerEntry(seq, when, kind, key, dataset, analyst, purpose, what, amount, chance, previous, unit=counted).sealed()
-        self.connection.execute(database.entries.insert(), asdict(entry))
+        entry = LedgerEntry(seq, when, kind, key, dataset, analyst, purpose, what, *amounts, previous, unit=counted).sealed()
+        self.connection.execute(sql_tables.entries.insert(), asdict(entry))
         self.head = Head(seq, entry.hash)
-        self.connection.execute(database.head.update().values(seq=seq, hash=entry.hash))
+        self.connection.execute(sql_tables.head.update().values(seq=seq, hash=entry.hash))
         return entry
 
     def store(self, balances: Iterable[Balance]) -> None:
@@ -118,20 +118,20 @@ class Books:
                     "0.5 or 1/3. Nothing was written."
                 )
             row = _row(balance)
-            if balance.account in self._there:
+            if balance.account in self._stored:
                 old.append(row | dict(zip(("of_dataset", "of_scope", "of_name"), balance.account, strict=True)))
             else:
                 new.append(row | dict(zip(("dataset", "scope", "name"), balance.account, strict=True)))
         if old:
             self.connection.execute(_UPDATE, old)
         if new:
-            self.connection.execute(database.balances.insert(), new)
+            self.connection.execute(sql_tables.balances.insert(), new)
 
 
 def _row(balance: Balance) -> dict[str, str | bool | None]:
     return {
-        "ceiling_epsilon": _written(balance.epsilon),
-        "ceiling_delta": _written(balance.delta),
+        "ceiling_epsilon": _text(balance.epsilon),
+        "ceiling_delta": _text(balance.delta),
         "spent_epsilon": text_of_fraction(balance.spent),
         "spent_delta": text_of_fraction(balance.spent_delta),
         "closed": balance.closed,
@@ -139,7 +139,7 @@ def _row(balance: Balance) -> dict[str, str | bool | None]:
     }
 
 
-def _written(amount: Fraction | None) -> str | None:
+def _text(amount: Fraction | None) -> str | None:
     return None if amount is None else text_of_fraction(amount)
 
 

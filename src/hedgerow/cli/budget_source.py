@@ -1,0 +1,143 @@
+"""The budget that pays for a command: a budget file, one of this request only, or an owner's ledger.
+
+Also what is printed when a query fails after the charge.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from hedgerow.accounting.budget_file import BudgetFile
+from hedgerow.accounting.loss import exact_delta, exact_epsilon, text_of_delta, text_of_fraction, text_of_loss
+from hedgerow.accounting.meter import Budget, Entry
+from hedgerow.cli.console import complain, gauge, say, warn
+from hedgerow.cli.errors import INTERRUPTED
+from hedgerow.errors import BudgetError, NoBudgetWarning
+
+
+class _ChargeTracking:
+    """Mixin that knows this process's own charge: another process may charge the same file at the same time.
+
+    The key of the charge is noted before it is written, and whether it was written is read when needed: Ctrl-C may come in between.
+    """
+
+    _key = ""
+
+    def _with_room_for(self, entries: tuple[Entry, ...], new: Entry) -> tuple[Entry, ...]:
+        base: Any = super()
+        changed: tuple[Entry, ...] = base._with_room_for(entries, new)
+        self._key = new.key
+        return changed
+
+    @property
+    def charge(self) -> Entry | None:
+        budget: Any = self
+        return next((entry for entry in budget.entries if entry.key == self._key), None)
+
+
+class TrackedBudget(_ChargeTracking, Budget):
+    pass
+
+
+class TrackedBudgetFile(_ChargeTracking, BudgetFile):
+    pass
+
+
+class RemoteBudget(TrackedBudget):
+    """The budget of one request to a service, whose ledger keeps the total."""
+
+
+RequestBudget = TrackedBudget | TrackedBudgetFile
+
+
+def open_budget(path: Path | None, epsilon: Any, delta: Any = 0, owners: bool = False) -> RequestBudget:
+    """The budget in the file; or one for this request alone, with a warning that nothing keeps the total, unless an owner's ledger does."""
+    amount, amount_delta = exact_epsilon(epsilon), exact_delta(delta)
+    if path is not None:
+        budget = TrackedBudgetFile(path)
+        if amount_delta and not budget.delta:
+            total, requested = text_of_fraction(budget.epsilon), text_of_delta(amount_delta)
+            raise BudgetError(
+                f"{path}: this budget pays for pure ε alone, and δ = {requested} was requested. Nothing was spent. Leave --delta out; or, "
+                "for a table that nothing was spent on yet, make a budget that has one: "
+                f"`hedgerow budget init FILE --epsilon {total} --delta {requested}`."
+            )
+        return budget
+    if owners:
+        return RemoteBudget(amount, amount_delta)
+    warnings.warn(
+        f"no --budget: nothing adds up the {text_of_loss(amount, amount_delta)} of this request and what others to the same "
+        "table spend. `hedgerow budget init budget.json --epsilon TOTAL` makes a file that does.",
+        NoBudgetWarning,
+        stacklevel=2,
+    )
+    return TrackedBudget(amount, amount_delta)
+
+
+@contextmanager
+def paid_query(budget: RequestBudget, unfinished: str) -> Iterator[None]:
+    """Run a paid query. After Ctrl-C or an error, say what stays charged; `unfinished` says what there is not."""
+    with _interrupts_noted() as interrupted:
+        try:
+            yield
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt) or interrupted:
+                complain(f"interrupted. {unfinished} {_charge_that_stays(budget)}")
+                raise typer.Exit(INTERRUPTED) from error
+            if budget.charge is not None:
+                warn(_charge_that_stays(budget))
+            raise
+
+
+def _charge_that_stays(budget: RequestBudget) -> str:
+    charge = budget.charge
+    if charge is None:
+        return "Nothing was charged, no row was read."
+    if isinstance(budget, RemoteBudget):
+        return "What was looked at stays charged in the owner's ledger."
+    where = f" in {budget.name}" if isinstance(budget, BudgetFile) else " (there is no budget file: keep account of it)"
+    return (
+        f"The charge of {text_of_loss(charge.cost, charge.delta)} stays{where}: the rows may have been looked at, so "
+        "it is not given back."
+    )
+
+
+@contextmanager
+def _interrupts_noted() -> Iterator[list[int]]:
+    """Note Ctrl-C apart from the exception that it causes: DuckDB turns that into a RuntimeError."""
+    seen: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield seen
+        return
+
+    def note(number: int, frame: Any) -> None:
+        seen.append(number)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield seen
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def print_remaining(budget: RequestBudget) -> None:
+    ended = budget.charge
+    if ended is not None and ended.cost < ended.reserved:
+        unused, reserved = text_of_fraction(ended.reserved - ended.cost), text_of_fraction(ended.reserved)
+        back = ": it is given back to the budget" if isinstance(budget, BudgetFile) else ""
+        say(f"ended early: of the reserved ε = {reserved}, {unused} was not used{back}")
+    if isinstance(budget, BudgetFile):
+        left, total = budget.remaining, budget.epsilon
+        delta = f", δ = {text_of_delta(budget.remaining_delta)} of {text_of_delta(budget.delta)}" if budget.delta else ""
+        unit = "" if budget.unit is None else f" for {budget.unit.words}"
+        say(f"budget {budget.name}: ε = {text_of_fraction(left)} of {text_of_fraction(total)}{delta} left{unit}")
+        say(f"  {gauge(total - left, total)}")

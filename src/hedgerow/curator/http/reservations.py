@@ -1,0 +1,77 @@
+"""Reservations of the service: what a request reserves, the budget that hands a reservation to an estimator, and giving one back."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from hedgerow.accounting.loss import exact_delta, exact_epsilon
+from hedgerow.accounting.meter import Entry, Reservation
+from hedgerow.accounting.units import ROW, Unit
+from hedgerow.accounting.zcdp import rho_for
+from hedgerow.curator.http.errors import Refusal
+from hedgerow.curator.http.logs import error_fields, log
+from hedgerow.curator.ledger.budget import LedgerBudget, LedgerReservation
+from hedgerow.curator.ledger.chain import Reserved
+from hedgerow.curator.ledger.ledger import Ledger
+from hedgerow.errors import BudgetError, HedgerowError
+from hedgerow.remote.codec import rounded_up
+
+
+@dataclass(frozen=True)
+class ReservationRequest:
+    """What a request will reserve, known once everything that public facts can refuse is checked. what: a note for the ledger."""
+
+    dataset: str
+    purpose: str
+    epsilon: Any
+    delta: Any
+    what: str
+    unit: Unit
+
+
+Reserve = Callable[[ReservationRequest], Reserved]
+
+
+class PrepaidBudget(LedgerBudget):
+    """A budget of one reservation, made when the request came, for the estimator that runs later.
+
+    Pays once, and exactly what was reserved, in its unit. before_settle: called after the last query, before the ledger shows the end.
+    """
+
+    def __init__(self, ledger: Ledger, reserved: Reserved, before_settle: Callable[[], None] = lambda: None) -> None:
+        super().__init__(ledger, reserved.dataset, reserved.analyst, reserved.purpose)
+        self._reserved: Reserved | None = reserved
+        self._most = reserved.epsilon
+        self._before_settle = before_settle
+
+    def reserve(self, epsilon: Any, what: str, delta: Any = 0, unit: Unit = ROW) -> Reservation:
+        amount, amount_delta = exact_epsilon(epsilon), exact_delta(delta)
+        rho = rho_for(amount, amount_delta) if amount_delta else Fraction(0)
+        with self._lock:
+            reserved = self._reserved
+            if reserved is None or (reserved.epsilon, reserved.delta, reserved.unit) != (amount, amount_delta, unit):
+                raise BudgetError(f"{what}: this is not what was reserved for the request, or it was used already. No row was looked at.")
+            self._reserved = None
+        return LedgerReservation(self, Entry(reserved.key, reserved.when, what, amount, delta=amount_delta, unit=unit), rho)
+
+    def _settle(self, key: str, spent: Fraction) -> None:
+        self._before_settle()
+        self.ledger.settle(key, min(self._most, rounded_up(spent)))
+
+
+def release_unopened(ledger: Ledger, reserved: Reserved) -> None:
+    """Give back a reservation whose rows were never looked at; any other stays spent."""
+    try:
+        found = ledger.reservation(reserved.key)
+        if not found.opened and not found.ended:
+            ledger.release(reserved.key)
+    except HedgerowError as error:
+        log("reservation stays spent", logging.ERROR, reservation=reserved.key, **error_fields(error))
+
+
+def stopping() -> Refusal:
+    return Refusal(503, "stopping", "The service is stopping. Nothing was spent.", {"Retry-After": "30"})
