@@ -9,10 +9,10 @@ from benchmarks.big_table import SCHEMA, numpy_table
 from benchmarks.measure import Line, at_least, at_most, fastest, not_run, seconds
 from hedgerow import HedgerowClassifier
 from hedgerow.datasets.public import FOLDER_VARIABLE
-from hedgerow.experiments.peers import processes
-from hedgerow.experiments.peers.environments import missing
-from hedgerow.experiments.peers.fits import Answer, Fit
-from hedgerow.experiments.peers.tables import table_of
+from hedgerow_experiments.peers import processes
+from hedgerow_experiments.peers.environments import missing
+from hedgerow_experiments.peers.fits import Answer, Fit
+from hedgerow_experiments.peers.tables import table_of
 
 ROWS, QUICK_ROWS = 1_000_000, 100_000
 TARGET = 5

@@ -9,6 +9,7 @@ import hedgerow
 
 PACKAGE = Path(hedgerow.__file__).parent
 ROOT = Path(__file__).parent.parent
+EXPERIMENTS = ROOT / "experiments" / "src" / "hedgerow_experiments"
 
 
 def test_every_label_in_the_code_has_its_theorem_and_the_other_way_round() -> None:
@@ -29,10 +30,11 @@ def test_every_verb_has_a_theorem() -> None:
 
 def test_the_architecture_names_every_module() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text()
-    for path in PACKAGE.rglob("*.py"):
-        parts = path.relative_to(PACKAGE)
-        if path.name != "__init__.py" and parts.parts[0] not in ("cli", "datasets"):
-            assert path.name in text, parts.as_posix()
+    for package in (PACKAGE, EXPERIMENTS):
+        for path in package.rglob("*.py"):
+            parts = path.relative_to(package)
+            if path.name != "__init__.py" and parts.parts[0] not in ("cli", "datasets"):
+                assert path.name in text, parts.as_posix()
 
 
 def test_links_between_documents_lead_somewhere() -> None:
@@ -44,7 +46,7 @@ def test_links_between_documents_lead_somewhere() -> None:
 
 def test_nothing_speaks_of_one_machine() -> None:
     pattern = re.compile(r"/(?:work|root|home|farm)/")
-    written = [p for folder in ("src", "tests", "benchmarks", "docs") for p in (ROOT / folder).rglob("*") if p.is_file()]
+    written = [p for folder in ("src", "tests", "benchmarks", "docs", "experiments") for p in (ROOT / folder).rglob("*") if p.is_file()]
     for path in [*written, *ROOT.glob("*.md"), ROOT / "pyproject.toml", ROOT / "Makefile"]:
         mine = path.suffix in (".py", ".md", ".toml", ".sh", ".json", "") and ".venv" not in path.relative_to(ROOT).as_posix()
         if mine and path.name != "test_docs.py":
