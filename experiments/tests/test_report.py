@@ -1,10 +1,11 @@
-"""The report: from stored results alone, the same bytes twice, and the documents in the repository are what it makes."""
+"""The report: from stored results alone, and the documents and figures in the repository are what it makes."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+import matplotlib
 import pytest
 from typer.testing import CliRunner
 
@@ -20,19 +21,32 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 run = CliRunner().invoke
 
 
-def test_the_documents_are_what_the_stored_results_say() -> None:
-    """A figure or a sentence that was changed by hand, or results without a new report, fail here."""
-    made = documents(Store(DOCS), (DOCS / "AUDIT.md").read_text(encoding="utf-8"))
+@pytest.fixture(scope="module")
+def made() -> dict[str, str]:
+    return documents(Store(DOCS), (DOCS / "AUDIT.md").read_text(encoding="utf-8"))
+
+
+def test_the_documents_are_what_the_stored_results_say(made: dict[str, str]) -> None:
+    """A sentence that was changed by hand, or results without a new report, fail here."""
     for name in ("REPRODUCTION.md", "PEERS.md", "AUDIT.md"):
         assert (DOCS / name).read_text(encoding="utf-8") == made[name], f"{name}: run `hedgerow experiments report --folder docs`"
+
+
+def test_the_figures_are_what_the_stored_results_say(made: dict[str, str]) -> None:
+    """Byte by byte with the version of matplotlib that drew them (constraints.txt); with another one, all that is written in them."""
     pictures = {name for name in made if name.startswith("figures/")}
     assert pictures == {f"figures/{path.name}" for path in (DOCS / "figures").glob("*.svg")}
     for name in pictures:
-        assert (DOCS / name).read_text(encoding="utf-8") == made[name], name
+        stored = (DOCS / name).read_text(encoding="utf-8")
+        assert len(stored) < 100_000, name
+        if f"Matplotlib v{matplotlib.__version__}," in stored:
+            assert stored == made[name], name
+        else:
+            assert written_in(stored) == written_in(made[name]), name
 
 
-def test_the_same_results_give_the_same_bytes() -> None:
-    assert documents(Store(DOCS)) == documents(Store(DOCS))
+def written_in(svg: str) -> list[str]:
+    return sorted(re.findall(r"<text[^>]*>([^<]*)</text>", svg))
 
 
 def test_stored_results_are_of_the_full_protocol() -> None:
@@ -100,8 +114,8 @@ def test_the_tally_counts_each_sentence_of_the_paper_once() -> None:
     assert cells_of(Claim("mine", "1", "reproduced", own=True))[2] == "holds"
 
 
-def test_a_protocol_is_printed_once_where_the_next_is_the_same() -> None:
-    text = documents(Store(DOCS))["REPRODUCTION.md"]
+def test_a_protocol_is_printed_once_where_the_next_is_the_same(made: dict[str, str]) -> None:
+    text = made["REPRODUCTION.md"]
     assert text.count(EXPERIMENTS["dpdf-figure-2"].protocol) == 1
     assert text.count("**Protocol.** As for Figure 2.") == 5
     assert all(text.count(EXPERIMENTS[name].protocol) == 1 for name in ("jagannathan-figure-2", "sharkey-figure-5", "dprf-figure-1"))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hedgerow.after import html
 from hedgerow.after.svg import escape
+from hedgerow_experiments.charts import Chart
 
 
 @dataclass(frozen=True)
@@ -17,10 +18,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture. name: of its file, without the ending."""
+    """A chart with words below it. name: of its file, without the ending."""
 
     name: str
-    svg: str
+    chart: Chart
     caption: str
 
 
@@ -79,16 +80,18 @@ def _markdown_row(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
 
 
-def html_page(title: str, blocks: Sequence[Block], footer: str) -> str:
-    """A card for each section."""
+def html_page(title: str, blocks: Sequence[Block], pictures: Mapping[str, str], footer: str) -> str:
+    """A card for each section; pictures: the SVG of each figure by its name."""
     parts = [
-        html.section(block.title, _html(block.blocks, 3)) if isinstance(block, Section) and block.title else _html([block], 3)
+        html.section(block.title, _html(block.blocks, 3, pictures))
+        if isinstance(block, Section) and block.title
+        else _html([block], 3, pictures)
         for block in blocks
     ]
     return html.page(title, [f"<h1>{escape(title)}</h1>", *parts], footer)
 
 
-def _html(blocks: Sequence[Block], level: int) -> str:
+def _html(blocks: Sequence[Block], level: int, pictures: Mapping[str, str]) -> str:
     parts = []
     for block in blocks:
         if isinstance(block, str):
@@ -96,7 +99,7 @@ def _html(blocks: Sequence[Block], level: int) -> str:
         elif isinstance(block, Table):
             parts.append(html.table(block.heads, [[cell.replace("**", "") for cell in row] for row in block.rows]))
         elif isinstance(block, Figure):
-            parts.append(f"<figure>{block.svg}<figcaption>{escape(block.caption)}</figcaption></figure>")
+            parts.append(f"<figure>{pictures[block.name]}<figcaption>{escape(block.caption)}</figcaption></figure>")
         else:
-            parts.append((f"<h{level}>{escape(block.title)}</h{level}>" if block.title else "") + _html(block.blocks, level + 1))
+            parts.append((f"<h{level}>{escape(block.title)}</h{level}>" if block.title else "") + _html(block.blocks, level + 1, pictures))
     return "\n".join(parts)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from statistics import fmean
 
+from hedgerow_experiments.charts import Lines, Panel, Point, Series
 from hedgerow_experiments.document import Block, Figure, Table
 from hedgerow_experiments.experiment import Result
 from hedgerow_experiments.statistics import CLEAR, Mean, cross_validated_mean, difference
@@ -129,8 +130,6 @@ def table_blocks(results: Sequence[Result]) -> list[Block]:
 def figure_blocks(name: str, results: Sequence[Result]) -> list[Block]:
     if not results:
         return []
-    from hedgerow_experiments.charts import Point, Series, lines
-
     found, title = Accuracies(results), TITLES[name]
     number = next(number for number, each in FIGURES.items() if each[0] == name)
     series = []
@@ -141,14 +140,14 @@ def figure_blocks(name: str, results: Sequence[Result]) -> list[Block]:
         )
     ticks = [(float(beta), beta) for beta in BETAS]
     shown = [each for each in series if each.points]
-    svg = lines(f"DPDF and DiffPID3 on {title}", shown, "privacy budget β", "accuracy", ticks, log_x=True)
+    chart = Lines(f"DPDF and DiffPID3 on {title}", [Panel("", shown)], "privacy budget β", "accuracy", ticks, log_x=True)
     caption = (
         f"Accuracy on {title} against the privacy budget β (logarithmic). Whiskers: two standard errors. The random forest "
         "(dashed) has no privacy and no β. The versions as published have no proven ε."
     )
     share = MOST_COMMON[name][0] / MOST_COMMON[name][1]
     return [
-        Figure(f"dpdf-figure-{number}", svg, caption),
+        Figure(f"dpdf-figure-{number}", chart, caption),
         _table(found, name, tuple(NAMES), ""),
         f"Always guessing the most common class gets {share:.3f}. Next: the same models on folds of neighbouring rows.",
         _table(found, name, (*PUBLISHED, RANDOM_FOREST), FILE_ORDER),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hedgerow_experiments.charts import Lines, Panel, Point, Series
 from hedgerow_experiments.document import Block, Figure, Table
 from hedgerow_experiments.dpdf_report import Accuracies, better, cell_text, mean, minus, points, worse
 from hedgerow_experiments.experiment import Claim, Result, Verdict
@@ -34,8 +35,6 @@ def blocks(results: Sequence[Result]) -> list[Block]:
 
 
 def _picture(found: Accuracies) -> Figure:
-    from hedgerow_experiments.charts import Panel, Point, Series, panels
-
     shown = []
     for name, title in SETS.items():
         series = []
@@ -44,12 +43,12 @@ def _picture(found: Accuracies) -> Figure:
             series.append(Series(called, [Point(beta, value.mean, CLEAR * value.error) for beta, value in marks]))
         shown.append(Panel(title, series))
     ticks = [(float(beta), beta) for beta in BETAS if beta not in ("0.05", "0.25")]
-    svg = panels("DP-RF and Private-RDT on nine data sets", shown, "privacy budget β", "accuracy", ticks, log_x=True)
+    chart = Lines("DP-RF and Private-RDT on nine data sets", shown, "privacy budget β", "accuracy", ticks, log_x=True)
     caption = (
         "Accuracy of DP-RF and Private-RDT against the privacy budget β (logarithmic) on nine data sets. Whiskers: two standard errors. "
         "Each plot has its own vertical scale."
     )
-    return Figure("dprf-figure-1", svg, caption)
+    return Figure("dprf-figure-1", chart, caption)
 
 
 def _table(found: Accuracies) -> Table:

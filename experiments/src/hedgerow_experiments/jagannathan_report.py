@@ -13,7 +13,7 @@ from math import isnan
 from statistics import fmean
 from typing import Any
 
-from hedgerow_experiments.charts import Panel, Point, Series, boxes, lines, panels
+from hedgerow_experiments.charts import Boxes, Lines, Panel, Point, Series
 from hedgerow_experiments.document import Block, Figure, Table
 from hedgerow_experiments.experiment import Result
 from hedgerow_experiments.statistics import Mean, cross_validated_mean, difference
@@ -89,9 +89,9 @@ def signed(mean: Mean) -> str:
 Groups = Sequence[tuple[str, Sequence[float]]]
 
 
-def box_figure(title: str, groups: Groups, across: str, levels: Sequence[tuple[str, Mean]]) -> str:
+def box_figure(title: str, groups: Groups, across: str, levels: Sequence[tuple[str, Mean]]) -> Boxes:
     there = [(label, mean.mean) for label, mean in levels if not isnan(mean.mean)]
-    return boxes(title, [group for group in groups if group[1]], across, "accuracy", there)
+    return Boxes(title, [group for group in groups if group[1]], across, "accuracy", there)
 
 
 def series(name: str, found: Sequence[tuple[float, Mean]], dashed: bool = False) -> Series:
@@ -144,7 +144,7 @@ def figure_blocks(number: int, sets: Sequence[str], results: Sequence[Result]) -
         across = [(x, cells.mean(name, "private-id3", epsilon)) for (x, _), epsilon in zip(ticks, EPSILONS, strict=True)]
         level = [(x, frequent) for x, _ in ticks]
         drawn = [series("private ID3", across), series("most frequent class", [(x, Mean(m.mean, 0.0, m.n)) for x, m in level], True)]
-        picture = lines(f"Private ID3 on {NAMES[name]}", drawn, "1/ε", "accuracy", ticks, log_x=True)
+        picture = Lines(f"Private ID3 on {NAMES[name]}", [Panel("", drawn)], "1/ε", "accuracy", ticks, log_x=True)
         caption = f"Accuracy of private ID3 on {NAMES[name]} by 1/ε. Whiskers: one standard error."
         found.append(Figure(f"jagannathan-figure-{number}b{end}", picture, caption))
     rows = []
@@ -186,7 +186,7 @@ def figure_4_blocks(results: Sequence[Result]) -> list[Block]:
     ]
     ticks = [(float(m), str(m)) for m in OWNERS]
     caption = f"Accuracy of forests that were counted in m parts and merged. ε = {EACH_PART} for each part. Whiskers: one standard error."
-    found.append(Figure("jagannathan-figure-4-beside", panels("Tables in m parts", drawn, "m", "accuracy", ticks, columns=2), caption))
+    found.append(Figure("jagannathan-figure-4-beside", Lines("Tables in m parts", drawn, "m", "accuracy", ticks, columns=2), caption))
     rows = []
     for name in ("nursery", "mushroom"):
         for model, words in KINDS.items():
@@ -225,7 +225,7 @@ def figure_5_blocks(results: Sequence[Result]) -> list[Block]:
             ("whole table at 2ε", "private-rdt", [doubled(epsilon) for epsilon in EPSILONS]),
         )
     ]
-    beside = lines("Two owners and the whole table", drawn, "1/ε of each owner", "accuracy", ticks, log_x=True)
+    beside = Lines("Two owners and the whole table", [Panel("", drawn)], "1/ε of each owner", "accuracy", ticks, log_x=True)
     second = "Accuracy on Votes of two owners' united forest, which costs 2ε, and of forests of the whole table. Whiskers: standard errors."
     rows, paid = [], certified(results)
     for epsilon in EPSILONS:

@@ -62,6 +62,8 @@ def documents(store: Store, audit_page: str = AUDIT_PAGE) -> dict[str, str]:
 
     audit_page: where the results of the audit are put between two marks
     """
+    from hedgerow_experiments.drawing import draw  # matplotlib, which nothing else needs
+
     runs = store.runs()
     papers, peers = (_sections(experiments, store, runs) for experiments in (PAPERS, PEERS))
     reproduction = [_head(store), *_claims(store), *(section for section in papers if section)]
@@ -73,8 +75,10 @@ def documents(store: Store, audit_page: str = AUDIT_PAGE) -> dict[str, str]:
     if attacks:
         files["AUDIT.md"] = _between(audit_page, markdown("", attacks[0].blocks))
     everything = [*reproduction, *beside, *attacks]
-    files["experiments.html"] = html_page("Hedgerow: experiments", everything, "Made from stored results by hedgerow experiments report.")
-    files |= {f"figures/{block.name}.svg": block.svg + "\n" for block in inside(everything) if isinstance(block, Figure)}
+    pictures = {block.name: draw(block.chart) for block in inside(everything) if isinstance(block, Figure)}
+    made = "Made from stored results by hedgerow experiments report."
+    files["experiments.html"] = html_page("Hedgerow: experiments", everything, pictures, made)
+    files |= {f"figures/{name}.svg": picture + "\n" for name, picture in pictures.items()}
     for experiment, section in zip((*PAPERS, *PEERS), (*papers, *peers), strict=True):
         files |= _tables(experiment, section)
     return files

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import product
 from statistics import fmean
 
-from hedgerow_experiments.charts import Panel, Point, Series, panels
+from hedgerow_experiments.charts import Lines, Panel, Point, Series
 from hedgerow_experiments.document import Block, Figure, Table
 from hedgerow_experiments.experiment import Claim, Found, Result, Verdict
 from hedgerow_experiments.sharkey_numbers import (
@@ -74,7 +74,7 @@ def blocks_7(results: Sequence[Result]) -> list[Block]:
         drawn.append(Panel(f"{TITLES[model]}, {words}", series))
     ticks = [(place, f"{c}, {ell}") for place, (c, ell) in enumerate(REQUIREMENTS)]
     title = "Pruned trees against a generalised table on Nursery"
-    picture = panels(title, drawn, "requirement (c, ℓ), stronger to the right", "accuracy", ticks, columns=1)
+    picture = Lines(title, drawn, "requirement (c, ℓ), stronger to the right", "accuracy", ticks, columns=1)
     caption = (
         f"{title}, over (c, ℓ). PPGEN: learnt from pseudo-data of the owners' pruned trees, where ATP sees hit and miss of each path (by "
         "hits, as in the paper) or its real class counts; LD: learnt from the generalised table. Only folds count in which something can "

@@ -7,7 +7,7 @@ from itertools import product
 from math import hypot
 from statistics import StatisticsError, correlation, fmean
 
-from hedgerow_experiments.charts import Panel, Point, Series, panels
+from hedgerow_experiments.charts import Lines, Panel, Point, Series
 from hedgerow_experiments.document import Block, Figure, Table
 from hedgerow_experiments.experiment import Claim, Found, Result
 from hedgerow_experiments.sharkey_numbers import (
@@ -84,7 +84,7 @@ def generation_figure(results: Sequence[Result], name: str, title: str, cells: S
         for model, data in cells
         if (folds := folds_of_set(results, data))
     ]
-    picture = panels(title, drawn, "owners", "accuracy", [(number, str(number)) for number in OWNERS], columns=columns)
+    picture = Lines(title, drawn, "owners", "accuracy", [(number, str(number)) for number in OWNERS], columns=columns)
     caption = (
         f"{title}. PGEN and BASEGEN: learnt from pseudo-data of the owners' trees; BASIS: from all their rows, pooled. "
         f"\"By counts\": with the real class counts of each path, which the paper does not use. {WHISKERS}"

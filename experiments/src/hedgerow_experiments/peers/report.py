@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from hedgerow_experiments.charts import Panel, Point, Series, panels
+from hedgerow_experiments.charts import Lines, Panel, Point, Series
 from hedgerow_experiments.document import Block, Figure, Section, Table
 from hedgerow_experiments.experiment import Result
 from hedgerow_experiments.peers.head import HEAD
@@ -21,7 +21,7 @@ def blocks(results: Sequence[Result]) -> list[Block]:
     stored = Summary(results)
     if not stored.models:
         return []
-    parts = [Section("", [*HEAD, _picture(stored)]), *_means(stored), _lead(stored), _auc(stored)]
+    parts = [Section("", [*HEAD, *_pictures(stored)]), *_means(stored), _lead(stored), _auc(stored)]
     return [*parts, *_times(stored), _memory(stored), _left_out(stored), _sets(stored)]
 
 
@@ -210,26 +210,35 @@ def _left_out(stored: Summary) -> Section:
     return Section("What cannot run, or did not", [*parts, f"Versions: {', '.join(stored.versions())}."])
 
 
-# ---------------------------------------------------------------- the picture
+# ---------------------------------------------------------------- the pictures
 
 
-def _picture(stored: Summary) -> Figure:
+def _pictures(stored: Summary) -> list[Block]:
+    """One of the ten sets, one of those beside them."""
+    best = f" Of the papers' forests only the best on average is shown ({title(stored.best_paper)})." if stored.best_paper else ""
+    caption = (
+        "Accuracy against ε, a panel for each data set. Means over folds and repetitions; whiskers are one standard error. "
+        f"Dashed: without privacy, the same at every ε.{best} DP-EBM takes two classes only."
+    )
+    ten, beside = (_panels(stored, sets) for sets in (SETS, EXTRA))
+    found: list[Block] = [Figure("peers-accuracy", _chart("Accuracy against ε", ten, 4), caption)] if ten else []
+    if beside:
+        names = ", ".join(panel.title for panel in beside)
+        said = f"Accuracy against ε on the sets beside the ten, drawn in the same way. In none of the means: {names}."
+        found.append(Figure("peers-accuracy-beside", _chart("Accuracy against ε, beside the ten sets", beside, 3), said))
+    return found
+
+
+def _chart(heading: str, panels: Sequence[Panel], columns: int) -> Lines:
+    return Lines(heading, panels, "ε", "accuracy", [(float(epsilon), epsilon) for epsilon in EPSILONS], log_x=True, columns=columns)
+
+
+def _panels(stored: Summary, sets: Sequence[str]) -> list[Panel]:
     peers = ("naive-bayes", "dp-ebm-fast", *list(stored.variants)[:1])
     wanted = ("hedgerow", "hedgerow-delta", stored.best_paper, *peers, "random-forest", "boosting")
     shown = [model for model in wanted if model in stored.models]
-    found, names = [], [name for name in EVERY_SET if any(key[0] == name for key in stored.accuracy)]
-    for name in names:
-        found.append(Panel(name, [_line(stored, name, model) for model in shown if stored.repetitions(model, name)]))
-    ticks = [(float(epsilon), epsilon) for epsilon in EPSILONS]
-    svg = panels("Accuracy against ε", found, "ε", "accuracy", ticks, log_x=True, columns=4)
-    best = f" Of the papers' forests only the best on average is shown ({title(stored.best_paper)})." if stored.best_paper else ""
-    beside = [name for name in names if name in EXTRA]
-    last = f" Beside the ten, and in none of the means: {', '.join(beside)}." if beside else ""
-    caption = (
-        "Accuracy against ε, a panel for each data set. Means over folds and repetitions; whiskers are one standard error. "
-        f"Dashed: without privacy, the same at every ε.{best} DP-EBM takes two classes only.{last}"
-    )
-    return Figure("peers-accuracy", svg, caption)
+    names = [name for name in sets if any(key[0] == name for key in stored.accuracy)]
+    return [Panel(name, [_line(stored, name, model) for model in shown if stored.repetitions(model, name)]) for name in names]
 
 
 def _line(stored: Summary, name: str, model: str) -> Series:
