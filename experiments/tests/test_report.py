@@ -14,7 +14,7 @@ from hedgerow.errors import ExperimentError
 from hedgerow_experiments.catalogue import EXPERIMENTS, PAPERS, chosen
 from hedgerow_experiments.experiment import Claim
 from hedgerow_experiments.report import cells_of, counted, documents, made_of, state
-from hedgerow_experiments.statistics import Mean, cross_validated_mean, difference, plain_mean
+from hedgerow_experiments.statistics import Mean, cross_validated_mean, difference
 from hedgerow_experiments.store import Store, key_of
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -131,7 +131,6 @@ def test_names_may_be_beginnings() -> None:
 def test_errors_of_means_are_corrected_for_folds_that_share_rows() -> None:
     values = [0.5, 0.6, 0.7, 0.8]
     assert cross_validated_mean(values, folds=5) == Mean(pytest.approx(0.65), pytest.approx((1 / 4 + 1 / 4) ** 0.5 * 0.1290994), 4)
-    assert plain_mean(values).error == pytest.approx(0.1290994 / 2)
     assert difference([0.9, 0.8], [0.5, 0.4]).mean == pytest.approx(0.4)
     assert not cross_validated_mean([0.5]).clear  # one value has no error, so nothing is clear
     assert Mean(0.3, 0.1, 9).clear

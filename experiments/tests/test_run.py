@@ -98,13 +98,6 @@ def test_of_two_results_of_one_job_the_first_counts(store: Store) -> None:
     assert [result.found for result in store.results("toy")] == [{"x": 1}]
 
 
-def test_forget_takes_out_what_is_named(store: Store) -> None:
-    for n in range(4):
-        store.add("toy", {"n": n}, {}, 0.1, "r")
-    assert store.forget("toy", lambda job: job["n"] % 2 == 0) == 2
-    assert [result.job["n"] for result in store.results("toy")] == [1, 3]
-
-
 def test_results_of_another_file_are_not_mixed(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEDGEROW_DATA", str(tmp_path))
     (tmp_path / "car.csv.gz").write_bytes(b"one")
@@ -130,6 +123,6 @@ def test_jobs_that_take_long_are_told_apart_from_others() -> None:
 def test_documents_escape_what_would_be_markup() -> None:
     section = Section("A <b> title", ["x < y", Table(["a|b"], [["<i>"]])])
     assert "a\\|b" in markdown("t", [section])
-    page = html_page("t", [section], "f")
+    page = html_page("t", [section], {}, "f")
     assert "<i>" not in page
     assert "&lt;i&gt;" in page

@@ -57,23 +57,23 @@ def with_captions(blocks: Sequence[Block], more: Callable[[str], str]) -> list[B
     return found
 
 
-def markdown(title: str, blocks: Sequence[Block], figures: str = "figures") -> str:
-    """figures: the folder of the pictures, seen from the document"""
-    return "\n\n".join([*([f"# {title}"] if title else []), *_markdown(blocks, 2, figures)]) + "\n"
+def markdown(title: str, blocks: Sequence[Block]) -> str:
+    """Pictures are in the folder figures/ beside the document."""
+    return "\n\n".join([*([f"# {title}"] if title else []), *_markdown(blocks, 2)]) + "\n"
 
 
-def _markdown(blocks: Sequence[Block], level: int, figures: str) -> Iterator[str]:
+def _markdown(blocks: Sequence[Block], level: int) -> Iterator[str]:
     for block in blocks:
         if isinstance(block, str):
             yield block
         elif isinstance(block, Table):
             yield "\n".join([_markdown_row(block.heads), _markdown_row(["---"] * len(block.heads)), *map(_markdown_row, block.rows)])
         elif isinstance(block, Figure):
-            yield f"![{block.caption.split('.')[0]}]({figures}/{block.name}.svg)\n\n*{block.caption}*"
+            yield f"![{block.caption.split('.')[0]}](figures/{block.name}.svg)\n\n*{block.caption}*"
         else:
             if block.title:
                 yield f"{'#' * level} {block.title}"
-            yield from _markdown(block.blocks, level + 1 if block.title else level, figures)
+            yield from _markdown(block.blocks, level + 1 if block.title else level)
 
 
 def _markdown_row(cells: Sequence[str]) -> str:

@@ -47,10 +47,3 @@ def cross_validated_mean(values: Sequence[float], folds: int = 10) -> Mean:
 def difference(ours: Sequence[float], theirs: Sequence[float], folds: int = 10) -> Mean:
     """The mean difference of two methods on the same folds, pair by pair."""
     return cross_validated_mean([a - b for a, b in zip(ours, theirs, strict=True)], folds)
-
-
-def plain_mean(values: Sequence[float]) -> Mean:
-    """Of values that are independent, such as means over data sets or over tree structures."""
-    if not values:
-        return Mean(nan, nan, 0)
-    return Mean(fmean(values), sqrt(variance(values) / len(values)) if len(values) > 1 else nan, len(values))

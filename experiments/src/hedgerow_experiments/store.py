@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,16 +45,6 @@ class Store:
 
     def add(self, experiment: str, job: Job, found: Found, seconds: float, run: str) -> None:
         self._append(experiment, {"job": job, "found": found, "seconds": round(seconds, 3), "run": run})
-
-    def forget(self, experiment: str, drop: Callable[[Job], bool]) -> int:
-        """Take the results of these jobs out. No other run should be appending meanwhile."""
-        path = self.folder / f"{experiment}.jsonl"
-        lines = list(_lines(path))
-        kept = [line for line in lines if not drop(line["job"])]
-        new = path.with_suffix(".new")
-        new.write_text("".join(_line(line) for line in kept), encoding="utf-8")
-        os.replace(new, path)
-        return len(lines) - len(kept)
 
     def _append(self, name: str, line: dict[str, Any]) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
