@@ -7,12 +7,13 @@ ALONE := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 PYTEST := $(ALONE) $(BIN)/python -m pytest
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-slow test-all lint mutate bench audit audit-ci curator-test postgres-test spark-test browser-test soak experiments clean help
+.PHONY: demo test test-slow test-all lint mutate bench audit audit-ci curator-test postgres-test spark-test browser-test soak experiments experiments-test clean help
 
 help:
 	@echo "make demo   train a private forest on data that comes with the package, write a report"
 	@echo "make test   every kind of check, in four minutes"
 	@echo "make test-all  the same and what takes longer: many draws, every combination, large tables (make test-slow: only that)"
+	@echo "make experiments-test  tests of the experiments, a package of their own in experiments/"
 	@echo "make lint   ruff, mypy, import-linter"
 	@echo "make mutate small mistakes planted in the trusted modules, one by one: does a test fail? (hours; goes on where it was stopped)"
 	@echo "make audit-ci  attack every verb and every private estimator (minutes)"
@@ -35,8 +36,11 @@ test-slow: $(VENV)/test.done
 
 test-all: test test-slow
 
-lint: $(VENV)/test.done
-	$(BIN)/ruff check src tests benchmarks scripts
+experiments-test: $(VENV)/test.done $(VENV)/experiments.done
+	$(PYTEST) -n auto --dist worksteal -q experiments/tests
+
+lint: $(VENV)/test.done $(VENV)/experiments.done
+	$(BIN)/ruff check src tests benchmarks scripts experiments
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -44,8 +48,8 @@ mutate: $(VENV)/test.done
 	$(BIN)/python scripts/mutate.py run
 	$(BIN)/python scripts/mutate.py report --write
 
-audit-ci: $(VENV)/test.done
-	$(PYTEST) -n auto --dist worksteal -q -m audit tests/audit
+audit-ci: $(VENV)/test.done $(VENV)/experiments.done
+	$(PYTEST) -n auto --dist worksteal -q -m audit experiments/tests
 
 curator-test: $(VENV)/test.done
 	$(PYTEST) -q -m "curator and not postgres" tests/curator
@@ -62,14 +66,14 @@ browser-test: $(VENV)/browser.done
 soak: $(VENV)/postgres.done
 	$(ALONE) HEDGEROW_SOAK=10 $(BIN)/python scripts/postgres.py run --fsync $(BIN)/python -m pytest -q -m "postgres or not postgres" tests/curator/ledger/test_ledger_crashes.py tests/curator/ledger/test_answers.py tests/curator/http/test_service_race.py tests/curator/http/test_service_kills.py
 
-audit: $(VENV)/core.done
+audit: $(VENV)/experiments.done
 	$(BIN)/hedgerow experiments run audit --folder docs
 	$(BIN)/hedgerow experiments report --folder docs
 
-bench: $(VENV)/test.done
+bench: $(VENV)/test.done $(VENV)/experiments.done
 	$(BIN)/python -m benchmarks
 
-experiments: $(VENV)/core.done
+experiments: $(VENV)/experiments.done
 	$(BIN)/hedgerow experiments peers
 	$(BIN)/hedgerow experiments run --all --folder docs
 	$(BIN)/hedgerow experiments report --folder docs
@@ -87,6 +91,10 @@ $(VENV)/core.done: pyproject.toml constraints.txt | $(VENV)/bin/python
 
 $(VENV)/test.done: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) -e '.[test]'
+	@touch $@ $(VENV)/core.done
+
+$(VENV)/experiments.done: pyproject.toml experiments/pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) -e . -e ./experiments
 	@touch $@ $(VENV)/core.done
 
 $(VENV)/postgres.done: pyproject.toml constraints.txt | $(VENV)/bin/python

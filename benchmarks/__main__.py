@@ -26,7 +26,7 @@ from benchmarks import scale as streamed
 from benchmarks.busy import QUIET
 from benchmarks.measure import Line, at_least, not_run, table
 from benchmarks.peers import compare
-from hedgerow.experiments.folds import FOLDS
+from hedgerow_experiments.folds import FOLDS
 
 FOLDER = Path(__file__).resolve().parent
 ACCURACY = "The accuracy of the forests is in [docs/REPRODUCTION.md](../docs/REPRODUCTION.md) and [docs/PEERS.md](../docs/PEERS.md)."

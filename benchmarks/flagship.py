@@ -9,11 +9,10 @@ from benchmarks.big_table import SCHEMA, numpy_table
 from benchmarks.measure import Line, at_least, at_most, fastest, not_run, seconds
 from hedgerow import HedgerowClassifier
 from hedgerow.datasets.public import FOLDER_VARIABLE
-from hedgerow.experiments.peers import processes
-from hedgerow.experiments.peers.environments import missing
-from hedgerow.experiments.peers.fits import Answer, Fit
-from hedgerow.experiments.peers.tables import table_of
-from hedgerow.queries import Rows
+from hedgerow_experiments.peers import processes
+from hedgerow_experiments.peers.environments import missing
+from hedgerow_experiments.peers.fits import Answer, Fit
+from hedgerow_experiments.peers.tables import table_of
 
 ROWS, QUICK_ROWS = 1_000_000, 100_000
 TARGET = 5
@@ -28,7 +27,7 @@ def beside_dp_ebm(rounds: int) -> list[Line]:
         return [not_run(what, why, f"≥ {TARGET}")]
     table = table_of("adult")
     train, _ = table.folds[0]
-    X, y = table.ask(Rows(), train), table.labels[train]
+    X, y = table.rows(train), table.labels[train]
 
     def ours(delta: Any) -> Any:
         return lambda: HedgerowClassifier(table.schema, 1, delta, n_jobs=1).fit(X, y)

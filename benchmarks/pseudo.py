@@ -27,9 +27,9 @@ from benchmarks.measure import Line, at_least, not_run, seconds, table
 from benchmarks.memory import REPOSITORY, extra_memory, megabytes
 from hedgerow import Categorical, DPDFClassifier, PrivateRDTClassifier, Release, Schema, SNRForestClassifier, Target, pseudo_data
 from hedgerow.errors import HedgerowError
-from hedgerow.experiments.folds import FOLDS, data_of, folds_of, rows_of
-from hedgerow.experiments.folds import accuracy as accuracy_of
-from hedgerow.experiments.statistics import cross_validated_mean, difference
+from hedgerow_experiments.folds import FOLDS, data_of, folds_of, rows_of
+from hedgerow_experiments.folds import accuracy as accuracy_of
+from hedgerow_experiments.statistics import cross_validated_mean, difference
 
 ROWS, QUICK_ROWS = 20_000_000, 2_000_000
 ATTRIBUTES, VALUES, CLASSES = 15, 5, 4

@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.big_table import numpy_table, ours
 from benchmarks.fit_predict import QUICK_ROWS, ROWS, warm_up
 from benchmarks.measure import Line, at_least, fastest, not_run, seconds, table
-from hedgerow.experiments.peers.environments import missing, python_of
+from hedgerow_experiments.peers.environments import missing, python_of
 
 TARGET = 20
 PATIENCE = 300  # seconds for one fit of the peer; what takes longer is measured on fewer rows, ours too

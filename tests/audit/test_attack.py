@@ -9,10 +9,12 @@ import pytest
 from slow import slow_but
 
 from hedgerow.audit.attack import Runner, audit, finding_of
+from hedgerow.audit.bounds import FALSE_ALARM
 from hedgerow.audit.neighbours import MAKERS, SMALL, Pair, Table, pairs_for
 from hedgerow.audit.outputs import aligned, columns_of, features_of
 from hedgerow.errors import AuditError
-from hedgerow.experiments.audits import LEVEL
+
+LEVEL = FALSE_ALARM / 2_000  # of a bound: a thousand verdicts, of two bounds each, share the false-alarm rate
 
 
 def test_a_feature_that_only_one_table_happens_to_show_is_no_difference() -> None:

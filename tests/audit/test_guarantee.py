@@ -1,47 +1,16 @@
-"""Every verb and every private estimator under attack, in the size of CI. `make audit-ci`; `make audit` does more, and stores it:
-slow verbs at three ε instead of one, and more fits.
+"""Every verb and every private estimator is attacked, and a small attack on each verb finds no more than was paid.
 
-False alarms: the verdicts of all attacks together are wrong with a chance below one in a million (audits.LEVEL). Power is asserted where a
-sound attack must find nearly all of ε; the bounds used are right with 99.9 %, and the marks below leave room for that and for chance.
+The large attacks are an experiment whose results are stored (experiments/tests/test_audits.py runs it in the size of CI).
 """
 
 from __future__ import annotations
 
 import pytest
+from audit.test_attack import LEVEL
 from slow import slow_but
 
 from hedgerow.audit.queries import NOT_PROVEN, attack_query, attacks
-from hedgerow.experiments.audits import LEVEL, MORE_VERB_RUNS, finding_in, jobs, work
-from hedgerow.experiments.experiment import Job, Result
-from hedgerow.queries import QUERIES, CountingQuery
-
-POWERFUL = {query.name for query in QUERIES if issubclass(query, CountingQuery)} | {"choose", "choose, max", "best"}  # counts and permute-and-flip
-AT_LEAST = {"0.1": 0.5, "1": 0.8, "5": 0.8}  # of ε, at 99.9 %
-EXPONENTIAL_AT_LEAST = {"0.1": 0.0, "1": 0.5, "5": 0.8}
-
-
-IN_CI = [
-    {**job, "runs": 8_000} if "fit" in job else job
-    for job in jobs(quick=True)
-    if "fit" in job or job["runs"] == MORE_VERB_RUNS or job["epsilon"] == "1"
-]
-
-
-def named(job: Job) -> str:
-    return " ".join(str(value) for value in job.values())
-
-
-@pytest.mark.audit
-@pytest.mark.statistical
-@pytest.mark.parametrize("job", IN_CI, ids=named)
-def test_no_attack_finds_more_than_was_paid(job: Job) -> None:
-    finding = finding_in(Result(job, work(job), 0.0, ""))
-    assert not finding.violated, finding
-    found, epsilon = finding.bounds["99.9 %"], float(job["epsilon"])
-    if job.get("verb") in POWERFUL:
-        assert found >= AT_LEAST[job["epsilon"]] * epsilon, finding
-    if job.get("verb") == "choose, exponential mechanism":
-        assert found >= EXPONENTIAL_AT_LEAST[job["epsilon"]] * epsilon, finding
+from hedgerow.queries import QUERIES
 
 
 def test_every_query_is_attacked() -> None:
@@ -60,7 +29,7 @@ def test_every_private_estimator_is_attacked() -> None:
 
 @pytest.mark.parametrize("verb", slow_but(4, attacks()), ids=str)
 def test_a_small_attack_on_each_verb(verb: str) -> None:
-    """In the ordinary tests: the attack runs, and finds at least some of ε where one must show. False alarms as above."""
+    """In the ordinary tests: the attack runs, and finds at least some of ε where one must show. False alarms: LEVEL."""
     finding = attack_query(attacks()[verb], "5", 2_000, LEVEL)
     assert not finding.violated
     assert finding.bounds["95 %"] > 0.5  # the weakest of them shows 1.8 of 5

@@ -48,10 +48,6 @@ COMMANDS = [
     ["sign"],
     ["verify"],
     ["audit"],
-    ["experiments", "list"],
-    ["experiments", "run"],
-    ["experiments", "report"],
-    ["experiments", "peers"],
     ["demo"],
 ]
 
@@ -67,7 +63,7 @@ def test_the_top_help_shows_the_sequence_and_every_command(run: Callable[..., An
     steps += ["--save plan.json", "hedgerow count", "hedgerow merge"]
     places = [text.index(step) for step in steps]
     assert places == sorted(places)
-    for command in COMMANDS:
+    for command in [*COMMANDS, ["experiments"]]:
         assert f"│ {command[0]} " in text
 
 
@@ -77,6 +73,16 @@ def test_each_help_has_an_explanation_and_an_example(command: list[str], run: Ca
     assert result.exit_code == 0
     assert "Example:" in result.stdout
     assert f"hedgerow {' '.join(command)} " in result.stdout.split("Example:")[1]
+
+
+def test_experiments_say_how_they_are_installed(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are a package of their own; where it is installed, its own tests run its commands."""
+    monkeypatch.setattr("hedgerow.cli.experiments.PACKAGE", "hedgerow_experiments_that_nobody_installed")
+    for words in (["--help"], ["run", "dpdf", "--quick"], []):
+        result = run("experiments", *words)
+        assert result.exit_code == 2, words
+        assert result.stderr.count("\n") == 1
+        assert "pip install ./experiments" in result.stderr
 
 
 def test_help_imports_nothing_heavy() -> None:

@@ -125,13 +125,6 @@ def test_the_commands_that_attack_work(tmp_path: Path) -> None:
     assert (tmp_path / "audit.svg").stat().st_size > 1000
 
 
-def test_the_commands_for_the_papers_are_there(tmp_path: Path) -> None:
-    """They run in tests/cli/test_cli_experiments.py, where the data are."""
-    asked = [words[1:] for words in commands(README.split("### The papers, reproduced")[1].split("\n##")[0])]
-    assert [words[:2] for words in asked] == [["experiments", "list"], ["experiments", "run"], ["experiments", "report"]]
-    assert asked[1][2] in run(asked[0], tmp_path)
-
-
 def follow(text: str, folder: Path) -> tuple[str, Path]:
     """All commands of a document, in the folder that its `cd` leads to."""
     said = ""

@@ -110,7 +110,7 @@ app.add_typer(keys.app, name="key")
 app.command("sign")(keys.sign)
 app.command("verify")(keys.verify)
 app.command("audit")(audit.audit)
-app.add_typer(experiments.app, name="experiments")
+app.command("experiments", add_help_option=False, context_settings=experiments.ITS_OWN)(experiments.experiments)
 app.command("demo")(demo.demo)
 
 

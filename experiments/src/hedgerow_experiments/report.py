@@ -1,0 +1,211 @@
+"""The report from stored results alone: REPRODUCTION.md, PEERS.md, one HTML page, pictures and tables. The same results, the same bytes."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hedgerow.errors import ExperimentError
+from hedgerow_experiments.catalogue import AUDITS, OVERALL, PAPERS, PEERS
+from hedgerow_experiments.document import Figure, Section, Table, html_page, inside, markdown, with_captions
+from hedgerow_experiments.experiment import Claim, Experiment, Result
+from hedgerow_experiments.store import Store, key_of
+
+BEGIN, END = "<!-- results -->", "<!-- end of results -->"
+AUDIT_PAGE = f"# Audit\n\n{BEGIN}\n{END}\n"
+VERDICTS = {"reproduced": "reproduced", "partly": "partly", "not": "**not reproduced**", "open": "open"}
+OWN_VERDICTS = {"reproduced": "holds", "partly": "partly", "not": "**does not hold**", "open": "open"}
+
+INTRODUCTION = (
+    "Made by `hedgerow experiments report` from the files in `results/`: no result is written by hand. `hedgerow experiments run --all` "
+    "makes them from the public sets in the folder that HEDGEROW_DATA names; `--quick` takes minutes; `hedgerow experiments list` shows "
+    "what there is."
+)
+INTERVALS = (
+    "± is one standard error. For cross-validation it is the corrected one of Nadeau and Bengio (2003), which allows for training rows "
+    "that folds share. A difference is called one only beyond two standard errors of the difference on the same folds. "
+    "Our noise is discrete and secret: another run gives other numbers within these errors."
+)
+GLOSSARY = Table(
+    ["word", "meaning"],
+    [
+        ["clearly", "beyond two standard errors"],
+        ["certificate", "the part of a released model that says which queries were asked and what each of them cost"],
+        ["β, τ, δ", "of DPDF: ε of the whole model, number of trees, depth with the root at 1 (here never a probability)"],
+        ["as published, proven", "DPDF with local sensitivity, whose ε is not proven; with a score whose sensitivity is, so that ε holds"],
+        ["BASIS", "a model that is learnt from the rows of all owners, pooled"],
+        ["hit and miss", "rows of a path of a tree that are of its class, and that are of others"],
+        ["PGEN, BASEGEN", "pseudo-rows from the paths of an owner's tree; random rows that the tree gives a class"],
+        ["(c, ℓ)", "the largest class of a group is smaller than c times the ℓ-th largest and all smaller ones together"],
+        ["ATP, PPGEN", "pruning of a tree until each path satisfies (c, ℓ); PGEN from such trees"],
+        ["LD", "a table that is generalised until each group of equal rows satisfies (c, ℓ)"],
+    ],
+)
+
+
+def write_report(store: Store, folder: Path) -> list[Path]:
+    """All files of the report, into `folder`."""
+    page = folder / "AUDIT.md"
+    texts = documents(store, page.read_text(encoding="utf-8") if page.exists() else AUDIT_PAGE)
+    for name, text in texts.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="\n")
+    return [folder / name for name in texts]
+
+
+def documents(store: Store, audit_page: str = AUDIT_PAGE) -> dict[str, str]:
+    """The text of each file by its path inside the folder. Experiments without results are left out, and named.
+
+    audit_page: where the results of the audit are put between two marks
+    """
+    from hedgerow_experiments.drawing import draw  # matplotlib, which nothing else needs
+
+    runs = store.runs()
+    papers, peers = (_sections(experiments, store, runs) for experiments in (PAPERS, PEERS))
+    reproduction = [_head(store), *_claims(store), *(section for section in papers if section)]
+    beside = [section for section in peers if section]
+    files = {"REPRODUCTION.md": markdown("The papers reproduced", reproduction)}
+    if beside:
+        files["PEERS.md"] = markdown("Hedgerow beside its peers", [block for section in beside for block in section.blocks])
+    attacks = [section for section in _sections(AUDITS, store, runs) if section]
+    if attacks:
+        files["AUDIT.md"] = _between(audit_page, markdown("", attacks[0].blocks))
+    everything = [*reproduction, *beside, *attacks]
+    pictures = {block.name: draw(block.chart) for block in inside(everything) if isinstance(block, Figure)}
+    made = "Made from stored results by hedgerow experiments report."
+    files["experiments.html"] = html_page("Hedgerow: experiments", everything, pictures, made)
+    files |= {f"figures/{name}.svg": picture + "\n" for name, picture in pictures.items()}
+    for experiment, section in zip((*PAPERS, *PEERS), (*papers, *peers), strict=True):
+        files |= _tables(experiment, section)
+    return files
+
+
+def _between(page: str, text: str) -> str:
+    before, _, rest = page.partition(BEGIN)
+    _, found, after = rest.partition(END)
+    if not found:
+        raise ExperimentError(f"AUDIT.md: expected the lines {BEGIN} and {END}, between which the results of the audit are written.")
+    return f"{before}{BEGIN}\n{text}{END}{after}"
+
+
+def _tables(experiment: Experiment, section: Section | None) -> dict[str, str]:
+    found = {}
+    tables = [block for block in inside(section.blocks if section else ()) if isinstance(block, Table)]
+    for number, table in enumerate(tables, 1):
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([table.heads, *table.rows])
+        found[f"tables/{experiment.name}{f'-{number}' if len(tables) > 1 else ''}.csv"] = text.getvalue()
+    return found
+
+
+def _head(store: Store) -> Section:
+    lines, total = [], 0.0
+    for experiment in PAPERS:
+        results = store.results(experiment.name)
+        seconds = sum(result.seconds for result in results)
+        total += seconds
+        lines.append([experiment.name, experiment.title, state(experiment, results), hours(seconds)])
+    time = f"All of it took {hours(total)} on one core of a machine that others used too; several cores share the work."
+    return Section("", [INTRODUCTION, INTERVALS, GLOSSARY, Table(["experiment", "what", "stored", "time on one core"], lines), time])
+
+
+def _claims(store: Store) -> list[Section]:
+    """All claims of a paper in one table, a section for each paper."""
+    sources: dict[str, list[tuple[str, Claim]]] = {}
+    results = {experiment.name: store.results(experiment.name) for experiment in PAPERS}
+    for experiment in PAPERS:
+        if experiment.source not in sources:
+            overall = OVERALL[experiment.source](results) if experiment.source in OVERALL else []
+            sources[experiment.source] = [("whole paper", claim) for claim in overall]
+        sources[experiment.source] += [(short(experiment), claim) for claim in experiment.claims(results[experiment.name])]
+    heads = ["where", "claim", "our figure", "verdict", "why"]
+    sections = []
+    for source, found in sources.items():
+        table = Table(heads, [[where, *cells_of(claim)] for where, claim in found])
+        sections.append(Section(f"Claims: {source}", [counted([claim for _, claim in found]), table]))
+    return sections
+
+
+def cells_of(claim: Claim) -> list[str]:
+    """A claim as cells of the table."""
+    words = (OWN_VERDICTS if claim.own else VERDICTS)[claim.verdict]
+    if claim.given and claim.verdict == "reproduced":
+        words = "agrees, not measured"
+    ours = claim.ours or ("too few results" if claim.verdict == "open" else "")
+    return [claim.text, ours, f"{words} (part)" if claim.part else words, claim.why]
+
+
+def counted(claims: Sequence[Claim]) -> str:
+    """How many of the paper's claims have which verdict; parts of others, our own and those not measured are told beside it."""
+    once = [claim for claim in claims if not claim.part]
+    judged = [claim for claim in once if not (claim.own or claim.given)]
+    number = {words: sum(VERDICTS[claim.verdict] == words for claim in judged) for words in VERDICTS.values()}
+    parts = [f"{count} {words.strip('*')}" for words, count in number.items() if count]
+    told = f"{len(judged)} claims of the paper: {', '.join(parts)}"
+    own, given, repeated = sum(claim.own for claim in once), sum(claim.given for claim in once), len(claims) - len(once)
+    told += f"; and {own} of our own" if own else ""
+    told += f"; {given} more follows from a formula and is not counted" if given else ""
+    if repeated:
+        told += f". A sentence about the whole paper counts once: the {repeated} lines that say what it means for one figure (part) do not"
+    return f"{told}."
+
+
+def short(experiment: Experiment) -> str:
+    return experiment.title.split(":")[0]
+
+
+def _sections(experiments: Sequence[Experiment], store: Store, runs: Mapping[str, Mapping[str, Any]]) -> list[Section | None]:
+    """One for each experiment, None without results. A protocol that is that of the section before is printed there alone."""
+    found: list[Section | None] = []
+    told: Experiment | None = None  # whose protocol was printed last
+    for experiment in experiments:
+        results = store.results(experiment.name)
+        if not results:
+            found.append(None)
+            continue
+        same = told is not None and (told.source, told.protocol) == (experiment.source, experiment.protocol)
+        protocol = f"As for {short(told)}." if told and same else experiment.protocol
+        told = told if same else experiment
+        found.append(_section(experiment, protocol, results, runs))
+    return found
+
+
+def _section(experiment: Experiment, protocol: str, results: Sequence[Result], runs: Mapping[str, Mapping[str, Any]]) -> Section:
+    made = made_of(experiment, results, runs)
+    blocks = [f"**Protocol.** {protocol}", *with_captions(experiment.blocks(results), lambda caption: f"{caption} {made}")]
+    if not any(isinstance(block, Figure) for block in inside(blocks)):
+        blocks.append(f"*{made}*")
+    title = f"{experiment.source}, {experiment.title}" if experiment in PAPERS else experiment.title
+    return Section(title, blocks)
+
+
+def state(experiment: Experiment, results: Sequence[Result]) -> str:
+    """How much of the protocol is stored."""
+    have = {key_of(result.job) for result in results}
+    full, quick = ([key_of(job) in have for job in experiment.jobs(few)] for few in (False, True))
+    if all(full):
+        return f"full: {len(full)} jobs"
+    if not any(full):
+        return "nothing"
+    return f"{'quick' if all(quick) and sum(full) == len(quick) else 'part'}: {sum(full)} of {len(full)} jobs"
+
+
+def made_of(experiment: Experiment, results: Sequence[Result], runs: Mapping[str, Mapping[str, Any]]) -> str:
+    """When, with what, and how much of the protocol."""
+    stored = state(experiment, results)
+    marked = f"{stored[0].upper()}{stored[1:]}" if stored.startswith("full") else f"NOT THE FULL PROTOCOL, {stored}"
+    used = [runs[name] for name in sorted({result.run for result in results}) if name in runs]
+    days = sorted({run["started"][:10] for run in used})
+    when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}" if days else "unknown"
+    versions = sorted({f"{name} {number}" for run in used for name, number in run["versions"].items()})
+    data = sorted({f"{name} {digest[:8]}" for run in used for name, digest in run["data"].items() if name in experiment.sets})
+    files = f"; data (SHA-256): {', '.join(data)}" if data else ""
+    return f"{marked}; run {when} with {', '.join(versions)}{files}."
+
+
+def hours(seconds: float) -> str:
+    return f"{seconds / 60:.1f} min" if seconds < 3600 else f"{seconds / 3600:.1f} h"

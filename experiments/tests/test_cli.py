@@ -1,0 +1,59 @@
+"""`hedgerow experiments` from end to end: run, stop, go on, report; its help, and the README's commands."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from hedgerow.cli import app
+from hedgerow_experiments.cli import main
+
+needs_data = pytest.mark.skipif(not os.environ.get("HEDGEROW_DATA"), reason="HEDGEROW_DATA does not name the folder of public data sets")
+README = Path(__file__).resolve().parents[2] / "README.md"
+run = CliRunner().invoke
+
+
+@needs_data
+def test_a_small_experiment_runs_and_is_reported(tmp_path: Path) -> None:
+    where = ["--folder", str(tmp_path)]
+    first = run(app, ["experiments", "run", "dpdf-figure-7", "--quick", "--workers", "1", *where])
+    assert first.exit_code == 0, first.output
+    again = run(app, ["experiments", "run", "dpdf-figure-7", "--quick", "--workers", "1", *where])
+    assert "0 jobs without a result" in again.output
+    assert run(app, ["experiments", "report", *where]).exit_code == 0
+    text = (tmp_path / "REPRODUCTION.md").read_text(encoding="utf-8")
+    assert "NOT THE FULL PROTOCOL, quick" in text
+    assert "nothing" in text  # the other experiments are named as not run
+    assert (tmp_path / "figures" / "dpdf-figure-7.svg").exists()
+    assert list((tmp_path / "tables").glob("dpdf-figure-7*.csv"))
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    run(app, ["experiments", "report", *where])
+    assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("command", ["list", "run", "report", "peers"])
+def test_each_help_has_an_explanation_and_an_example(command: str) -> None:
+    result = run(app, ["experiments", command, "--help"])
+    assert result.exit_code == 0
+    assert f"hedgerow experiments {command} " in result.stdout.split("Example:")[1]
+
+
+def test_the_readme_has_its_commands() -> None:
+    part = README.read_text(encoding="utf-8").split("### The papers, reproduced")[1].split("\n##")[0]
+    lines = [line for line in part.splitlines() if line.startswith("    hedgerow ")]
+    asked = [shlex.split(line, comments=True)[1:] for line in lines]
+    assert [words[:2] for words in asked] == [["experiments", "list"], ["experiments", "run"], ["experiments", "report"]]
+    assert asked[1][2] in run(app, asked[0]).output
+
+
+def test_the_script_is_the_same_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["hedgerow-experiments", "list", "nonsense"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert "expected one of" in capsys.readouterr().err
