@@ -17,19 +17,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.sharing.match import class_match, path_match
-from hedgerow.sharing.pseudo.generate import BASEGEN, COUNTS, HITS, PGEN
-from hedgerow.sharing.prune import prune
 from hedgerow.anonymity.requirement import Requirement
-from hedgerow.sharing.anonymous_release import anonymous_release
 from hedgerow.datasets.dataset import Dataset
 from hedgerow.estimators.local_tree import LocalTreeClassifier
-from hedgerow.sharing.global_models.models import global_model
-from hedgerow.trees.paths import paths_of
-from hedgerow.sharing.pseudo.tables import pseudo_data
 from hedgerow.release.release import Release
 from hedgerow.schema.schema import Categorical, Numeric, Schema
+from hedgerow.sharing.anonymous_release import anonymous_release
+from hedgerow.sharing.global_models.models import global_model
+from hedgerow.sharing.match import class_match, path_match
 from hedgerow.sharing.pipeline import generalised_model, publish
+from hedgerow.sharing.prune import prune
+from hedgerow.sharing.pseudo.generate import BASEGEN, COUNTS, HITS, PGEN
+from hedgerow.sharing.pseudo.tables import pseudo_data
+from hedgerow.trees.paths import paths_of
 from hedgerow_experiments import sharkey_figure_7, sharkey_report
 from hedgerow_experiments.experiment import Experiment, Found, Job
 from hedgerow_experiments.folds import FOLDS, Rows, data_of, folds_of, rows_of
