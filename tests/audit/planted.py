@@ -22,7 +22,6 @@ from hedgerow.audit.algorithms import Trainer
 from hedgerow.audit.neighbours import Table
 from hedgerow.audit.outputs import Feature, features_of
 from hedgerow.engines.memory import MemoryRows
-from hedgerow.estimators import base
 from hedgerow.estimators.private_rdt import PrivateRDTClassifier
 from hedgerow.growers import dpdf, rdt
 from hedgerow.mechanisms.coins import SeededCoins
@@ -33,6 +32,7 @@ from hedgerow.queries import kernels
 from hedgerow.release.release import Release
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Categorical, Target
+from hedgerow.training import fit as training_fit
 from hedgerow.trees.tree import Tree, TreeBuilder
 
 Integers = NDArray[np.int64]
@@ -49,7 +49,7 @@ dpdf_published = replace(dpdf_proven, settings=dpdf_proven.settings | {"sensitiv
 
 def behind(kind: type[PrivateTable], train: Trainer, table: Table) -> Release:
     """The path that a user takes, with another private table in the place of ours."""
-    with patch.object(base, "PrivateTable", kind):
+    with patch.object(training_fit, "PrivateTable", kind):
         return train(table)
 
 

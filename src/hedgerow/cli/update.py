@@ -56,9 +56,9 @@ def update(
     else:
         check_output(forest, [*place.files, budget, sign])
     from hedgerow.cli.purse import open_purse, paid_look, say_what_is_left
-    from hedgerow.estimators.mergeable import add_batch, cost_of, count
     from hedgerow.release.merging_checks import check_random_trees
     from hedgerow.release.release import Release
+    from hedgerow.training.counting import add_batch, cost_of, count
 
     with alone(forest) if output is None else nullcontext():
         before = Release.load(forest)

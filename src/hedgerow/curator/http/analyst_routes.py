@@ -19,7 +19,7 @@ from hedgerow.accounting.units import Unit
 from hedgerow.curator.http import responses, scores
 from hedgerow.curator.http.counts import checked_count
 from hedgerow.curator.http.errors import Refusal, not_found
-from hedgerow.curator.http.forests import ASSUMED_ROWS, as_dummy, checked_plan, dummy_rows, estimator_of, plan_as_json, trained
+from hedgerow.curator.http.forests import ASSUMED_ROWS, as_dummy, checked_plan, dummy_rows, plan_as_json, recipe_of, trained
 from hedgerow.curator.http.job_status import standing
 from hedgerow.curator.http.jobs import Job
 from hedgerow.curator.http.paying import Prepare
@@ -74,9 +74,9 @@ async def quote(asking: AskingNow, name: str, body: Quote) -> dict[str, Any]:
 
 def quote_of(asking: Asking, name: str, body: Quote) -> dict[str, Any]:
     schema = asking.open_dataset(name, body.purpose).schema
-    estimator = estimator_of(body, schema, asking.service.limits)
-    least = checked_plan(estimator, schema)
-    plan = checked_plan(estimator, schema, body.rows or (None if schema.rows is not None else ASSUMED_ROWS))
+    recipe = recipe_of(body, asking.service.limits)
+    least = checked_plan(recipe, schema)
+    plan = checked_plan(recipe, schema, body.rows or (None if schema.rows is not None else ASSUMED_ROWS))
     cost = {"epsilon": body.epsilon, "delta": text_of_fraction(least.delta)}
     return {"cost": cost, "remaining": asking.left(name, body.purpose), **plan_as_json(plan)}
 
@@ -90,11 +90,11 @@ async def dummy(asking: AskingNow, name: str, body: Forest) -> dict[str, Any]:
 def dummy_of(asking: Asking, name: str, body: Forest) -> dict[str, Any]:
     limits = asking.service.limits
     schema = asking.open_dataset(name, body.purpose).schema
-    estimator = estimator_of(body, schema, limits)
-    plan = checked_plan(estimator, schema)
+    recipe = recipe_of(body, limits)
+    plan = checked_plan(recipe, schema)
     with _one_of(asking.service.dummies, "Other trials on dummy rows are under way."):
-        estimator.set_params(budget=Budget(body.epsilon, plan.delta))
-        release = as_dummy(trained(estimator, dummy_rows(schema, limits.dummy_rows)))
+        budget = Budget(body.epsilon, plan.delta)
+        release = as_dummy(trained(recipe, dummy_rows(schema, limits.dummy_rows), schema, budget, n_jobs=limits.threads))
     return {"dummy": True, "rows": limits.dummy_rows, "release": json.loads(release.to_json())}
 
 
@@ -106,7 +106,7 @@ def forests(asking: AskingNow, name: str, body: Forest, key: Key, response: Resp
 
     def prepare() -> Callable[[], Reserved]:
         schema = asking.open_dataset(name, body.purpose).schema
-        plan = checked_plan(estimator_of(body, schema, limits), schema)
+        plan = checked_plan(recipe_of(body, limits), schema)
         return partial(reserved_for, asking, name, body.purpose, body.epsilon, plan.delta, f"fit {body.algorithm}", Unit.of(schema))
 
     return _begun(asking, key, hash_of_request("forest", name, body.model_dump()), prepare, Task(name, body), response)
