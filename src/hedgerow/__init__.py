@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from hedgerow.estimators.hedgerow import HedgerowClassifier as HedgerowClassifier
     from hedgerow.estimators.id3 import ID3Classifier as ID3Classifier
     from hedgerow.estimators.local_tree import LocalTreeClassifier as LocalTreeClassifier
-    from hedgerow.estimators.mergeable import count as count
     from hedgerow.estimators.plain_rdt import RandomDecisionTreesClassifier as RandomDecisionTreesClassifier
     from hedgerow.estimators.private_id3 import PrivateID3Classifier as PrivateID3Classifier
     from hedgerow.estimators.private_rdt import PrivateRDTClassifier as PrivateRDTClassifier
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from hedgerow.sharing.global_models.encoder import SchemaEncoder as SchemaEncoder
     from hedgerow.sharing.global_models.models import global_model as global_model
     from hedgerow.sharing.pseudo.tables import pseudo_data as pseudo_data
+    from hedgerow.training.counting import count as count
 
 _HOME = {
     "Budget": "hedgerow.accounting.meter",
@@ -66,7 +66,7 @@ _HOME = {
     "Unit": "hedgerow.accounting.units",
     "calibration": "hedgerow.evaluation.public",
     "connect": "hedgerow.remote.connection",
-    "count": "hedgerow.estimators.mergeable",
+    "count": "hedgerow.training.counting",
     "global_model": "hedgerow.sharing.global_models.models",
     "merge": "hedgerow.release.merging",
     "merge_columns": "hedgerow.release.merging",

@@ -99,3 +99,7 @@ class NoBudgetWarning(HedgerowWarning):
 
 class MissingColumnsWarning(HedgerowWarning):
     """Rows are classified by the columns that they have; others are missing from the table."""
+
+
+class ExactScoreWarning(HedgerowWarning):
+    """A score is an exact look at rows that may be private: no budget pays for it."""

@@ -67,7 +67,7 @@ class PrivateTable(NamedQueries):
     __slots__ = ("_coins", "_engine", "_k", "_meter", "_sampler", "codebook", "sampler")
 
     def __init__(
-        self, engine: Engine | RemoteEngine, meter: Reservation, coins: Coins = SYSTEM, sampler: str = "hedgerow"
+        self, engine: Engine, meter: Reservation, coins: Coins = SYSTEM, sampler: str = "hedgerow"
     ) -> None:
         self._sampler = sampler_named(sampler, coins)
         self._engine = engine
@@ -139,7 +139,7 @@ def is_private_table(table: Any) -> bool:
     return isinstance(table, (PrivateTable, RemoteSource))
 
 
-def reserved(engine: Engine | RemoteEngine, budget: Budget, epsilon: Fraction, what: str, delta: Fraction = Fraction(0)) -> Reservation:
+def reserved(engine: Engine, budget: Budget, epsilon: Fraction, what: str, delta: Fraction = Fraction(0)) -> Reservation:
     """Charge, then look: elsewhere first, since what is refused there must cost nothing here; then from one's own budget.
 
     The unit is that of the schema by which the rows are read, whoever asks.  [U3]
@@ -150,7 +150,7 @@ def reserved(engine: Engine | RemoteEngine, budget: Budget, epsilon: Fraction, w
 
 
 def private_table(
-    engine: Engine | RemoteEngine, reservation: Reservation, coins: Coins = SYSTEM, sampler: str = "hedgerow"
+    engine: Engine, reservation: Reservation, coins: Coins = SYSTEM, sampler: str = "hedgerow"
 ) -> PrivateTable:
     """The rows behind a reservation; of rows elsewhere the noise is their holder's."""
     if isinstance(engine, RemoteEngine):

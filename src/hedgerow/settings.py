@@ -6,6 +6,8 @@ from typing import Any
 
 from hedgerow.errors import PlanError
 
+DEFAULT_MAX_LEAVES = 2_000_000  # of a forest: with more it is refused before anything is spent
+
 
 def whole(name: str, value: Any, least: int = 1) -> int:
     if type(value).__name__ in ("bool", "bool_") or not hasattr(value, "__index__") or int(value) < least:

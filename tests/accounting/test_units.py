@@ -25,7 +25,7 @@ from hedgerow.queries import Rows
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import MAX_ROWS_PER_PERSON
 
-PRIVATE = [estimator for estimator in all_estimators().values() if "epsilon" in estimator().get_params()]
+PRIVATE = [estimator for estimator in all_estimators().values() if estimator._algorithm.private]
 private = pytest.mark.parametrize("algorithm", PRIVATE)
 COLUMNS, LABELS = small_table(120)
 TABLE = {**COLUMNS, "who": np.arange(120) // 3, "class": LABELS}
@@ -116,7 +116,7 @@ def test_every_estimator(algorithm: Any, first: str, second: str) -> None:
 
 
 @mismatch
-@pytest.mark.parametrize("algorithm", [estimator for estimator in PRIVATE if "max_depth" in estimator().get_params()])
+@pytest.mark.parametrize("algorithm", [estimator for estimator in PRIVATE if "max_depth" in estimator._algorithm.defaults])
 def test_tuning(algorithm: Any) -> None:
     budget, grid = Budget(4, unit=ROW), {"max_depth": [1, 2]}
     refused(budget, lambda: algorithm(SCHEMAS["three"], 1, budget=budget).tune(TABLE, grid=grid))

@@ -21,7 +21,6 @@ from hedgerow import LocalTreeClassifier, PrivateRDTClassifier, Release
 from hedgerow.anonymity.groups import Group, together
 from hedgerow.anonymity.requirement import Requirement
 from hedgerow.errors import HedgerowError, MergeError, PlanError, ReleaseError
-from hedgerow.estimators.mergeable import add_batch, count
 from hedgerow.evaluation.private import private_score
 from hedgerow.release.document import Document
 from hedgerow.release.files import content_hash
@@ -33,6 +32,7 @@ from hedgerow.sharing.disclosure import disclosure
 from hedgerow.sharing.measure import largest_k, measure, smallest_alpha, smallest_c
 from hedgerow.sharing.prune import Pruned, prune
 from hedgerow.sharing.rule_sets import check_disjoint, prune_rules, rule_set
+from hedgerow.training.counting import add_batch, count
 from hedgerow.trees.forest import CountedForest
 from hedgerow.trees.paths import Paths, from_counts, paths_of, paths_with_hits, reach
 from hedgerow.trees.routing import route

@@ -417,7 +417,7 @@ def test_counts_that_cannot_be_added_are_kept_elsewhere(
         raise error("its counts are too large to be added up.")
 
     monkeypatch.setattr("hedgerow.cli.update.add_batch", refuse, raising=False)
-    monkeypatch.setattr("hedgerow.estimators.mergeable.add_batch", lambda before, batch, disjoint: refuse() if before else batch)
+    monkeypatch.setattr("hedgerow.training.counting.add_batch", lambda before, batch, disjoint: refuse() if before else batch)
     before = planned.forest.read_bytes()
     result = run("update", "forest.json", "office-b.csv", "--budget", "budget.json")
     refused(result, 2, "too large to be added up")

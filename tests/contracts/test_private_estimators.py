@@ -25,11 +25,11 @@ from hedgerow.private_table import PrivateTable
 from hedgerow.release.release import Release
 from hedgerow.schema.schema import Categorical, Schema, Target
 
-PRIVATE = [estimator for estimator in all_estimators().values() if "epsilon" in estimator().get_params()]
+PRIVATE = [estimator for estimator in all_estimators().values() if estimator._algorithm.private]
 private = pytest.mark.parametrize("algorithm", PRIVATE)
 mismatch = pytest.mark.filterwarnings("ignore::hedgerow.errors.SchemaMismatchWarning")
 BY_NOISY_ROWS = [HedgerowClassifier]  # which of its stages run is decided by the noisy n̂, which is paid for first
-WITH_DELTA = [estimator for estimator in PRIVATE if "delta" in estimator().get_params()]
+WITH_DELTA = [estimator for estimator in PRIVATE if estimator._algorithm.delta]
 with_delta = pytest.mark.parametrize("algorithm", WITH_DELTA)
 VERBS = {name for name, thing in vars(PrivateTable).items() if inspect.isfunction(thing) and not name.startswith("_")}
 

@@ -181,7 +181,7 @@ def test_a_file_that_is_read_again_for_each_question_keeps_the_same_rows(tmp_pat
 OF_PERSONS = replace(small_schema(), person="who", rows_per_person=2)
 COLUMNS, LABELS = small_table(60)
 ROWS = {**COLUMNS, "who": np.arange(60) // 3}
-PRIVATE = [estimator for estimator in all_estimators().values() if "epsilon" in estimator().get_params()]
+PRIVATE = [estimator for estimator in all_estimators().values() if estimator._algorithm.private]
 
 
 @pytest.fixture

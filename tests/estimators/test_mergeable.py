@@ -38,16 +38,20 @@ from hedgerow import (
 from hedgerow.engines.memory import MemoryRows
 from hedgerow.errors import BudgetError, PlanError, SchemaError, SchemaMismatchWarning, UnreviewedSchemaWarning
 from hedgerow.estimators import all_estimators
-from hedgerow.estimators.base import PrivateForestClassifier
-from hedgerow.estimators.mergeable import MergeableForestClassifier, cost_of, estimator_for, rebuild
+from hedgerow.estimators.mergeable import MergeableForestClassifier
+from hedgerow.estimators.private import PrivateForestClassifier
 from hedgerow.growers import rdt, snr
 from hedgerow.mechanisms.coins import SeededCoins
 from hedgerow.release.certificate import certificate_of
 from hedgerow.release.files import with_hash
 from hedgerow.schema.schema import Categorical, Schema, Target
+from hedgerow.training import counting, shared_plans
+from hedgerow.training.counting import cost_of, count_rows
+from hedgerow.training.rows import open_rows
+from hedgerow.training.shared_plans import rebuild, recipe_for
 
 MERGEABLE = [each for each in all_estimators().values() if issubclass(each, MergeableForestClassifier)]
-DRAWN = [each for each in MERGEABLE if each._seeded]  # at random; the trees of the others follow from the schema
+DRAWN = [each for each in MERGEABLE if each._algorithm.seeded]  # at random; the trees of the others follow from the schema
 mergeable = pytest.mark.parametrize("algorithm", MERGEABLE)
 drawn = pytest.mark.parametrize("algorithm", DRAWN)
 mismatch = pytest.mark.filterwarnings("ignore::hedgerow.errors.SchemaMismatchWarning")
@@ -73,7 +77,12 @@ def seeded(model: Any, seed: int) -> Any:
 @pytest.fixture
 def coins(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Test coins for everything that is counted from here on."""
-    return lambda seed: monkeypatch.setattr(PrivateForestClassifier, "_coins", SeededCoins(seed))
+
+    def seeded_from_here(seed: int) -> None:
+        for place, name in ((PrivateForestClassifier, "_coins"), (counting, "SYSTEM")):
+            monkeypatch.setattr(place, name, SeededCoins(seed))
+
+    return seeded_from_here
 
 
 @pytest.fixture
@@ -113,7 +122,7 @@ def test_the_mergeable_ones_are_found() -> None:
 @pytest.mark.parametrize("algorithm", [each for each in all_estimators().values() if each not in MERGEABLE])
 def test_others_have_neither_batches_nor_public_plans(algorithm: Any) -> None:
     for name in ("partial_fit", "public_plan"):
-        assert not hasattr(algorithm(), name)
+        assert not hasattr(algorithm, name)
 
 
 @drawn
@@ -200,7 +209,7 @@ def test_the_loss_in_a_plan_is_exact(algorithm: Any, tmp_path: Path) -> None:
 
 def of_settings(options: list[dict[str, Any]]) -> list[Any]:
     """Each algorithm with those of the options that it has."""
-    return [(algorithm, option) for algorithm in MERGEABLE for option in options if set(option) <= set(algorithm().get_params())]
+    return [(algorithm, option) for algorithm in MERGEABLE for option in options if set(option) <= {*algorithm._algorithm.defaults, "bins"}]
 
 
 @mergeable
@@ -342,23 +351,23 @@ def test_attributes_of_one_value_cost_no_more_either(algorithm: Any, monkeypatch
 
 def test_a_plan_that_is_too_large_to_be_built_again_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     work = sum(tree.n_nodes for tree in plan_of().trees) * 4
-    monkeypatch.setattr("hedgerow.estimators.mergeable.MAX_REBUILD", work)
+    monkeypatch.setattr(shared_plans, "MAX_REBUILD", work)
     assert rebuild(plan_of())
-    monkeypatch.setattr("hedgerow.estimators.mergeable.MAX_REBUILD", work - 1)
+    monkeypatch.setattr(shared_plans, "MAX_REBUILD", work - 1)
     with pytest.raises(PlanError, match="too large to be built again"):
         rebuild(plan_of())
     schema = Schema([Categorical(f"a{i}", [0]) for i in range(40)], Target("y", [0, 1]))
     chains = PrivateRDTClassifier(schema, 1, n_estimators=10, max_depth=40, random_state=0).public_plan()
-    monkeypatch.setattr("hedgerow.estimators.mergeable.MAX_REBUILD", 100 * 40 * 40 * 10)
+    monkeypatch.setattr(shared_plans, "MAX_REBUILD", 100 * 40 * 40 * 10)
     assert rebuild(chains)
-    monkeypatch.setattr("hedgerow.estimators.mergeable.MAX_REBUILD", 100 * 40 * 40 * 10 - 100)
+    monkeypatch.setattr(shared_plans, "MAX_REBUILD", 100 * 40 * 40 * 10 - 100)
     with pytest.raises(PlanError, match="too large to be built again"):
         rebuild(chains)
 
 
 def test_a_plan_with_too_many_counts_costs_nothing(monkeypatch: pytest.MonkeyPatch, looks: list[str]) -> None:
     counts = sum(len(tree.leaves) for tree in depth_plan().trees) * 2
-    monkeypatch.setattr("hedgerow.estimators.mergeable.MAX_COUNTS", counts - 1)
+    monkeypatch.setattr(counting, "MAX_COUNTS", counts - 1)
     budget = Budget(1)
     with pytest.raises(PlanError, match=rf"its trees have {counts:,} counts.*Nothing was spent"):
         count(depth_plan(), *small_table(50), budget=budget)
@@ -371,12 +380,9 @@ def test_settings_in_a_plan_cannot_reach_what_is_the_owners(algorithm: Any, look
     plan = plan_of(algorithm)
     taken = {"schema": "infer", "epsilon": 10**6, "budget": None, "sampler": "none", "n_jobs": 10**6, "random_state": 5, "bins": 99}
     hostile = replace(plan, parameters={**plan.parameters, **taken, "_coins": 3, "no such setting": 1})
-    estimator = estimator_for(hostile)
-    assert {name: estimator.get_params()[name] for name in taken if name != "schema"} == {
-        "epsilon": 1, "budget": None, "sampler": "hedgerow", "n_jobs": None, "random_state": plan.seed, "bins": plan.codebook.bins,
-    }  # fmt: skip
-    assert estimator.schema is plan.schema
-    assert estimator._coins.secret
+    recipe = recipe_for(hostile)
+    assert (recipe.epsilon, recipe.random_state, recipe.bins) == (1, plan.seed, plan.codebook.bins)
+    assert recipe.settings.keys() == recipe.algorithm.defaults.keys()  # a recipe has no room for anything else
     assert not rebuild(hostile)  # its settings are not those that the algorithm would state
     budget = Budget(1)
     release = count(hostile, *small_table(100), budget=budget)
@@ -851,9 +857,10 @@ def test_one_row_changes_one_count_of_a_tree_by_one(algorithm: Any, out: int, se
     kept = np.arange(60) != out
     releases = []
     for rows in (np.ones(60, dtype=bool), kept):
-        model = seeded(estimator_for(plan_of(algorithm)), seed)
-        engine = model._engine_for({name: column[rows] for name, column in columns.items()}, labels[rows], None, False)
-        releases.append(model._count(engine, plan_of(algorithm), hedgerow.release.certificate.TableName()))
+        plan, coins = plan_of(algorithm), SeededCoins(seed)
+        kept_rows = {name: column[rows] for name, column in columns.items()}
+        engine = open_rows(recipe_for(plan), kept_rows, labels[rows], schema=plan.schema, coins=coins)
+        releases.append(count_rows(engine, plan, hedgerow.release.certificate.TableName(), coins=coins))
     for whole, less in zip(*(release.forest.counts for release in releases), strict=True):
         changes = (whole - less)[whole != less]
         assert changes.tolist() in ([], [1])
@@ -1260,6 +1267,6 @@ def test_the_number_of_tables_stands_in_the_plan_alone() -> None:
     assert plans[1].tables == 400
     assert sum(len(tree.leaves) for tree in plans[1].trees) < sum(len(tree.leaves) for tree in plans[0].trees)
     assert all("tables" not in plan.parameters for plan in plans)
-    assert not hasattr(SNRForestClassifier(), "tables")
+    assert not hasattr(SNRForestClassifier(None, 1), "tables")
     assert rebuild(plans[1])
     assert not rebuild(replace(plans[1], tables=1))

@@ -20,7 +20,8 @@ def test_the_better_setting_is_chosen_and_every_look_is_paid() -> None:
     budget = Budget(50)
     model = DPDFClassifier(small_schema(), 50, budget=budget)
     model.tune(COLUMNS, LABELS, grid={"max_depth": [1, 3], "n_estimators": [1, 2]})
-    assert model.max_depth == 3
+    assert model.best_params_["max_depth"] == 3
+    assert model.get_params()["max_depth"] == 5  # what was given stays
     release = model.release_
     events = release.certificate.events
     assert [event.verb for event in events].count("best") == 1
@@ -69,16 +70,16 @@ def test_only_settings_of_the_algorithm_can_be_tuned() -> None:
 
 def test_votes_are_tried_as_they_would_be_used_and_releases_load() -> None:
     model = DPDFClassifier(small_schema(), 5).tune(COLUMNS, LABELS, grid={"vote": ["majority", "sum"]})
-    assert model.release_.vote == {"majority": "majority", "sum": "summed counts of pruned trees"}[model.vote]
+    assert model.release_.vote == {"majority": "majority", "sum": "summed counts of pruned trees"}[model.best_params_["vote"]]
     for _ in range(6):  # trials and the forest may share a noise scale: 10 trees for a tenth of what 100 get
         found = PrivateRDTClassifier(small_schema(rows=4000), 5).tune(COLUMNS, LABELS, grid={"n_estimators": [10, 100]}, share="0.2")
         assert Release.from_json(found.release_.to_json()).to_json() == found.release_.to_json()
-        assert len(found.release_.forest.trees) == found.n_estimators
+        assert len(found.release_.forest.trees) == found.best_params_["n_estimators"]
 
 
 def test_a_tuned_forest_is_kept_whole_when_a_warning_is_made_an_error() -> None:
     model = DPDFClassifier(small_schema(rows=4000), 50)
     with pytest.raises(SchemaMismatchWarning):  # half the labels are not declared, and the test set-up makes warnings errors
         model.tune(COLUMNS, np.where(LABELS == "yes", "ja", "no"), grid={"max_depth": [1, 3]})
-    assert model.release_.parameters["max_depth"] == model.max_depth
+    assert model.release_.parameters["max_depth"] == model.best_params_["max_depth"]
     assert len(model.predict(COLUMNS)) == len(LABELS)

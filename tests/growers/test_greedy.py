@@ -560,7 +560,7 @@ def test_a_budget_that_cannot_pay_the_whole_is_not_begun(algorithm: Any, monkeyp
 @pytest.mark.parametrize("algorithm", GREEDY)
 def test_a_crash_leaves_the_whole_charge(algorithm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     budget = Budget(2)
-    monkeypatch.setattr("hedgerow.estimators.base.part_of", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("hedgerow.training.fit.part_of", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         algorithm(wide(6), 1, budget=budget).fit(*concept(50))
     assert budget.remaining == 1

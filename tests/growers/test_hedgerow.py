@@ -24,7 +24,6 @@ from hedgerow.accounting.events import EXPONENTIAL, PERMUTE_AND_FLIP
 from hedgerow.accounting.zcdp import rho_for
 from hedgerow.engines.memory import MemoryRows
 from hedgerow.errors import MergeError, PlanError, ReleaseError
-from hedgerow.estimators.mergeable import estimator_for, rebuild
 from hedgerow.growers import hedgerow as grower
 from hedgerow.inference.additive import FLAT, TREE, AdditiveForest, Reading, Tables
 from hedgerow.inference.layout import Layout, attributes_to_ask, layout_of
@@ -38,6 +37,7 @@ from hedgerow.release.document import Document
 from hedgerow.release.files import with_hash
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
+from hedgerow.training.shared_plans import rebuild, recipe_for
 from hedgerow.trees.forest import CountedForest
 from hedgerow.trees.splits import by_threshold
 from hedgerow.trees.tree import TreeBuilder
@@ -644,10 +644,10 @@ def test_columns_of_several_owners_are_refused() -> None:
         merge_columns(counted)
 
 
-def test_the_estimator_of_a_plan_takes_nothing_from_it() -> None:
+def test_the_recipe_of_a_plan_takes_nothing_from_it() -> None:
     hostile = replace(shared(), parameters={**shared().parameters, "delta": 0.5, "sampler": "none", "random_state": 3})
-    estimator = estimator_for(hostile)
-    assert (estimator.delta, estimator.sampler, estimator.random_state) == (0, "hedgerow", None)
+    recipe = recipe_for(hostile)
+    assert (recipe.delta, recipe.random_state, recipe.settings) == (0, None, {})
 
 
 # ---------------------------------------------------------------- files that were changed

@@ -20,12 +20,12 @@ from hedgerow.curator.http.session_worker import SessionWorker
 from hedgerow.engines.streamed import StreamedRows
 from hedgerow.errors import BudgetError, CuratorError, PlanError, SchemaError
 from hedgerow.estimators import all_estimators
-from hedgerow.estimators.mergeable import count
 from hedgerow.evaluation.public import public_score
 from hedgerow.mechanisms.coins import SeededCoins
 from hedgerow.queries import Rows
 from hedgerow.release.release import Release
 from hedgerow.remote.remote_table import RemoteTable
+from hedgerow.training.counting import count
 
 ALL = all_estimators()
 PRIVATE: dict[str, dict[str, Any]] = {
@@ -36,7 +36,7 @@ PRIVATE: dict[str, dict[str, Any]] = {
 
 
 def test_these_are_all() -> None:
-    assert set(PRIVATE) == {name for name, estimator in ALL.items() if "epsilon" in estimator().get_params()}
+    assert set(PRIVATE) == {name for name, estimator in ALL.items() if estimator._algorithm.private}
 
 
 def seeded(name: str, seed: int, schema: Any = SCHEMA, **more: Any) -> Any:
@@ -80,7 +80,7 @@ def test_one_look_a_level(served: Served, monkeypatch: pytest.MonkeyPatch) -> No
     """DPDF asks Q1 and Q2 once for all nodes of a level; its rows are passed over once for both."""
     passes, real = list[str](), StreamedRows._pass
     monkeypatch.setattr(StreamedRows, "_pass", lambda self, question: passes.append(type(question).__name__) or real(self, question))
-    model = ALL["DPDFClassifier"](epsilon=5, max_depth=4, min_rows=20).fit(served.table)
+    model = ALL["DPDFClassifier"](None, epsilon=5, max_depth=4, min_rows=20).fit(served.table)
     (tree,) = model.release_.forest.trees
     levels = tree.height + 1
     verbs = served.transport.asked[1:-1]
@@ -94,7 +94,7 @@ def test_one_look_a_level(served: Served, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("name", PRIVATE)
 @pytest.mark.filterwarnings("ignore::hedgerow.errors.SchemaMismatchWarning")
 def test_the_certificate_is_what_the_ledger_charged(served: Served, name: str) -> None:
-    model = ALL[name](epsilon=2, **PRIVATE[name]).fit(served.table)
+    model = ALL[name](None, epsilon=2, **PRIVATE[name]).fit(served.table)
     certificate = model.release_.certificate
     assert (certificate.private, certificate.epsilon) == (True, "2")
     (reserved,) = served.curator.ledger.reservations("patients")
@@ -103,7 +103,7 @@ def test_the_certificate_is_what_the_ledger_charged(served: Served, name: str) -
 
 
 def test_a_delta(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hedgerow.estimators.hedgerow.gaussian_pays", lambda *_: True)
+    monkeypatch.setattr("hedgerow.training.private.hedgerow.gaussian_pays", lambda *_: True)
     monkeypatch.setattr("hedgerow.growers.hedgerow_purse.gaussian_pays", lambda *_: True)
     monkeypatch.setattr(SessionWorker, "coins", SeededCoins(3))
     here = seeded("HedgerowClassifier", 3, delta="1e-6").fit(str(served.file)).release_
@@ -124,7 +124,7 @@ def test_settings_are_tuned(served: Served, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_batches_counts_and_scores(served: Served) -> None:
-    model = ALL["PrivateRDTClassifier"](epsilon=1, n_estimators=2, max_depth=2, random_state=1)
+    model = ALL["PrivateRDTClassifier"](None, epsilon=1, n_estimators=2, max_depth=2, random_state=1)
     model.partial_fit(served.table, batch="first", disjoint=True).partial_fit(str(served.file), batch="second", disjoint=True)
     assert len(model.release_.certificate.parts) == 2
     assert served.spent == 1
@@ -159,11 +159,11 @@ def test_what_is_refused_sends_nothing(served: Served) -> None:
 def test_ones_own_budget_is_asked_too(served: Served) -> None:
     budget = Budget(1)
     with pytest.raises(BudgetError, match="short by"):
-        ALL["HedgerowClassifier"](epsilon=2, budget=budget).fit(served.table)
+        ALL["HedgerowClassifier"](None, epsilon=2, budget=budget).fit(served.table)
     assert (served.spent, budget.spent) == (0, 0)
     with pytest.raises(BudgetError, match="remaining"):
-        ALL["HedgerowClassifier"](epsilon=60, budget=Budget(100)).fit(served.table)
-    ALL["HedgerowClassifier"](epsilon=1, budget=budget).fit(served.table)
+        ALL["HedgerowClassifier"](None, epsilon=60, budget=Budget(100)).fit(served.table)
+    ALL["HedgerowClassifier"](None, epsilon=1, budget=budget).fit(served.table)
     assert (served.spent, budget.spent) == (1, 1)
 
 
@@ -196,7 +196,7 @@ def test_rows_never_come_here(served: Served) -> None:
         len(served.table)  # type: ignore[arg-type]
     assert not hasattr(served.table, "__dict__")
     with served.table.session(1) as paid, pytest.raises(PlanError, match="rows that are here"):
-        ALL["HedgerowClassifier"](epsilon=1).fit(paid)
+        ALL["HedgerowClassifier"](None, epsilon=1).fit(paid)
     assert isinstance(served.table.ask(Rows(), Fraction(1)), int)
     assert np.isscalar(served.table.ask(Rows(), Fraction(1)))
 
@@ -208,10 +208,10 @@ def test_a_service_with_processes_of_its_own(tmp_path: Path) -> None:
     with running_server(application(curator, Limits(stop_seconds=5))) as url:
         table = RemoteTable.of(Counted(url, token), "patients", SCHEMA, ("research",))
         for name in ("HedgerowClassifier", "DPDFClassifier"):
-            release = ALL[name](epsilon=2, **PRIVATE[name]).fit(table).release_
+            release = ALL[name](None, epsilon=2, **PRIVATE[name]).fit(table).release_
             assert (release.certificate.private, release.certificate.epsilon) == (True, "2")
         with pytest.raises(BudgetError, match="remaining"):
-            ALL["HedgerowClassifier"](epsilon=49).fit(table)
+            ALL["HedgerowClassifier"](None, epsilon=49).fit(table)
         assert 1000 < table.ask(Rows(), Fraction(1)) < 3000
     states = [reserved.state for reserved in curator.ledger.reservations("patients")]
     assert (states, curator.ledger.unsettled(), curator.ledger.verify().sound) == (["settled"] * 3, [], True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 import traceback
@@ -26,7 +27,7 @@ from hedgerow.engines.opening import is_spark_frame
 from hedgerow.engines.spark import SparkRows, open_spark_table
 from hedgerow.errors import BudgetError, PlanError, SchemaError, TableError
 from hedgerow.estimators import all_estimators
-from hedgerow.estimators.base import PrivateForestClassifier
+from hedgerow.estimators.private import PrivateForestClassifier
 from hedgerow.evaluation.private import private_evaluation
 from hedgerow.mechanisms.coins import SeededCoins
 from hedgerow.queries import Rows
@@ -65,7 +66,7 @@ def model_of(algorithm: Any, schema: Schema, **more: Any) -> Any:
     settings = {**SETTINGS.get(algorithm.__name__, {}), **more, "schema": schema, "random_state": 0}
     if issubclass(algorithm, PrivateForestClassifier):
         settings["epsilon"] = 2
-    known = algorithm().get_params()
+    known = inspect.signature(algorithm).parameters
     return algorithm(**{name: value for name, value in settings.items() if name in known})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from fractions import Fraction
 from functools import cache
 from itertools import combinations
@@ -35,10 +36,12 @@ from hedgerow.evaluation.private import private_score
 from hedgerow.mechanisms.coins import SeededCoins
 from hedgerow.plots.report import html_report
 from hedgerow.private_table import PrivateTable
-from hedgerow.queries import LeafCounts, Rows
 from hedgerow.release.certificate import EventRecord, Part, certificate_of, losses_of, part_of, shaping_part
 from hedgerow.release.files import content_hash
 from hedgerow.release.merging import _once
+from hedgerow.training.algorithms import ALGORITHMS, Algorithm
+from hedgerow.training.private.rdt import PrivateRDT
+from hedgerow.training.recipe import Recipe
 from hedgerow.trees.additive_model import GRID
 from hedgerow.trees.forest import CountedForest, Grown
 from hedgerow.trees.plan import Plan
@@ -48,8 +51,39 @@ WHOLE = rho_for(Fraction(1), MICRO)
 Change = Callable[[Any], Any]
 
 
+class GaussianTrees(PrivateRDT):
+    """Random trees counted with Gaussian noise."""
+
+    def plan(self, recipe: Recipe, codebook: Any, epsilon: Fraction, rows: int | None, public: bool) -> Plan:
+        delta = exact_delta(recipe.delta)
+        pure = super().plan(recipe, codebook, epsilon, rows, public)
+        if not delta:
+            return pure
+        whole = rho_for(epsilon, delta)
+        trees = recipe.settings["n_estimators"]
+        events = [counting_event("rows", Rho(whole / 4)), counting_event("leaf_counts", Rho(whole / 2), trees)]
+        return Plan(pure.algorithm, epsilon, rows, pure.rows_source, pure.n_classes, tuple(events), pure.trees, settings=pure.settings,
+                    delta=delta)  # fmt: skip
+
+    def grow(self, recipe: Recipe, table: PrivateTable, plan: Plan) -> Grown:
+        if not plan.delta:
+            return super().grow(recipe, table, plan)
+        first, counts = plan.events
+        n = table.ask(Rows(), Rho(first.rho))
+        answers = table.ask(LeafCounts(plan.trees), Rho(counts.rho))
+        return Grown(CountedForest(table.codebook, plan.trees, tuple(answers), (noise_of(counts),)), {"rows": n}, {"height": 2})
+
+
+class GaussianAlgorithm(Algorithm):
+    """As in the table of algorithms, but for how it plans and grows."""
+
+    method = GaussianTrees()  # type: ignore[assignment]
+
+
 class GaussianRDT(PrivateRDTClassifier):
     """Random trees counted with Gaussian noise: the smallest estimator with a δ."""
+
+    _algorithm = GaussianAlgorithm(**asdict(ALGORITHMS["rdt"]))
 
     def __init__(
         self,
@@ -72,24 +106,6 @@ class GaussianRDT(PrivateRDTClassifier):
             sampler=sampler, random_state=random_state, n_jobs=n_jobs,
         )  # fmt: skip
         self.delta = delta
-
-    def _plan(self, codebook: Any, epsilon: Fraction, rows: int | None, public: bool) -> Plan:
-        delta = exact_delta(self.delta)
-        pure = super()._plan(codebook, epsilon, rows, public)
-        if not delta:
-            return pure
-        whole = rho_for(epsilon, delta)
-        events = [counting_event("rows", Rho(whole / 4)), counting_event("leaf_counts", Rho(whole / 2), self.n_estimators)]
-        return Plan(pure.algorithm, epsilon, rows, pure.rows_source, pure.n_classes, tuple(events), pure.trees, settings=pure.settings,
-                    delta=delta)  # fmt: skip
-
-    def _grow(self, table: PrivateTable, plan: Plan) -> Grown:
-        if not plan.delta:
-            return super()._grow(table, plan)
-        first, counts = plan.events
-        n = table.ask(Rows(), Rho(first.rho))
-        answers = table.ask(LeafCounts(plan.trees), Rho(counts.rho))
-        return Grown(CountedForest(table.codebook, plan.trees, tuple(answers), (noise_of(counts),)), {"rows": n}, {"height": 2})
 
 
 @cache

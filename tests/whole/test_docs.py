@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import hedgerow
+from hedgerow.queries import QUERIES, ChooseLocally
 
 PACKAGE = Path(hedgerow.__file__).parent
 ROOT = Path(__file__).parents[2]
@@ -13,19 +14,17 @@ ROOT = Path(__file__).parents[2]
 
 def test_every_label_in_the_code_has_its_theorem_and_the_other_way_round() -> None:
     sources = [path for room in ("mechanisms", "queries", "accounting") for path in (PACKAGE / room).glob("*.py")]
-    sources += [PACKAGE / "private_table.py", PACKAGE / "remote_stub.py", PACKAGE / "engines" / "persons.py"]
+    sources += [PACKAGE / "private_table.py", PACKAGE / "engines" / "persons.py"]
     sources += [PACKAGE / "curator" / "http" / name for name in ("session_worker.py", "sessions.py")]
-    used = {label for path in sources for label in re.findall(r"\[([SVMCZUR]\d+)\]", path.read_text())}
+    used = {query.label for query in (*QUERIES, ChooseLocally)} | {label for path in sources for label in re.findall(r"\[([SVMCZUR]\d+)\]", path.read_text())}
     proved = set(re.findall(r"^### ([SVMCZUR]\d+)\.", (PACKAGE / "mechanisms" / "PROOF.md").read_text(), re.MULTILINE))
     assert used == proved
 
 
 def test_every_verb_has_a_theorem() -> None:
     proof = (PACKAGE / "mechanisms" / "PROOF.md").read_text()
-    from hedgerow.private_table import PrivateTable
-
-    for verb in (name for name, thing in vars(PrivateTable).items() if callable(thing) and not name.startswith("_")):
-        assert re.search(rf"^### V\d+\. `{verb}\(", proof, re.MULTILINE), verb
+    for query in (*QUERIES, ChooseLocally):
+        assert re.search(rf"^### {query.label}\. `{query.name}\(", proof, re.MULTILINE), query.name
 
 
 def test_links_between_documents_lead_somewhere() -> None:

@@ -27,7 +27,7 @@ from hedgerow.estimators import all_estimators
 from hedgerow.growers import rdt
 from hedgerow.schema.codebook import Codebook
 
-PRIVATE = [estimator for estimator in all_estimators().values() if "epsilon" in estimator().get_params()]
+PRIVATE = [estimator for estimator in all_estimators().values() if estimator._algorithm.private]
 # Those whose structure is drawn before any row is seen. The others choose theirs privately, from paid answers.
 # (A Hedgerow forest does so where there are many rows; where there are few, its tables are public. test_hedgerow has its own tests.)
 PUBLIC_STRUCTURE = [

@@ -75,7 +75,7 @@ TREE, NODES = TREES[0], TREES[0].levels[1]
 ALL = np.ones((len(NODES), 4), dtype=bool)
 SIZES = np.full(len(NODES), 100)
 MODEL = AdditiveModel(np.array([0.5, 0.0]), tuple(TREES[:1]), (np.random.default_rng(9).normal(size=(TREES[0].n_nodes, 2)),))
-PRIVATE = [estimator for estimator in all_estimators().values() if "epsilon" in estimator().get_params()]
+PRIVATE = [estimator for estimator in all_estimators().values() if estimator._algorithm.private]
 private = pytest.mark.parametrize("algorithm", PRIVATE)
 
 
@@ -374,10 +374,11 @@ def test_k_rows_of_epsilon_are_one_row_of_a_kth(algorithm: Any, rows: int | None
     for k, epsilon in ((None, Fraction(2)), (K, Fraction(2 * K))):
         model = algorithm(schema_of(k, rows), epsilon, random_state=0)
         codebook = model._codebook(model.schema)
-        plan: Plan = model._plan(codebook, epsilon, rows or 600, rows is not None)
+        recipe, method = model._recipe(), model._algorithm.method
+        plan: Plan = method.plan(recipe, codebook, epsilon, rows or 600, rows is not None)
         engine = MemoryRows(columns, labels, codebook, persons=None if k is None else who, key=KEY)
         reservation = Budget(epsilon).reserve(epsilon, "test", unit=Unit.of(codebook.schema))
-        grown = model._grow(PrivateTable(engine, reservation, SeededCoins(5)), plan)
+        grown = method.grow(recipe, PrivateTable(engine, reservation, SeededCoins(5)), plan)
         made.append((grown, reservation.events))
         plans.append(plan)
     (one, one_events), (three, three_events) = made
@@ -412,7 +413,7 @@ def test_a_hedgerow_forest_with_delta_sees_the_true_noise() -> None:
 @pytest.mark.parametrize("delta", [0, "1e-6"])
 def test_a_release_states_the_noise_that_was_drawn(algorithm: Any, delta: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of every estimator: events of k rows, their noise in the forest, and a file that is believed when it is read again."""
-    if delta and "delta" not in algorithm().get_params():
+    if delta and not algorithm._algorithm.delta:
         pytest.skip("it has no Gaussian noise")
     drawn = []
     real = table_module.add_noise
@@ -424,7 +425,7 @@ def test_a_release_states_the_noise_that_was_drawn(algorithm: Any, delta: Any, m
     monkeypatch.setattr(table_module, "add_noise", watched)
     if delta:  # so few attributes would do better without it
         monkeypatch.setattr("hedgerow.growers.hedgerow_purse.gaussian_pays", lambda m, epsilon, delta: bool(delta))
-        monkeypatch.setattr("hedgerow.estimators.hedgerow.gaussian_pays", lambda m, epsilon, delta: bool(delta))
+        monkeypatch.setattr("hedgerow.training.private.hedgerow.gaussian_pays", lambda m, epsilon, delta: bool(delta))
     model = algorithm(schema_of(K), 30, **({"delta": delta} if delta else {}), random_state=0).fit(frame(3000))
     release = model.release_
     (part,) = release.certificate.parts
@@ -622,7 +623,7 @@ def test_more_rows_of_the_same_persons_are_added() -> None:
 def test_a_shared_plan_of_a_hedgerow_forest_has_the_noise_of_persons() -> None:
     model = HedgerowClassifier(schema_of(K), 1)
     plan = model.public_plan(tables=2)
-    assert model._like()._shared_plan(plan.codebook, Fraction(1), None).events[0].scale == 4 * K
+    assert model._algorithm.method.shared_plan(model._recipe(), plan.codebook, Fraction(1), None).events[0].scale == 4 * K
     assert count(plan, frame(), owner="a").forest.noise == (Fraction(4 * K),)
 
 

@@ -7,6 +7,10 @@ from typing import Any
 
 from hedgerow.audit.neighbours import Table
 from hedgerow.release.release import Release
+from hedgerow.training.algorithms import PRIVATE
+
+_FIRST = ("hedgerow", "dpdf", "rdt", "snr")  # reports and stored evidence have them in this order
+ORDER = (*_FIRST, *(name for name in PRIVATE if name not in _FIRST))
 
 
 @dataclass(frozen=True)
@@ -27,10 +31,5 @@ class Trainer:
 
 
 ALGORITHMS: dict[str, tuple[str, dict[str, Any]]] = {  # as in `hedgerow fit --algorithm`; settings that keep a run small
-    "hedgerow": ("HedgerowClassifier", {}),
-    "dpdf": ("DPDFClassifier", {"max_depth": 3, "min_rows": 20}),
-    "rdt": ("PrivateRDTClassifier", {"n_estimators": 3, "max_depth": 2}),
-    "snr": ("SNRForestClassifier", {}),
-    "diffpid3": ("DiffPID3Classifier", {"max_depth": 3}),
-    "private-id3": ("PrivateID3Classifier", {"max_depth": 2}),
+    name: (PRIVATE[name].estimator, dict(PRIVATE[name].audited)) for name in ORDER
 }

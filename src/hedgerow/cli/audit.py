@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hedgerow.cli.audit_replay import NEIGHBOURS, Audited, EngineName, check_replay, replay_requests
+from hedgerow.cli.audit_replay import FIRST_AUDITED, NEIGHBOURS, Audited, EngineName, check_replay, replay_requests
 from hedgerow.cli.console import progress_bar, say, table, warn
-from hedgerow.cli.options import Algorithm, Delta, Depth, ForestOptions, Trees
+from hedgerow.cli.options import FIRST, Algorithm, Delta, Depth, ForestOptions, Trees
 from hedgerow.cli.outputs import check_output
 from hedgerow.errors import PlanError
+from hedgerow.training.algorithms import PRIVATE
 
 if TYPE_CHECKING:
     from hedgerow.audit.algorithms import Trainer
@@ -26,8 +27,8 @@ RUNS, SHADOWS, TARGETS = 5000, 400, 5
 def audit(
     algorithm: Annotated[
         Audited,
-        typer.Option("--algorithm", help="Whose guarantee: hedgerow, snr, rdt, dpdf, diffpid3 or private-id3; with --replay also all."),
-    ] = Audited.hedgerow,
+        typer.Option("--algorithm", help=f"Whose guarantee: {', '.join(PRIVATE)}; with --replay also all."),
+    ] = FIRST_AUDITED,
     epsilon: Annotated[
         str | None,
         typer.Option("--epsilon", help="The privacy loss that it claims, such as 1, 0.5 or 1/3.  [--replay: 1]", show_default=False),
@@ -115,7 +116,7 @@ def audit(
 
     declared = SMALL if schema is None else Schema.load(schema)
     epsilon = epsilon or ("1" if replay else None)
-    name = Algorithm.hedgerow if algorithm is Audited.all else Algorithm(algorithm)
+    name = FIRST if algorithm is Audited.all else Algorithm(algorithm)
     train = trainer_of(name, epsilon, delta, trees, depth, declared)
     if replay:
         claimed(train, Table.of([], declared))
@@ -156,7 +157,7 @@ def trainer_of(
     if epsilon is None:
         raise PlanError("--epsilon: missing; expected the privacy loss that is claimed, such as 1.")
     given = {"n_estimators": trees, "max_depth": depth, "delta": delta}
-    ForestOptions(algorithm, epsilon, None, **given).estimator(schema)
+    ForestOptions(algorithm, epsilon, None, **given).recipe()
     name, settings = ALGORITHMS[algorithm.value]
     return Trainer(name, epsilon, settings | {setting: value for setting, value in given.items() if value is not None})
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.cli.console import progress_bar, say, table
 from hedgerow.errors import PlanError
+from hedgerow.training.algorithms import ALGORITHMS
 
 if TYPE_CHECKING:
     from hedgerow.audit.replaying import Replay
@@ -21,16 +22,15 @@ OF_CHANCE = ("as drawn", "wild")  # the answers that random neighbours are repla
 
 
 class Audited(StrEnum):
-    hedgerow = "hedgerow"
-    snr = "snr"
-    rdt = "rdt"
-    dpdf = "dpdf"
-    diffpid3 = "diffpid3"
-    private_id3 = "private-id3"
-    plain_rdt = "plain-rdt"
-    id3 = "id3"
-    local_tree = "local-tree"
+    """Those of the table of algorithms, and all of them."""
+
+    _ignore_ = ["each"]  # noqa: RUF012 (a word of `enum`)
+    for each in ALGORITHMS.values():
+        vars()[each.module] = each.name
     all = "all"
+
+
+FIRST_AUDITED = Audited("hedgerow")
 
 
 class EngineName(StrEnum):
@@ -89,11 +89,11 @@ def _plans(
     algorithm: Audited, epsilon: str, settings: dict[str, Any], schema: Schema | None
 ) -> Iterator[tuple[str, Request, int, Schema]]:
     """What is replayed: (name, request, how many times ε it costs, schema). Without a schema, for rows and for persons of 1 and 3 rows."""
-    from hedgerow.audit.algorithms import ALGORITHMS
+    from hedgerow.audit import algorithms
     from hedgerow.audit.neighbours import SMALL
     from hedgerow.audit.requests import OTHERS, WIDE, Request, fit
 
-    wanted = {name: (fit(name), 1, settings) for name in (ALGORITHMS if algorithm is Audited.all else [algorithm.value])}
+    wanted = {name: (fit(name), 1, settings) for name in (algorithms.ALGORITHMS if algorithm is Audited.all else [algorithm.value])}
     if algorithm is Audited.all:
         wanted |= {name: (ask, times, settings) for name, (ask, times) in OTHERS.items()}
         wanted["hedgerow, δ = 1e-6"] = (fit("hedgerow"), 1, {**settings, "delta": "1e-6"})

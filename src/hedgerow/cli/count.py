@@ -67,7 +67,7 @@ def count(
     place = Place(data, table, query, engine, master, purpose, csv)
     check_output(output, [plan, *place.files, budget, sign], force)
     from hedgerow.cli.budget_source import open_budget, paid_query, print_remaining
-    from hedgerow.estimators.mergeable import count as count_table
+    from hedgerow.training.counting import count as count_table
 
     source, cost = open_trees(plan, epsilon)
     key, named = private_key(sign), checked_owner(owner, stem(output))
@@ -109,9 +109,9 @@ def count(
 def open_trees(path: Path, epsilon: str | None) -> tuple[PublicPlan | Release, Fraction]:
     """A plan or a forest, and the ε that a count costs; refused before anything is charged."""
     from hedgerow.cli.keys import open_document
-    from hedgerow.estimators.mergeable import cost_of
     from hedgerow.release.merging_checks import check_random_trees
     from hedgerow.release.public_plan import PublicPlan
+    from hedgerow.training.counting import cost_of
 
     found = open_document(path)
     if not isinstance(found, PublicPlan):

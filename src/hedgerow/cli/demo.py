@@ -93,9 +93,10 @@ def write_tables(folder: Path, rows: int) -> None:
 def _steps(folder: Path, rows: int, output: Path) -> None:
     from hedgerow import datasets
     from hedgerow.accounting.budget_file import BudgetFile
-    from hedgerow.estimators.hedgerow import HedgerowClassifier
     from hedgerow.plots.report import html_report
     from hedgerow.release.release import Release
+    from hedgerow.training.planning import plan as plan_of
+    from hedgerow.training.recipe import Recipe
 
     train, test = folder / "patients.csv", folder / "test.csv"
     schema, budget, forest = folder / "schema.toml", folder / "budget.json", folder / "forest.json"
@@ -147,7 +148,7 @@ def _steps(folder: Path, rows: int, output: Path) -> None:
     budget_commands.show(budget)
 
     release, declared = Release.load(forest), patients.schema
-    planned = HedgerowClassifier(declared, FOR_THE_FOREST).plan(rows)
+    planned = plan_of(Recipe.of("hedgerow", FOR_THE_FOREST), declared, rows)
     page = html_report(release, score=score, plan_lines=planned.lines(), budget=BudgetFile(budget))
     output.write_text(page, encoding="utf-8")
     say()

@@ -71,11 +71,11 @@ def federate(
         hedgerow federate https://clinic-a.example/datasets/visits https://clinic-b.example/datasets/visits --plan plan.json --tokens tokens.txt -o forest.json
     """  # noqa: E501 - a command is one line
     check_output(output, [plan, tokens, sign], force)
-    from hedgerow.estimators.mergeable import cost_of
     from hedgerow.release.public_plan import PublicPlan
     from hedgerow.remote.federation import ANSWERED, Federation
     from hedgerow.remote.federation_folder import Folder
     from hedgerow.remote.places import places_of, tokens_for
+    from hedgerow.training.counting import cost_of
 
     found, places, key = PublicPlan.load(plan), places_of(urls), private_key(sign)
     cost_of(found, epsilon)

@@ -13,8 +13,8 @@ import typer
 from hedgerow.cli import console
 from hedgerow.cli.console import complain, guarantee, progress_bar, say, warn
 from hedgerow.cli.options import (
+    FIRST,
     NOT_PROVEN,
-    Algorithm,
     AlgorithmName,
     Bins,
     BudgetPath,
@@ -49,7 +49,7 @@ def fit(
     data: Data,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the forest.", show_default=False)],
     schema: OwnSchema = None,
-    algorithm: AlgorithmName = Algorithm.hedgerow,
+    algorithm: AlgorithmName = FIRST,
     epsilon: Epsilon = None,
     delta: Delta = None,
     budget: BudgetPath = None,
@@ -128,38 +128,44 @@ def fit(
             f"{schema}: the entries {', '.join(declared.unreviewed)} were read from data and are not reviewed. Check "
             "them and delete their `unreviewed` lines, or add --accept-draft to train a forest that claims no ε."
         )
-    how: dict[str, Any] = {"accept_draft": accept_draft}
+    how: dict[str, Any] = {"schema": declared, "accept_draft": accept_draft, "n_jobs": threads(jobs)}
     named = owner is not None or batch is not None
-    if named and algorithm not in (Algorithm.hedgerow, Algorithm.snr, Algorithm.rdt):
+    if named and not options.known.updates:
         raise PlanError(f"--owner, --batch: no rows can be added to the trees of {algorithm}, so its table needs no name. Leave it out.")
     if not options.private:
         if budget is not None:
             raise PlanError(f"--budget: {algorithm} keeps no ε, so no budget can pay for it. Leave it out.")
-        estimator = options.estimator(declared, n_jobs=threads(jobs))
+        recipe = options.recipe()
+        from hedgerow.training.fit import fit as train
+
         with place.rows(declared) as rows, progress_bar("counting") as progress:
-            estimator.fit(rows, progress=progress, **how)
+            release = train(recipe, rows, progress=progress, **how)
         warn(f"{algorithm} releases exact counts: this forest has no privacy at all and is as private as the table.")
-        estimator.release_.save(output)
-        summarise(estimator.release_, output)
+        release.save(output)
+        summarise(release, output)
         return
 
     from hedgerow.cli.budget_source import open_budget, paid_query, print_remaining
 
-    estimator = options.estimator(declared, n_jobs=threads(jobs), sampler=sampler)
+    recipe = options.recipe()
     if not options.proven:
         _confirm(yes)
-    learn = estimator.fit
+    from hedgerow.training.fit import fit as train
+    from hedgerow.training.planning import plan
+
     if named:
-        how |= {"owner": checked_owner(owner, ""), "batch": batch}
-        learn = estimator.partial_fit
-    used = 0 if delta is None else estimator.plan(rows=1).delta  # public facts decide whether it would help
+        from hedgerow.release.certificate import TableName
+        from hedgerow.training.shared_plans import mergeable
+
+        mergeable(recipe).check_shared(recipe, "partial_fit")
+        how["name"] = TableName(batch, checked_owner(owner, ""))
+    used = 0 if delta is None else plan(recipe, declared, rows=1).delta  # public facts decide whether it would help
     request_budget = open_budget(budget, epsilon, used, place.remote)
-    estimator.set_params(budget=request_budget)
     with paid_query(request_budget, unfinished="No forest was saved."):
         with place.rows(declared) as rows, progress_bar("counting") as progress:
-            learn(rows, progress=progress, **how)
-        saved = save_paid(estimator.release_, output)
-    summarise(estimator.release_, saved)
+            release = train(recipe, rows, budget=request_budget, sampler=sampler, progress=progress, **how)
+        saved = save_paid(release, output)
+    summarise(release, saved)
     if delta is not None and not used:
         say("δ was not used: for so few attributes Laplace noise is the smaller, and the guarantee is pure ε")
     print_remaining(request_budget)

@@ -100,7 +100,7 @@ def verify(document: Document, trust: TrustedKeys = None) -> None:
 
 def _holds_no_data(plan: PublicPlan) -> bool:
     from hedgerow.accounting.loss import text_of_fraction
-    from hedgerow.estimators.mergeable import rebuild
+    from hedgerow.training.shared_plans import rebuild
 
     say(f"plan: {one_line(plan.algorithm)}, {len(plan.trees)} trees, ε = {text_of_fraction(plan.epsilon)} for each table that is counted")
     if rebuild(plan):

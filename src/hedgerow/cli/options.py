@@ -1,4 +1,4 @@
-"""Options that several commands share, and the estimator that they describe."""
+"""Options that several commands share, and the recipe that they describe."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hedgerow.errors import PlanError
+from hedgerow.training.algorithms import ALGORITHMS, help_text
 
 if TYPE_CHECKING:
-    from hedgerow.schema.schema import Schema
+    from hedgerow.training.recipe import Recipe
 
 
 class Algorithm(StrEnum):
-    hedgerow = "hedgerow"
-    snr = "snr"
-    rdt = "rdt"
-    dpdf = "dpdf"
-    diffpid3 = "diffpid3"
-    private_id3 = "private-id3"
-    plain_rdt = "plain-rdt"
-    id3 = "id3"
-    local_tree = "local-tree"
+    """Those of the table of algorithms."""
+
+    _ignore_ = ["each"]  # noqa: RUF012 (a word of `enum`)
+    for each in ALGORITHMS.values():
+        vars()[each.module] = each.name
+
+
+FIRST = Algorithm("hedgerow")
 
 
 class NoiseRule(StrEnum):
@@ -57,10 +57,7 @@ AlgorithmName = Annotated[
     Algorithm,
     typer.Option(
         "--algorithm",
-        help="hedgerow: the most accurate, with nothing to tune: what every attribute says about the class, added up. snr: a "
-        "forest that tunes itself from signal-to-noise ratios. rdt: private random decision trees. dpdf: a few private trees that "
-        "choose their splits, made to be read. diffpid3, private-id3: one such tree, the older ways. plain-rdt, id3, "
-        "local-tree: exact counts, NO privacy.",
+        help=help_text(),
     ),
 ]
 Epsilon = Annotated[
@@ -147,7 +144,7 @@ NOT_PROVEN = (
 
 
 class ForestOptions:
-    """What `plan` and `fit` have in common. `settings` have the estimators' names; None is an option that was not given."""
+    """What `plan` and `fit` have in common. `settings` have the recipe's names; None is an option that was not given."""
 
     def __init__(self, algorithm: Algorithm, epsilon: str | None, bins: int | None, **settings: Any) -> None:
         self.algorithm = algorithm
@@ -155,31 +152,26 @@ class ForestOptions:
         if epsilon is not None:
             self.settings["epsilon"] = epsilon
 
-    @property
-    def private(self) -> bool:
-        return self.algorithm not in (Algorithm.plain_rdt, Algorithm.id3, Algorithm.local_tree)
+        self.known = ALGORITHMS[algorithm]
 
     @property
-    def seeded(self) -> bool:
-        """Whether the trees are drawn at random, so that a seed fixes them."""
-        return self.algorithm in (Algorithm.snr, Algorithm.rdt, Algorithm.plain_rdt)
+    def private(self) -> bool:
+        return self.known.private
 
     @property
     def depends_on_rows(self) -> bool:
         """Whether what would be built depends on the number of rows: a plan then needs one."""
-        return self.algorithm in (Algorithm.hedgerow, Algorithm.snr) or (self.seeded and "max_depth" not in self.settings)
+        return self.known.needs_rows and "max_depth" not in self.settings
 
     @property
     def proven(self) -> bool:
         return self.settings.get("sensitivity") != SensitivityName.local
 
-    def estimator(self, schema: Schema, **more: Any) -> Any:
-        """The scikit-learn estimator; an option that its algorithm does not have is refused, not ignored."""
-        from hedgerow.estimators.names import estimator_named
+    def recipe(self) -> Recipe:
+        """What is to be trained; an option that the algorithm does not have is refused, not ignored."""
+        from hedgerow.training.recipe import Recipe
 
-        estimator = estimator_named(self.algorithm)()
-        known = estimator.get_params().keys() - (set() if self.seeded else {"random_state"})
-        strange = [option_of(name) for name in self.settings if name not in known]
+        strange = [option_of(name) for name in self.settings if name not in self.known.settings]
         if strange == ["--delta"]:
             raise PlanError(
                 f"--delta: --algorithm {self.algorithm} has no such setting: it has no δ. Leave it out, or use --algorithm hedgerow."
@@ -189,11 +181,11 @@ class ForestOptions:
         if self.settings.get("random_state", 0) < 0:
             raise PlanError(f"--seed: got {self.settings['random_state']}; expected a whole number of at least 0.")
         settings = {name: str(value) if isinstance(value, StrEnum) else value for name, value in self.settings.items()}
-        return estimator.set_params(schema=schema, **settings, **more)
+        return Recipe.of(self.algorithm, **settings)
 
 
 def option_of(setting: str) -> str:
-    """What the command line calls a setting of an estimator."""
+    """What the command line calls a setting of a recipe."""
     words = {
         "n_estimators": "trees", "max_depth": "depth", "numeric_splits": "thresholds", "random_state": "seed",
     }  # fmt: skip
@@ -201,10 +193,10 @@ def option_of(setting: str) -> str:
 
 
 def threads(jobs: int | None) -> int:
-    from joblib import cpu_count
+    from hedgerow.parallel import processors
 
     if jobs is None:
-        return int(cpu_count())
+        return processors()
     if jobs < 1:
         raise PlanError(f"--jobs: got {jobs}; expected a whole number of at least 1.")
     return jobs

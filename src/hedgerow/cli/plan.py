@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hedgerow.cli.console import pairs, say, warn
 from hedgerow.cli.options import (
+    FIRST,
     NOT_PROVEN,
-    Algorithm,
     AlgorithmName,
     Bins,
     Criterion,
@@ -31,11 +31,16 @@ from hedgerow.cli.options import (
 from hedgerow.cli.outputs import check_output
 from hedgerow.cli.tables import SignKey
 from hedgerow.errors import PlanError
+from hedgerow.training.algorithms import UPDATES
+
+if TYPE_CHECKING:
+    from hedgerow.schema.schema import Schema
+    from hedgerow.training.recipe import Recipe
 
 
 def plan(
     schema: SchemaFile,
-    algorithm: AlgorithmName = Algorithm.hedgerow,
+    algorithm: AlgorithmName = FIRST,
     epsilon: Epsilon = None,
     delta: Delta = None,
     rows: Annotated[
@@ -105,36 +110,45 @@ def plan(
         max_leaves=max_leaves,
         random_state=seed,
     )
-    estimator = options.estimator(declared)
-    shared = algorithm is Algorithm.hedgerow and (save is not None or owners > 1)  # the tables of all attributes, for any number of rows
+    recipe, known = options.recipe(), options.known
+    drawn = known.seeded or not known.updates
+    shared = not drawn and (save is not None or owners > 1)  # the tables of all attributes, for any number of rows
     if rows is None and declared.rows is None and options.depends_on_rows and not shared:
         raise PlanError(
             "--rows: what would be built depends on the number of rows, and the schema declares none. Give an assumed "
-            "size, --rows 10000" + (", or fix the height with --depth." if "max_depth" in estimator.get_params() else ".")
+            "size, --rows 10000" + (", or fix the height with --depth." if "max_depth" in known.defaults else ".")
         )
     if save is not None:
-        _save(estimator, options, rows, owners, save, sign)
+        _save(recipe, declared, rows, owners, save, sign)
         return
-    if owners > 1 and not hasattr(estimator, "public_plan"):
-        raise PlanError(f"--owners: {algorithm} cannot be added up over several owners; hedgerow, rdt and snr can.")
-    pairs("plan", (estimator.plan(rows, owners) if owners > 1 else estimator.plan(rows)).lines())
+    if owners > 1 and not known.updates:
+        raise PlanError(f"--owners: {algorithm} cannot be added up over several owners; {_those_that_add_up('and')} can.")
+    from hedgerow.training.planning import plan as plan_of
+
+    pairs("plan", plan_of(recipe.changed(tables=owners), declared, rows).lines())
     if declared.unreviewed and options.private:
         warn(f"unreviewed in {schema}: {', '.join(declared.unreviewed)}. Until they are reviewed, no ε can be claimed.")
     if not options.proven:
         warn(f"{NOT_PROVEN}.")
 
 
-def _save(estimator: Any, options: ForestOptions, rows: int | None, owners: int, path: Path, sign: Path | None) -> None:
+def _those_that_add_up(joined: str) -> str:
+    *others, last = sorted(UPDATES)
+    return f"{', '.join(others)} {joined} {last}"
+
+
+def _save(recipe: Recipe, schema: Schema, rows: int | None, owners: int, path: Path, sign: Path | None) -> None:
     """A plan for several owners: its number of rows is declared public, so that nothing needs to be asked of anyone's rows."""
     from hedgerow.cli.count import private_key
-    from hedgerow.estimators.mergeable import shown_plan
+    from hedgerow.training.shared_plans import public_plan, shown_plan
 
-    if not hasattr(estimator, "public_plan"):
+    known = recipe.algorithm
+    if not known.updates:
         why = "chooses its trees by looking at the rows, so that each owner would get other trees"
-        why = why if options.private else "keeps no privacy"
-        raise PlanError(f"--save: {options.algorithm} {why}. A plan that owners share needs --algorithm hedgerow, rdt or snr.")
+        why = why if known.private else "keeps no privacy"
+        raise PlanError(f"--save: {known.name} {why}. A plan that owners share needs --algorithm {_those_that_add_up('or')}.")
     key = private_key(sign)
-    plan = estimator.public_plan(rows, owners)
+    plan = public_plan(recipe, schema, rows, owners)
     if key is not None:
         plan = plan.signed(key)
     pairs("plan", [(what.replace("ε in all", "ε for each owner"), text) for what, text in shown_plan(plan).lines()])

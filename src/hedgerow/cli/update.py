@@ -56,9 +56,9 @@ def update(
     else:
         check_output(forest, [*place.files, budget, sign])
     from hedgerow.cli.budget_source import open_budget, paid_query, print_remaining
-    from hedgerow.estimators.mergeable import add_batch, cost_of, count
     from hedgerow.release.merging_checks import check_random_trees
     from hedgerow.release.release import Release
+    from hedgerow.training.counting import add_batch, cost_of, count
 
     with file_lock(forest) if output is None else nullcontext():
         before = Release.load(forest)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import Any, NoReturn
 
 from hedgerow.accounting.events import Event
 from hedgerow.accounting.prices import Price
@@ -31,6 +31,10 @@ class RemoteEngine(ABC):
     @abstractmethod
     def released(self, query: Query[Any], price: Price, charge: Callable[[], Event]) -> Sums:
         """The holder's answer. `charge` is called before the query is sent, and gives the event that the holder must have charged."""
+
+    def sums(self, query: Query[Any]) -> NoReturn:
+        """Exact sums never leave their holder."""
+        raise PlanError(f"{query.name}: the rows are with their owner, and only private answers come from there.")
 
     @abstractmethod
     def close(self) -> None:

@@ -2,52 +2,78 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 from hedgerow.accounting.meter import Budget
-from hedgerow.errors import PlanError
-from hedgerow.estimators.base import GreedyForestClassifier
-from hedgerow.growers import diffpid3
-from hedgerow.inference.vote import SUMMED_COUNTS
-from hedgerow.private_table import PrivateTable
-from hedgerow.queries.scores import MOST_ROWS
-from hedgerow.schema.codebook import Codebook
-from hedgerow.settings import one_of, whole
-from hedgerow.trees.forest import Grown
-from hedgerow.trees.plan import Plan
+from hedgerow.estimators.private import PrivateForestClassifier
+from hedgerow.training.algorithms import ALGORITHMS
 
 
-class DiffPID3Classifier(GreedyForestClassifier):
+class DiffPID3Classifier(PrivateForestClassifier):
     """One private tree: noisy sizes, splits by the exponential mechanism, noisy class counts in the leaves.
 
     Parameters
     ----------
-    schema : Schema, path of a TOML file, or "infer"
-        The public facts about the table. "infer" reads them from the rows: the release then claims no ε.
+    schema : Schema, str, path or None
+        The public facts about the table: a `hedgerow.Schema` or the path of a TOML file. "infer" reads them from the rows: the release
+        then claims no ε. None is for rows at an owner's service, which has their schema.
     epsilon : int, float, str, Decimal or Fraction
         The exact privacy loss of one `fit`, at most: a tree that ends early leaves the rest in the budget.
-    max_depth : number of levels δ, the root included.
-    criterion : "gini" (count-scaled), "max", "information_gain", or "gini_half" (the Gini index with sensitivity 1/2, the
-        baseline of DPDF's paper).
-    most_rows : the public N in the sensitivity of information gain. Privacy holds for any table, but choose it above the table's
-        size: counts far above it are scored alike.
-    bins : equal-width cells for numeric attributes without declared edges; a threshold between two of them is chosen privately.
-    budget : a shared Budget or BudgetFile; without one the fit has a budget of its own.
-    sampler : "hedgerow" or "opendp", both exact; private choices are always our own.
-    random_state : not used: these trees need no public randomness, and noise cannot be seeded.
-    n_jobs : threads.
+    max_depth : int, default=5
+        The number of levels δ, the root included.
+    criterion : {"gini", "max", "information_gain", "gini_half"}, default="gini"
+        The score of a split. "gini" is scaled by counts; "gini_half" is the Gini index with sensitivity 1/2, the baseline of DPDF's paper.
+    most_rows : int, default=1_000_000
+        The public N in the sensitivity of information gain. Privacy holds for any table, but choose it above the table's size: counts far
+        above it are scored alike.
+    bins : int, default=5
+        Equal-width cells of a numeric attribute without declared edges; a threshold between two of them is chosen privately.
+    budget : Budget or BudgetFile, optional
+        What pays, shared with every other look at the same rows. Without one the fit has a budget of its own.
+    sampler : {"hedgerow", "opendp"}, default="hedgerow"
+        What draws the noise; both are exact; private choices are always our own.
+    random_state : None
+        Not used: these trees need no public randomness, and noise cannot be seeded.
+    n_jobs : int, default=None
+        Threads; None is 1, −1 all processors.
 
     Attributes
     ----------
-    release_ : what may be published; `release_.certificate` states the guarantee.
-    classes_ : the declared classes.
+    release_ : Release
+        What may be published: `release_.save(path)` writes it, `release_.certificate` states the guarantee.
+    classes_ : ndarray
+        The declared classes, in the order of the columns of `predict_proba`.
+    n_features_in_ : int
+        The number of attributes.
+    feature_names_in_ : ndarray
+        Their names, where the rows had names.
+    feature_importances_ : ndarray
+        The share of each attribute in what the forest tells about the class, from released numbers alone.
+    best_params_ : dict
+        What `tune` has chosen.
+
+    References
+    ----------
+    A. Friedman, A. Schuster: Data Mining with Differential Privacy. KDD 2010.
+
+    Examples
+    --------
+    >>> from hedgerow import DiffPID3Classifier
+    >>> from hedgerow.datasets import patients
+    >>> train = patients(2_000, seed=1)
+    >>> model = DiffPID3Classifier(train.schema, epsilon=1, max_depth=3).fit(train.X, train.y)
+    >>> model.release_.certificate.guarantee
+    'epsilon-DP'
+    >>> len(model.release_.forest.trees)
+    1
     """
+
+    _algorithm = ALGORITHMS["diffpid3"]
 
     def __init__(
         self,
-        schema: Any = None,
-        epsilon: Any = None,
+        schema: Any,
+        epsilon: Any,
         max_depth: int = 5,
         *,
         criterion: str = "gini",
@@ -68,17 +94,3 @@ class DiffPID3Classifier(GreedyForestClassifier):
         self.sampler = sampler
         self.random_state = random_state
         self.n_jobs = n_jobs
-
-    _algorithm = "DiffPID3"
-    _vote = SUMMED_COUNTS
-
-    def _greedy_plan(self, codebook: Codebook, epsilon: Fraction) -> Plan:
-        most_rows = whole("most_rows", self.most_rows)
-        if most_rows > MOST_ROWS:
-            raise PlanError(f"most_rows: got {most_rows}; expected at most {MOST_ROWS}.")
-        criterion = one_of("criterion", self.criterion, diffpid3.SCORES)
-        settings = diffpid3.Settings(whole("max_depth", self.max_depth), criterion, most_rows)
-        return diffpid3.plan(codebook, settings, epsilon)
-
-    def _grow(self, table: PrivateTable, plan: Plan) -> Grown:
-        return diffpid3.grow(table, plan, self._rng())

@@ -2,31 +2,56 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
-from hedgerow.engines.engine import Engine
-from hedgerow.engines.exact import ExactTable
-from hedgerow.estimators.base import ForestClassifier
-from hedgerow.growers import id3
-from hedgerow.inference.vote import SUMMED_COUNTS
-from hedgerow.release.certificate import no_certificate
-from hedgerow.release.release import Release
-from hedgerow.settings import whole
-from hedgerow.trees.plan import Plan
+from hedgerow.estimators.base import ExactForestClassifier
+from hedgerow.training.algorithms import ALGORITHMS
 
 
-class ID3Classifier(ForestClassifier):
+class ID3Classifier(ExactForestClassifier):
     """Plain ID3 with exact counts: no privacy at all, and its release says so.
 
     Parameters
     ----------
-    max_depth : how many attributes may be asked on a path; None is all of them.
-    schema : Schema, path of a TOML file, or "infer" (the default here: there is no guarantee to lose).
-    bins : equal-width cells for numeric attributes without declared edges.
-    random_state : not used.
-    n_jobs : threads.
+    max_depth : int or None, default=None
+        How many attributes may be asked on a path; None is all of them.
+    schema : Schema, str or path, default="infer"
+        The public facts about the table; "infer" reads them from the rows: there is no guarantee to lose.
+    bins : int, default=5
+        Equal-width cells of a numeric attribute without declared edges.
+    random_state : None
+        Not used.
+    n_jobs : int, default=None
+        Threads; None is 1, −1 all processors.
+
+    Attributes
+    ----------
+    release_ : Release
+        The forest with its exact counts. Its certificate says that it claims nothing.
+    classes_ : ndarray
+        The declared classes, in the order of the columns of `predict_proba`.
+    n_features_in_ : int
+        The number of attributes.
+    feature_names_in_ : ndarray
+        Their names, where the rows had names.
+    feature_importances_ : ndarray
+        The share of each attribute in what the forest tells about the class, from released numbers alone.
+
+    References
+    ----------
+    J. R. Quinlan: Induction of Decision Trees. Machine Learning 1, 1986; as Algorithm 1 of G. Jagannathan et al. 2012.
+
+    Examples
+    --------
+    >>> from hedgerow import ID3Classifier
+    >>> from hedgerow.datasets import patients
+    >>> train = patients(2_000, seed=1)
+    >>> model = ID3Classifier(max_depth=2).fit(train.X, train.y)
+    >>> model.release_.certificate.guarantee
+    'none'
     """
+
+    _algorithm = ALGORITHMS["id3"]
 
     def __init__(
         self,
@@ -42,24 +67,3 @@ class ID3Classifier(ForestClassifier):
         self.bins = bins
         self.random_state = random_state
         self.n_jobs = n_jobs
-
-    def _settings(self) -> id3.Settings:
-        return id3.Settings(None if self.max_depth is None else whole("max_depth", self.max_depth))
-
-    def plan(self, rows: int | None = None) -> Plan:
-        """What `fit` would build: a tree that depends on the rows, so only its limits are known."""
-        codebook = self._codebook(self._declared_schema("plan"))
-        levels = id3.levels(codebook, self._settings())
-        return Plan("ID3, not private", None, rows, "given", codebook.n_classes, (), (), chosen={"levels": f"at most {levels}"})
-
-    def _train(self, engine: Engine) -> Release:
-        settings = self._settings()
-        forest = id3.grow_plain(ExactTable(engine), engine.codebook, settings)
-        return Release(
-            forest,
-            no_certificate("a non-private baseline: its counts are exact"),
-            algorithm="ID3",
-            vote=SUMMED_COUNTS,
-            parameters={**asdict(settings), "bins": engine.codebook.bins},
-            chosen={"nodes": forest.trees[0].n_nodes, "height": forest.trees[0].height},
-        )

@@ -1,24 +1,15 @@
-"""Which estimator an algorithm is, by the name that users type: found here, and imported only when it is needed."""
+"""Which estimator an algorithm is, by the name that users type: read from the table of algorithms, and imported only when needed."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import Any
 
-PRIVATE = {  # those that keep ε
-    "hedgerow": ("hedgerow", "HedgerowClassifier"),
-    "snr": ("snr", "SNRForestClassifier"),
-    "rdt": ("private_rdt", "PrivateRDTClassifier"),
-    "dpdf": ("dpdf", "DPDFClassifier"),
-    "diffpid3": ("diffpid3", "DiffPID3Classifier"),
-    "private-id3": ("private_id3", "PrivateID3Classifier"),
-}
-ESTIMATORS = {
-    **PRIVATE,
-    "plain-rdt": ("plain_rdt", "RandomDecisionTreesClassifier"),
-    "id3": ("id3", "ID3Classifier"),
-    "local-tree": ("local_tree", "LocalTreeClassifier"),
-}
+from hedgerow.training.algorithms import ALGORITHMS
+
+MODULES = {"rdt": "private_rdt"}  # those that are not called as their algorithm
+ESTIMATORS = {name: (MODULES.get(name, each.module), each.estimator) for name, each in ALGORITHMS.items()}
+PRIVATE = {name: found for name, found in ESTIMATORS.items() if ALGORITHMS[name].private}  # those that keep ε
 
 
 def estimator_named(algorithm: str) -> Any:

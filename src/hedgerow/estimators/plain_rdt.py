@@ -2,29 +2,66 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
-from hedgerow.engines.engine import Engine
-from hedgerow.engines.exact import ExactTable
-from hedgerow.errors import PlanError
-from hedgerow.estimators.base import ForestClassifier, rdt_settings
-from hedgerow.growers import rdt
-from hedgerow.inference.vote import SUMMED_COUNTS
-from hedgerow.release.certificate import no_certificate
-from hedgerow.release.release import Release
-from hedgerow.trees.plan import DEFAULT_MAX_LEAVES, Plan
+from hedgerow.estimators.base import ExactForestClassifier
+from hedgerow.settings import DEFAULT_MAX_LEAVES
+from hedgerow.training.algorithms import ALGORITHMS
 
 
-class RandomDecisionTreesClassifier(ForestClassifier):
+class RandomDecisionTreesClassifier(ExactForestClassifier):
     """Random decision trees with exact counts: no privacy at all, and its release says so.
 
     Parameters
     ----------
-    n_estimators, max_depth, bins, numeric_splits, max_leaves, random_state, n_jobs : as in PrivateRDTClassifier.
-    prune : remove subtrees that no training row reached. `prune=False` is the ε = ∞ curve of the paper's figures.
-    schema : Schema, path of a TOML file, or "infer" (the default here: there is no guarantee to lose).
+    n_estimators : int, default=10
+        The number of trees.
+    max_depth : int or None, default=None
+        The height of the trees; None is the paper's rule, from the number of rows.
+    prune : bool, default=True
+        Remove subtrees that no training row reached. False is the ε = ∞ curve of the paper's figures.
+    schema : Schema, str or path, default="infer"
+        The public facts about the table; "infer" reads them from the rows: there is no guarantee to lose.
+    bins : int, default=5
+        Equal-width cells of a numeric attribute without declared edges.
+    numeric_splits : {"bins", "thresholds"}, default="bins"
+        A branch for each cell of a number, or below and above a random threshold among the cell edges.
+    max_leaves : int, default=2_000_000
+        A forest with more leaves in all is refused.
+    random_state : int, RandomState or None, default=None
+        Seeds the structure of the trees.
+    n_jobs : int, default=None
+        Threads; None is 1, −1 all processors.
+
+    Attributes
+    ----------
+    release_ : Release
+        The forest with its exact counts. Its certificate says that it claims nothing.
+    classes_ : ndarray
+        The declared classes, in the order of the columns of `predict_proba`.
+    n_features_in_ : int
+        The number of attributes.
+    feature_names_in_ : ndarray
+        Their names, where the rows had names.
+    feature_importances_ : ndarray
+        The share of each attribute in what the forest tells about the class, from released numbers alone.
+
+    References
+    ----------
+    G. Jagannathan, K. Pillaipakkamnatt, R. N. Wright: A Practical Differentially Private Random Decision Tree Classifier.
+    Transactions on Data Privacy 5, 2012, section 3.
+
+    Examples
+    --------
+    >>> from hedgerow import RandomDecisionTreesClassifier
+    >>> from hedgerow.datasets import patients
+    >>> train = patients(2_000, seed=1)
+    >>> model = RandomDecisionTreesClassifier(random_state=0).fit(train.X, train.y)
+    >>> model.release_.certificate.guarantee
+    'none'
     """
+
+    _algorithm = ALGORITHMS["plain-rdt"]
 
     def __init__(
         self,
@@ -48,28 +85,3 @@ class RandomDecisionTreesClassifier(ForestClassifier):
         self.max_leaves = max_leaves
         self.random_state = random_state
         self.n_jobs = n_jobs
-
-    def _settings(self) -> rdt.Settings:
-        return rdt_settings(self)
-
-    def plan(self, rows: int | None = None) -> Plan:
-        """What `fit` would build for a table of that many rows."""
-        schema = self._declared_schema("plan")
-        rows = rows if rows is not None else schema.rows
-        if rows is None and self.max_depth is None:
-            raise PlanError("plan: give a size, plan(rows=10000), or fix the height with max_depth.")
-        codebook = self._codebook(schema)
-        trees = rdt.structures(codebook, rows, self._settings(), self._rng())
-        return Plan("RDT, not private", None, rows, "given", codebook.n_classes, (), trees)
-
-    def _train(self, engine: Engine) -> Release:
-        settings = self._settings()
-        forest = rdt.grow_plain(ExactTable(engine), engine.codebook, settings, self.prune, self._rng())
-        return Release(
-            forest,
-            no_certificate("a non-private baseline: its counts are exact"),
-            algorithm="RDT",
-            vote=SUMMED_COUNTS,
-            parameters={**asdict(settings), "prune": bool(self.prune), "bins": engine.codebook.bins},
-            chosen={"height": max(tree.height for tree in forest.trees)},
-        )

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 from hedgerow.accounting.meter import Budget
-from hedgerow.estimators.base import rdt_settings
 from hedgerow.estimators.mergeable import MergeableForestClassifier
-from hedgerow.growers import rdt
-from hedgerow.inference.vote import SUMMED_COUNTS
-from hedgerow.private_table import PrivateTable
-from hedgerow.schema.codebook import Codebook
-from hedgerow.trees.forest import Grown
-from hedgerow.trees.plan import DEFAULT_MAX_LEAVES, Plan
+from hedgerow.settings import DEFAULT_MAX_LEAVES
+from hedgerow.training.algorithms import ALGORITHMS
 
 
 class PrivateRDTClassifier(MergeableForestClassifier):
@@ -21,31 +15,69 @@ class PrivateRDTClassifier(MergeableForestClassifier):
 
     Parameters
     ----------
-    schema : Schema, path of a TOML file, or "infer"
-        The public facts about the table. "infer" reads them from the rows: the release then claims no ε.
+    schema : Schema, str, path or None
+        The public facts about the table: a `hedgerow.Schema` or the path of a TOML file. "infer" reads them from the rows: the release
+        then claims no ε. None is for rows at an owner's service, which has their schema.
     epsilon : int, float, str, Decimal or Fraction
         The exact privacy loss of one `fit`.
-    n_estimators : number of trees N; every count gets noise of scale N/ε.
-    max_depth : height of the trees; None is the paper's rule, which needs the number of rows: `schema.rows` if it is
-        declared, or a noisy count that takes 3 % of ε.
-    bins : equal-width cells for numeric attributes without declared edges.
-    numeric_splits : "bins" (a branch for each cell) or "thresholds" (a random threshold among the cell edges).
-    max_leaves : a forest with more leaves in all is refused before anything is spent.
-    budget : a shared Budget or BudgetFile; without one the fit has a budget of its own.
-    sampler : "hedgerow" or "opendp", both exact.
-    random_state : seeds the public structure only. Noise cannot be seeded.
-    n_jobs : threads.
+    n_estimators : int, default=10
+        The number of trees N; every count gets noise of scale N/ε.
+    max_depth : int or None, default=None
+        The height of the trees. None is the paper's rule, which needs the number of rows: `schema.rows` if it is declared, or a noisy
+        count that takes 3 % of ε.
+    bins : int, default=5
+        Equal-width cells of a numeric attribute without declared edges.
+    numeric_splits : {"bins", "thresholds"}, default="bins"
+        A branch for each cell of a number, or below and above a random threshold among the cell edges.
+    max_leaves : int, default=2_000_000
+        A forest with more leaves in all is refused before anything is spent.
+    budget : Budget or BudgetFile, optional
+        What pays, shared with every other look at the same rows. Without one the fit has a budget of its own.
+    sampler : {"hedgerow", "opendp"}, default="hedgerow"
+        What draws the noise; both are exact.
+    random_state : int, RandomState or None, default=None
+        Seeds the public structure of the trees only. Noise cannot be seeded.
+    n_jobs : int, default=None
+        Threads; None is 1, −1 all processors.
 
     Attributes
     ----------
-    release_ : what may be published; `release_.certificate` states the guarantee.
-    classes_ : the declared classes.
+    release_ : Release
+        What may be published: `release_.save(path)` writes it, `release_.certificate` states the guarantee.
+    classes_ : ndarray
+        The declared classes, in the order of the columns of `predict_proba`.
+    n_features_in_ : int
+        The number of attributes.
+    feature_names_in_ : ndarray
+        Their names, where the rows had names.
+    feature_importances_ : ndarray
+        The share of each attribute in what the forest tells about the class, from released numbers alone.
+    best_params_ : dict
+        What `tune` has chosen.
+
+    References
+    ----------
+    G. Jagannathan, K. Pillaipakkamnatt, R. N. Wright: A Practical Differentially Private Random Decision Tree Classifier.
+    Transactions on Data Privacy 5, 2012.
+
+    Examples
+    --------
+    >>> from hedgerow import PrivateRDTClassifier
+    >>> from hedgerow.datasets import patients
+    >>> train = patients(2_000, seed=1)
+    >>> model = PrivateRDTClassifier(train.schema, epsilon=1, random_state=0).fit(train.X, train.y)
+    >>> model.release_.certificate.sentence()
+    'ε = 1 differential privacy, neighbours: add or remove one row'
+    >>> model.predict(train.X[:3]).shape
+    (3,)
     """
+
+    _algorithm = ALGORITHMS["rdt"]
 
     def __init__(
         self,
-        schema: Any = None,
-        epsilon: Any = None,
+        schema: Any,
+        epsilon: Any,
         n_estimators: int = 10,
         max_depth: int | None = None,
         *,
@@ -68,21 +100,3 @@ class PrivateRDTClassifier(MergeableForestClassifier):
         self.sampler = sampler
         self.random_state = random_state
         self.n_jobs = n_jobs
-
-    _algorithm = "Private-RDT"
-    _vote = SUMMED_COUNTS
-
-    def _settings(self) -> rdt.Settings:
-        return rdt_settings(self)
-
-    def _shape(self, codebook: Codebook, epsilon: Fraction, rows: int | None) -> tuple[int, int | None]:
-        settings, k = self._settings(), len(codebook.sizes)
-        if settings.max_depth is not None:
-            return settings.n_estimators, min(settings.max_depth, k)
-        return settings.n_estimators, None if rows is None else rdt.height_rule(codebook.sizes, rows)
-
-    def _plan(self, codebook: Codebook, epsilon: Fraction, rows: int | None, public: bool) -> Plan:
-        return rdt.plan(codebook, self._settings(), epsilon, rows, public, self._rng())
-
-    def _grow(self, table: PrivateTable, plan: Plan) -> Grown:
-        return rdt.grow(table, plan, self._rng())

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 from hedgerow.accounting.meter import Budget
 from hedgerow.estimators.mergeable import MergeableForestClassifier
-from hedgerow.growers import snr
-from hedgerow.inference.vote import MOST_CONFIDENT
-from hedgerow.private_table import PrivateTable
-from hedgerow.schema.codebook import Codebook
-from hedgerow.settings import one_of, whole
-from hedgerow.trees.forest import Grown
-from hedgerow.trees.plan import DEFAULT_MAX_LEAVES, Plan
+from hedgerow.settings import DEFAULT_MAX_LEAVES
+from hedgerow.training.algorithms import ALGORITHMS
 
 
 class SNRForestClassifier(MergeableForestClassifier):
@@ -21,28 +15,63 @@ class SNRForestClassifier(MergeableForestClassifier):
 
     Parameters
     ----------
-    schema : Schema, path of a TOML file, or "infer"
-        The public facts about the table. "infer" reads them from the rows: the release then claims no ε.
+    schema : Schema, str, path or None
+        The public facts about the table: a `hedgerow.Schema` or the path of a TOML file. "infer" reads them from the rows: the release
+        then claims no ε. None is for rows at an owner's service, which has their schema.
     epsilon : int, float, str, Decimal or Fraction
         The exact privacy loss of one `fit`. Where no `schema.rows` is declared, 3 % of it pays for a noisy number of rows.
-    bins : equal-width cells for numeric attributes without declared edges.
-    noise_rule : "paper" (|C|·√2/ε, as published) or "tight" (√(2|C|)/ε, the standard deviation of the sum).
-    max_leaves : a forest with more leaves in all is refused before anything is spent.
-    budget : a shared Budget or BudgetFile; without one the fit has a budget of its own.
-    sampler : "hedgerow" or "opendp", both exact.
-    random_state : seeds the public structure only. Noise cannot be seeded.
-    n_jobs : threads.
+    bins : int, default=5
+        Equal-width cells of a numeric attribute without declared edges.
+    noise_rule : {"paper", "tight"}, default="paper"
+        How noise is estimated: |C|·√2/ε, as published, or √(2|C|)/ε, the standard deviation of the sum.
+    max_leaves : int, default=2_000_000
+        A forest with more leaves in all is refused before anything is spent.
+    budget : Budget or BudgetFile, optional
+        What pays, shared with every other look at the same rows. Without one the fit has a budget of its own.
+    sampler : {"hedgerow", "opendp"}, default="hedgerow"
+        What draws the noise; both are exact.
+    random_state : int, RandomState or None, default=None
+        Seeds the public structure of the trees only. Noise cannot be seeded.
+    n_jobs : int, default=None
+        Threads; None is 1, −1 all processors.
 
     Attributes
     ----------
-    release_ : what may be published; `release_.chosen` says what was tuned, `release_.certificate` states the guarantee.
-    classes_ : the declared classes.
+    release_ : Release
+        What may be published. `release_.chosen` says what was tuned, `release_.certificate` states the guarantee.
+    classes_ : ndarray
+        The declared classes, in the order of the columns of `predict_proba`.
+    n_features_in_ : int
+        The number of attributes.
+    feature_names_in_ : ndarray
+        Their names, where the rows had names.
+    feature_importances_ : ndarray
+        The share of each attribute in what the forest tells about the class, from released numbers alone.
+    best_params_ : dict
+        What `tune` has chosen.
+
+    References
+    ----------
+    S. Fletcher, M. Z. Islam: A Differentially Private Random Decision Forest Using Reliable Signal-to-Noise Ratios. AI 2015.
+
+    Examples
+    --------
+    >>> from hedgerow import SNRForestClassifier
+    >>> from hedgerow.datasets import patients
+    >>> train = patients(2_000, seed=1)
+    >>> model = SNRForestClassifier(train.schema, epsilon=1).fit(train.X, train.y)
+    >>> model.release_.certificate.sentence()
+    'ε = 1 differential privacy, neighbours: add or remove one row'
+    >>> model.predict(train.X[:3]).shape
+    (3,)
     """
+
+    _algorithm = ALGORITHMS["snr"]
 
     def __init__(
         self,
-        schema: Any = None,
-        epsilon: Any = None,
+        schema: Any,
+        epsilon: Any,
         *,
         bins: int = 5,
         noise_rule: str = "paper",
@@ -61,19 +90,3 @@ class SNRForestClassifier(MergeableForestClassifier):
         self.sampler = sampler
         self.random_state = random_state
         self.n_jobs = n_jobs
-
-    _algorithm = "SNR forest"
-    _vote = MOST_CONFIDENT
-
-    def _settings(self) -> snr.Settings:
-        noise_rule = one_of("noise_rule", self.noise_rule, ("paper", "tight"))
-        return snr.Settings(noise_rule, whole("max_leaves", self.max_leaves), self._tables)
-
-    def _shape(self, codebook: Codebook, epsilon: Fraction, rows: int | None) -> tuple[int, int | None]:
-        return 0 if rows is None else snr.number_of_trees(codebook, rows, epsilon, self._settings()), None
-
-    def _plan(self, codebook: Codebook, epsilon: Fraction, rows: int | None, public: bool) -> Plan:
-        return snr.plan(codebook, self._settings(), epsilon, rows, public, self._rng())
-
-    def _grow(self, table: PrivateTable, plan: Plan) -> Grown:
-        return snr.grow(table, plan, self._rng())

@@ -22,7 +22,7 @@ from hedgerow.engines.engine import Engine
 from hedgerow.engines.memory import MemoryRows
 from hedgerow.engines.opening import is_place, open_place
 from hedgerow.engines.person_ids import person_column
-from hedgerow.engines.remote import RemoteEngine, RemoteSource, remote_schema
+from hedgerow.engines.remote import RemoteSource, remote_schema
 from hedgerow.errors import BudgetError, PlanError, TableError
 from hedgerow.inference.calibration import Calibration
 from hedgerow.mechanisms.coins import SYSTEM, random_name
@@ -192,7 +192,7 @@ Answer = TypeVar("Answer")
 
 def _paid(
     release: Release,
-    engine: Engine | RemoteEngine,
+    engine: Engine,
     amount: Fraction,
     budget: Budget | None,
     what: str,

@@ -1,6 +1,6 @@
 """A plan that owners agree on before anyone looks at data: schema, tree structures and ε, in a file.
 
-It holds no data: `estimators.mergeable.rebuild` makes the same trees again from the schema, the settings and the seed, if there is one.
+It holds no data: `training.shared_plans.rebuild` makes the same trees again from the schema, the settings and the seed, if there is one.
 """
 
 from __future__ import annotations

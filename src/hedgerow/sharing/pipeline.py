@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from hedgerow.anonymity.requirement import Requirement
 from hedgerow.errors import PlanError
-from hedgerow.estimators.local_tree import LocalTreeClassifier
 from hedgerow.release.release import Release
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Schema
@@ -20,6 +19,8 @@ from hedgerow.sharing.generalise import generalise
 from hedgerow.sharing.global_models.models import global_model
 from hedgerow.sharing.prune import NEEDED, Pruned, prune
 from hedgerow.sharing.pseudo.tables import PseudoData, pseudo_data
+from hedgerow.training.fit import fit
+from hedgerow.training.recipe import Recipe
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +36,7 @@ def publish(
     X: Any, y: Any, schema: Schema, requirement: Requirement | None, *, siblings: str = NEEDED, hits_only: bool = False, **settings: Any
 ) -> Published:
     """An owner's part: learn a tree on its own rows and prune it. Without a requirement the tree is shared as it is, and claims nothing."""
-    local: Release = LocalTreeClassifier(schema=schema, **settings).fit(X, y).release_
+    local = fit(Recipe.of("local-tree", **settings), X, y, schema=schema)
     if requirement is None:
         return Published(local, None, local)
     pruned = prune(local.forest, requirement, siblings=siblings, hits_only=hits_only)

@@ -11,10 +11,10 @@ from typing import Any
 from hedgerow.accounting.events import Event
 from hedgerow.accounting.loss import text_of_fraction, text_of_loss
 from hedgerow.accounting.noise import noise_of, variance_of
+from hedgerow.settings import DEFAULT_MAX_LEAVES as DEFAULT_MAX_LEAVES
 from hedgerow.trees.tree import Tree
 
 ROWS_SHARE = Fraction(3, 100)  # of ε, for a noisy number of rows where no public one is declared
-DEFAULT_MAX_LEAVES = 2_000_000
 
 
 @dataclass(frozen=True, repr=False)

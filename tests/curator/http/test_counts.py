@@ -18,8 +18,8 @@ from hedgerow.curator.http import analyst_routes as analysts
 from hedgerow.curator.http.errors import Refusal
 from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.http.requests import Algorithm
-from hedgerow.estimators.names import PRIVATE
 from hedgerow.release.release import Release
+from hedgerow.training.algorithms import PRIVATE
 
 PATH = "/v1/datasets/patients/counts"
 
@@ -128,7 +128,7 @@ class TestRefused:
     def test_before_it_is_paid(self, running: Running, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
         make, said = REFUSED[name]
         before = running.curator.ledger.head()
-        monkeypatch.setattr("hedgerow.estimators.base.open_place", _opened)
+        monkeypatch.setattr("hedgerow.training.rows.open_place", _opened)
         monkeypatch.setattr("hedgerow.curator.ledger.registry.open_place", _opened)
         content = json.dumps(make())
         headers = {**running.ada, "Idempotency-Key": "k", "Content-Type": "application/json"}

@@ -20,7 +20,7 @@ from hedgerow.curator.http.amounts import amount_of
 from hedgerow.curator.http.errors import TABLE
 from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.http.service_context import Curator
-from hedgerow.estimators import base
+from hedgerow.training import rows as training_rows
 
 ODD: list[Any] = [
     None, 0, "", [], {}, "x", {"purpose": "research"}, {**FOREST, "epsilon": 0}, {**FOREST, "epsilon": -1}, {**FOREST, "epsilon": "1e9999"},
@@ -54,7 +54,7 @@ def never_opened(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     def opened(*_: Any) -> None:
         raise AssertionError("the table was opened")
 
-    monkeypatch.setattr(base, "open_place", opened)
+    monkeypatch.setattr(training_rows, "open_place", opened)
     monkeypatch.setattr("hedgerow.evaluation.private.open_place", opened)
     monkeypatch.setattr("hedgerow.curator.ledger.registry.open_place", opened)
 

@@ -18,7 +18,7 @@ from hedgerow.accounting.units import Unit
 from hedgerow.curator.http import responses, scores
 from hedgerow.curator.http.counts import checked_count
 from hedgerow.curator.http.errors import Refusal, not_found
-from hedgerow.curator.http.forests import ASSUMED_ROWS, as_dummy, checked_plan, dummy_rows, estimator_of, plan_as_json, trained
+from hedgerow.curator.http.forests import ASSUMED_ROWS, as_dummy, checked_plan, dummy_rows, plan_as_json, recipe_of, trained
 from hedgerow.curator.http.jobs import Job, job_status
 from hedgerow.curator.http.predictions import predicted
 from hedgerow.curator.http.request_context import TOKEN, Context, RawBody, RequestContext, hash_of_request, remaining_of, unit_text
@@ -70,9 +70,9 @@ async def quote(context: Context, name: str, body: Quote) -> dict[str, Any]:
 
 def quote_of(context: RequestContext, name: str, body: Quote) -> dict[str, Any]:
     schema = context.open_dataset(name, body.purpose).schema
-    estimator = estimator_of(body, schema, context.service.limits)
-    least = checked_plan(estimator, schema)
-    plan = checked_plan(estimator, schema, body.rows or (None if schema.rows is not None else ASSUMED_ROWS))
+    recipe = recipe_of(body, context.service.limits)
+    least = checked_plan(recipe, schema)
+    plan = checked_plan(recipe, schema, body.rows or (None if schema.rows is not None else ASSUMED_ROWS))
     cost = {"epsilon": body.epsilon, "delta": text_of_fraction(least.delta)}
     return {"cost": cost, "remaining": context.remaining(name, body.purpose), **plan_as_json(plan)}
 
@@ -86,11 +86,11 @@ async def dummy(context: Context, name: str, body: Forest) -> dict[str, Any]:
 def dummy_of(context: RequestContext, name: str, body: Forest) -> dict[str, Any]:
     limits = context.service.limits
     schema = context.open_dataset(name, body.purpose).schema
-    estimator = estimator_of(body, schema, limits)
-    plan = checked_plan(estimator, schema)
+    recipe = recipe_of(body, limits)
+    plan = checked_plan(recipe, schema)
     with _one_of(context.service.dummies, "Other trials on dummy rows are under way."):
-        estimator.set_params(budget=Budget(body.epsilon, plan.delta))
-        release = as_dummy(trained(estimator, dummy_rows(schema, limits.dummy_rows)))
+        budget = Budget(body.epsilon, plan.delta)
+        release = as_dummy(trained(recipe, dummy_rows(schema, limits.dummy_rows), schema, budget, n_jobs=limits.threads))
     return {"dummy": True, "rows": limits.dummy_rows, "release": json.loads(release.to_json())}
 
 
@@ -102,7 +102,7 @@ def forests(context: Context, name: str, body: Forest, key: Key, response: Respo
     found = context.service.jobs.find(context.person.name, key, request)
     if found is None:
         schema = context.open_dataset(name, body.purpose).schema
-        plan = checked_plan(estimator_of(body, schema, context.service.limits), schema)
+        plan = checked_plan(recipe_of(body, context.service.limits), schema)
         wanted = ReservationRequest(name, body.purpose, body.epsilon, plan.delta, f"fit {body.algorithm}", Unit.of(schema))
         found = _submitted(context, key, request, Task(name, body), wanted)
     return _accepted(context, found, response)

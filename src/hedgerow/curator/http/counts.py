@@ -25,7 +25,8 @@ def checked_count(content: bytes, dataset: Dataset, epsilon: Any, limits: Limits
 
     A plan comes from the analyst, and the release will say that no table has shaped its trees: so they are built again.
     """
-    from hedgerow.estimators.mergeable import cost_of, rebuild  # here: estimators take a while to be imported, and a start should not
+    from hedgerow.training.counting import cost_of  # here: training takes a while to be imported, and a start should not
+    from hedgerow.training.shared_plans import rebuild
 
     plan = _read(content)
     if not same_columns(plan.schema, dataset.schema):  # rows: what was planned for, all owners together
@@ -56,7 +57,7 @@ def checked_count(content: bytes, dataset: Dataset, epsilon: Any, limits: Limits
 
 def counted(content: bytes, place: Any, epsilon: Any, name: TableName, **how: Any) -> Release:
     """The release. Whose rows they are is the service's to say; that nobody is in another table it does not say, and whoever merges may."""
-    from hedgerow.estimators.mergeable import count
+    from hedgerow.training.counting import count
 
     try:
         return count(_read(content), place, owner=name.owner, batch=name.batch, epsilon=epsilon, **how)

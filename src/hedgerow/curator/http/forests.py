@@ -1,4 +1,4 @@
-"""From a request to an estimator, to its plan, to a release; and rows that are made from the schema alone, to try it on."""
+"""From a request to a recipe, to its plan, to a release; and rows that are made from the schema alone, to try it on."""
 
 from __future__ import annotations
 
@@ -8,25 +8,27 @@ from typing import Any
 import numpy as np
 
 from hedgerow.accounting.loss import text_of_fraction
+from hedgerow.accounting.meter import Budget
 from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.http.requests import Forest
 from hedgerow.errors import HedgerowWarning, PlanError
-from hedgerow.estimators.names import PRIVATE, estimator_named
 from hedgerow.release.certificate import no_certificate
 from hedgerow.release.release import Release
 from hedgerow.schema.schema import Numeric, Schema
 from hedgerow.sharing.pseudo.decoding import values_array
+from hedgerow.training.algorithms import PRIVATE
+from hedgerow.training.fit import fit
+from hedgerow.training.planning import plan
+from hedgerow.training.recipe import Recipe
 from hedgerow.trees.plan import Plan
 
-SEEDED = ("snr", "rdt")
 ASSUMED_ROWS = 10_000
 DUMMY = "it was made of dummy rows, drawn from the schema alone: it says nothing about anybody, and is worth nothing but to try it"
 
 
-def estimator_of(body: Forest, schema: Schema, limits: Limits) -> Any:
-    """The estimator, refused where it cannot work or would be too large: from public facts alone."""
-    estimator = estimator_named(body.algorithm)()
-    known = estimator.get_params().keys() - ({"random_state"} if body.algorithm not in SEEDED else set())
+def recipe_of(body: Forest, limits: Limits) -> Recipe:
+    """What is to be trained, refused where it cannot work or would be too large: from public facts alone."""
+    known = PRIVATE[body.algorithm].settings
     settings = body.settings.given()
     if body.delta != "0":
         settings["delta"] = body.delta
@@ -39,22 +41,21 @@ def estimator_of(body: Forest, schema: Schema, limits: Limits) -> Any:
             raise PlanError(f"{setting}: got {settings[setting]}; this service takes at most {most}. Nothing was spent.")
     if "max_leaves" in known:
         settings.setdefault("max_leaves", limits.leaves)
-    return estimator.set_params(schema=schema, epsilon=body.epsilon, n_jobs=limits.threads, **settings)
+    return Recipe.of(body.algorithm, body.epsilon, **settings)
 
 
 def warm_up() -> None:
     """Import now what the first request or job would wait for."""
-    for algorithm in PRIVATE:
-        estimator_named(algorithm)
+    for algorithm in PRIVATE.values():
+        _ = algorithm.method
 
 
-def checked_plan(estimator: Any, schema: Schema, rows: int | None = None) -> Plan:
-    """What it would build. Where the number of rows is private, the smallest table stands in, as in `fit`."""
-    plan: Plan = estimator.plan(rows=rows if rows is not None or schema.rows is not None else 1)
-    return plan
+def checked_plan(recipe: Recipe, schema: Schema, rows: int | None = None) -> Plan:
+    """What it would build. Where the number of rows is private, the smallest table stands in, as in training."""
+    return plan(recipe, schema, rows if rows is not None or schema.rows is not None else 1)
 
 
-def plan_as_json(plan: Plan) -> dict[str, Any]:
+def plan_as_json(made: Plan) -> dict[str, Any]:
     """The charges in order, like ones together, and the plan in words."""
     events = [
         {
@@ -62,20 +63,20 @@ def plan_as_json(plan: Plan) -> dict[str, Any]:
             "rho": text_of_fraction(event.rho), "queries": event.queries, "sensitivity": text_of_fraction(event.sensitivity),
             "scale": text_of_fraction(event.scale),
         }
-        for event, times in Counter(plan.events).items()
+        for event, times in Counter(made.events).items()
     ]  # fmt: skip
-    return {"events": events, "plan": [list(line) for line in plan.lines()]}
+    return {"events": events, "plan": [list(line) for line in made.lines()]}
 
 
-def trained(estimator: Any, *rows: Any, **how: Any) -> Release:
-    """Fit, and give the release even where a warning was made an error: by then it is paid for."""
+def trained(recipe: Recipe, rows: Any, schema: Schema, budget: Budget, **how: Any) -> Release:
+    """Train, and give the release even where a warning was made an error: by then it is paid for."""
+    paid: list[Release] = []
     try:
-        estimator.fit(*rows, **how)
+        return fit(recipe, rows, schema=schema, budget=budget, keep=lambda release, _: paid.append(release), **how)
     except HedgerowWarning:
-        if getattr(estimator, "release_", None) is None:
+        if not paid:
             raise
-    release: Release = estimator.release_
-    return release
+        return paid[0]
 
 
 def dummy_rows(schema: Schema, rows: int) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hedgerow.curator.http import scores
 from hedgerow.curator.http.counts import counted
-from hedgerow.curator.http.forests import estimator_of, trained
+from hedgerow.curator.http.forests import recipe_of, trained
 from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.http.padding import Padding
 from hedgerow.curator.http.requests import Counts, Forest, Score
@@ -64,5 +64,5 @@ def _performed(curator: Curator, limits: Limits, task: Task, budget: PrepaidBudg
     if isinstance(task.body, Counts):
         how = {"budget": budget, "n_jobs": limits.threads, "progress": progress}
         return counted(task.document, found.place, task.body.epsilon, task.table, **how).to_json(), RELEASE
-    estimator = estimator_of(task.body, found.schema, limits).set_params(budget=budget)
-    return trained(estimator, found.place, progress=progress).to_json(), RELEASE
+    recipe = recipe_of(task.body, limits)
+    return trained(recipe, found.place, found.schema, budget, n_jobs=limits.threads, progress=progress).to_json(), RELEASE

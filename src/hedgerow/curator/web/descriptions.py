@@ -6,16 +6,10 @@ from collections.abc import Sequence
 
 from hedgerow.inference.text import plain
 from hedgerow.schema.schema import Numeric, Schema
+from hedgerow.training.algorithms import PRIVATE
 
 MANY = 12
-ALGORITHMS = (
-    ("hedgerow", "Hedgerow: the most accurate here, nothing to tune but ε"),
-    ("snr", "SNR forest: random trees, sized so that the signal stays above the noise"),
-    ("rdt", "Random decision trees: how many and how deep can be set"),
-    ("dpdf", "DPDF: one greedy tree, or a few, whose rules are easy to read"),
-    ("diffpid3", "DiffPID3: one tree, a published baseline"),
-    ("private-id3", "Private ID3: one tree from noisy tables, the simplest baseline"),
-)
+ALGORITHMS = tuple((name, each.words) for name, each in PRIVATE.items())
 
 
 def schema_lines(schema: Schema) -> list[tuple[str, str, str]]:

@@ -1,0 +1,82 @@
+"""What the estimators that keep ε share: a budget, a private search among settings, and a score that warns."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from typing import Any, ClassVar
+
+from hedgerow.accounting.meter import Budget
+from hedgerow.engines.engine import Engine
+from hedgerow.errors import ExactScoreWarning
+from hedgerow.estimators.base import ForestClassifier
+from hedgerow.release.certificate import TableName
+from hedgerow.release.release import Release, class_array
+from hedgerow.training.fit import train
+from hedgerow.training.tuning import checked_search
+
+
+class PrivateForestClassifier(ForestClassifier):
+    """Base of the estimators that keep ε: everything that can be refused is refused before the budget is touched."""
+
+    epsilon: Any
+    delta: Any = 0  # an estimator that has Gaussian noise takes it as a parameter; 0 is pure ε
+    budget: Budget | None
+    sampler: str
+    best_params_: dict[str, Any]
+
+    _required_parameters = ("schema", "epsilon")  # scikit-learn's name for what an estimator cannot be made without
+    _warned: ClassVar[bool] = False  # about an exact score: once in a process is enough
+
+    def tune(
+        self, X: Any, y: Any = None, *, grid: Mapping[str, Sequence[Any]], share: Any = 0.3, accept_draft: bool = False
+    ) -> Any:
+        """Choose settings privately, then fit with the best: `share` of ε pays for the search, the rest for the forest.
+
+        Every combination in the grid is trained with an equal part of four fifths of that share; the last fifth pays for one
+        private choice of the one that gets the most rows right. Every look is charged and stands in the certificate. The parameters
+        of the estimator stay as they are: what was chosen is `best_params_`, and `release_` was trained with it.
+
+        Parameters
+        ----------
+        X, y, accept_draft
+            As in `fit`.
+        grid : dict of lists
+            The values to try, by the name of the setting: {"max_depth": [3, 5]}. Every combination is tried.
+        share : number between 0 and 1, default=0.3
+            Of ε, for the search.
+
+        Returns
+        -------
+        self
+        """
+        search, part = checked_search(self._recipe(), grid, share, type(self).__name__)
+        with closing(self._engine_for(X, y, None, accept_draft)) as engine:
+            self._train(engine, search=search, share=part)
+        self.classes_ = class_array(engine.codebook.schema)
+        return self
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The exact accuracy on these rows. It is not noisy and nothing is charged: for rows that are private, use `private_score`."""
+        if not PrivateForestClassifier._warned:
+            PrivateForestClassifier._warned = True
+            warnings.warn(
+                "score: it is an exact look at these rows, which no budget pays for. Where they are private, use "
+                "hedgerow.private_score(model, X, y, epsilon=…, budget=…), or in a search "
+                "scoring=hedgerow.private_scorer(epsilon, budget). (This is said once.)",
+                ExactScoreWarning,
+                stacklevel=2,
+            )
+        return float(super().score(X, y, sample_weight))
+
+    def _train(self, engine: Engine, name: TableName | None = None, **search: Any) -> Release:
+        return train(
+            self._recipe(), engine, budget=self.budget, sampler=self.sampler, coins=self._coins, name=name, keep=self._keep, **search
+        )
+
+    def _keep(self, release: Release, chosen: Mapping[str, Any]) -> None:
+        """What is paid for is kept before anything is said: a warning may have been made an error."""
+        self.release_, self.classes_ = release, class_array(release.schema)
+        if chosen:
+            self.best_params_ = dict(chosen)

@@ -1,0 +1,187 @@
+"""Rows counted in trees that are there already: a plan that owners share, or a forest that a batch is added to.
+
+A structure that does not depend on rows can be counted on any number of tables (Jagannathan et al. 2012, 5.2 and 5.3).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from contextlib import closing
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.accounting.events import Event
+from hedgerow.accounting.loss import exact_epsilon, text_of_fraction
+from hedgerow.accounting.meter import Budget
+from hedgerow.engines.engine import Engine, Progress
+from hedgerow.errors import HedgerowWarning, PlanError
+from hedgerow.mechanisms.coins import SYSTEM, Coins, random_name
+from hedgerow.mechanisms.noise import sampler_named
+from hedgerow.parallel import threads_of
+from hedgerow.private_table import private_table, reserved
+from hedgerow.queries import LeafCounts
+from hedgerow.release.certificate import TableName, all_disjoint, part_of, planned_rows
+from hedgerow.release.document import check_total
+from hedgerow.release.merging import merge
+from hedgerow.release.merging_checks import check_random_trees
+from hedgerow.release.public_plan import PublicPlan
+from hedgerow.release.release import Release
+from hedgerow.training.fit import Keep, checked_budget
+from hedgerow.training.rows import open_rows
+from hedgerow.training.settling import settled
+from hedgerow.training.shared_plans import recipe_for
+
+MAX_COUNTS = 100_000_000  # of one plan: 800 MB
+LARGE = 10  # an ε above this is not taken from somebody else's file
+
+
+def count(
+    plan: PublicPlan | Release,
+    X: Any,
+    y: Any = None,
+    *,
+    owner: str = "",
+    batch: str | None = None,
+    disjoint: bool = False,
+    epsilon: Any = None,
+    budget: Budget | None = None,
+    sampler: str = "hedgerow",
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    trees_chosen_beforehand: bool = False,
+) -> Release:
+    """One owner's noisy counts in the trees of a plan (or of a forest): a release to be merged with those of others.
+
+    X may be a file or a table with the columns of the plan's schema. `disjoint`: you state that a person with rows here has none in
+    another table that is counted in these trees, and that which table a row is in depends on that row alone. Where two owners both state
+    it, the larger of their ε counts; otherwise they add up. If a warning is made an error, the release is its attribute `release`.
+
+    Tables of a forest in whose trees you count stay in the certificate with their whole ε: their counts may have been looked at before
+    these trees were taken. `trees_chosen_beforehand`: you state that taking them did not depend on the counts. Then each of these tables
+    stays with the ε of its looks before the counts, and the certificate holds your statement.
+    """
+    name = TableName(batch, owner, disjoint)
+    if not isinstance(trees_chosen_beforehand, bool) or (trees_chosen_beforehand and not isinstance(plan, Release)):
+        raise PlanError(
+            f"trees_chosen_beforehand: got {trees_chosen_beforehand!r}; expected True (you state it) or False with a forest, and "
+            "False with a plan, as no rows are behind its trees. Nothing was spent."
+        )
+    if isinstance(plan, Release):
+        check_random_trees(plan, "the forest")
+    cost = cost_of(plan, epsilon)
+    if isinstance(plan, Release):
+        name.check_new(plan.certificate.parts)
+        plan = PublicPlan.of(plan, cost, trees_chosen_beforehand)
+    recipe, coins = recipe_for(plan), SYSTEM
+    kept: list[Release] = []
+    how: dict[str, Any] = {"n_jobs": threads_of(n_jobs), "progress": progress, "sampler": sampler, "coins": coins}
+    try:
+        with closing(open_rows(recipe, X, y, schema=plan.schema, **how)) as engine:
+            return count_rows(
+                engine, plan, name, budget=budget, sampler=sampler, coins=coins, keep=lambda release, _: kept.append(release)
+            )
+    except HedgerowWarning as warning:  # a warning that was made an error comes after the counts are paid for
+        if kept:
+            warning.release = kept[0]  # type: ignore[attr-defined]
+        raise
+
+
+def count_rows(
+    engine: Engine,
+    plan: PublicPlan,
+    name: TableName,
+    *,
+    before: Release | None = None,
+    budget: Budget | None = None,
+    sampler: str = "hedgerow",
+    coins: Coins = SYSTEM,
+    keep: Keep | None = None,
+) -> Release:
+    """Count one table in the trees of the plan: charge, then look. `before` is the forest that the counts are added to.
+
+    keep: is given the release as soon as it is paid for, before a warning, which may have been made an error
+    """
+    sampler_named(sampler, coins)
+    if engine.codebook != plan.codebook:
+        raise PlanError("count: the table is read by another schema than the plan's.")
+    event = LeafCounts.cost(plan.epsilon, plan.schema.k, len(plan.trees))
+    _ = engine.codebook.coders  # whatever could fail about the schema fails here
+    purse = checked_budget(budget, plan.epsilon)
+    if plan.n_counts > MAX_COUNTS:
+        raise PlanError(
+            f"plan: its trees have {plan.n_counts:,} counts, more than the {MAX_COUNTS:,} that are counted at once. Nothing was spent. "
+            "Agree on a plan with smaller trees."
+        )
+
+    def released(
+        events: Sequence[Event], counts: Sequence[NDArray[np.int64]], sampler: str, id: str, secret: bool = coins.secret
+    ) -> Release:
+        part = part_of(
+            events,
+            requested=plan.epsilon,
+            sampler=sampler,
+            secret=secret,
+            unreviewed=plan.schema.unreviewed,
+            public_rows=planned_rows(plan.schema.rows),
+            person=plan.schema.person,
+            rows_per_person=plan.schema.k,
+            assumed=engine.assumed,
+            id=id,
+            name=name,
+        )
+        return plan.release_of(counts, event.scale, part)
+
+    # What could go wrong after the rows are paid for goes wrong here: the same steps with no rows.
+    nothing = [np.zeros((len(tree.leaves), plan.codebook.n_classes), dtype=np.int64) for tree in plan.trees]
+    taken = () if before is None else before.certificate.parts
+    free = next(id for id in (f"trial {number}" for number in itertools.count()) if all(part.id != id for part in taken))
+    trial = add_batch(before, released([event], nothing, "trial", free), name.disjoint)
+    check_total(trial.forest.counts, most=2.0**61)
+    del nothing, trial
+    reservation = reserved(engine, purse, plan.epsilon, f"count {plan.algorithm}")  # charge, then look
+    table = private_table(engine, reservation, coins, sampler)
+    counts = table.ask(LeafCounts(plan.trees), plan.epsilon)
+    counted = released(reservation.events, counts, table.sampler, random_name(coins), table._secret)
+    release = add_batch(before, counted, name.disjoint)
+    if keep is not None:
+        keep(release, {})
+    settled(counted.forest, reservation, None)
+    return release
+
+
+def add_batch(before: Release | None, batch: Release, disjoint: bool) -> Release:
+    """The forest with one batch more. `disjoint` states that no person is in two batches; it is not said of tables inside the forest."""
+    if before is None:
+        return batch
+    counted = [part for part in before.certificate.parts if part.counted]
+    return merge([before, batch], batches=True, disjoint=disjoint and all_disjoint(counted))
+
+
+def cost_of(plan: PublicPlan | Release, epsilon: Any = None) -> Fraction:
+    """The ε of one more count: what the plan fixes; with a forest, what is given, or what its tables were counted with.
+
+    The file may come from somebody else, who would like to see more than you mean to show: a large ε must be given by yourself.
+    """
+    given = None if epsilon is None else exact_epsilon(epsilon)
+    if isinstance(plan, PublicPlan):
+        usual = plan.epsilon
+        if given is not None and given != usual:
+            raise PlanError(f"epsilon: the plan fixes ε = {text_of_fraction(usual)}; leave epsilon out, or agree on another plan.")
+    else:
+        found = {part.epsilon for part in plan.certificate.parts if part.counted}
+        if given is None and len(found) != 1:
+            raise PlanError(
+                f"epsilon: the tables of the forest were counted with different ε ({', '.join(sorted(found)[:5])}). Give the one for the "
+                "new rows."
+            )
+        usual = given if given is not None else Fraction(found.pop())
+    if given is None and usual > LARGE:
+        raise PlanError(
+            f"epsilon: the file asks for ε = {text_of_fraction(usual)}, which protects your rows hardly at all. Nothing was spent. If you "
+            "mean it, give the same ε yourself."
+        )
+    return usual

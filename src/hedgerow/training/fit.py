@@ -1,0 +1,160 @@
+"""Training with a guarantee: everything that can be refused is refused, then the charge, then the looks, then the release."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from fractions import Fraction
+from typing import Any
+
+from hedgerow.accounting.loss import exact_epsilon
+from hedgerow.accounting.meter import Budget
+from hedgerow.accounting.zcdp import rho_for
+from hedgerow.engines.engine import Engine, Progress
+from hedgerow.errors import PlanError, UnreviewedSchemaWarning
+from hedgerow.mechanisms.coins import SYSTEM, Coins, random_name
+from hedgerow.mechanisms.noise import sampler_named
+from hedgerow.private_table import private_table, reserved
+from hedgerow.queries import Best
+from hedgerow.release.certificate import TableName, certificate_of, declared_rows, no_certificate, part_of
+from hedgerow.release.release import Release
+from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.schema import Schema
+from hedgerow.training.planning import parameters_of, used_delta
+from hedgerow.training.recipe import Recipe
+from hedgerow.training.rows import open_rows
+from hedgerow.training.settling import settled
+from hedgerow.trees.forest import Grown
+from hedgerow.trees.plan import Plan
+
+Keep = Callable[[Release, Mapping[str, Any]], None]  # what was paid for, and which settings a search has chosen
+
+
+def fit(
+    recipe: Recipe,
+    X: Any,
+    y: Any = None,
+    *,
+    schema: Schema | None,
+    budget: Budget | None = None,
+    sampler: str = "hedgerow",
+    n_jobs: int = 1,
+    progress: Progress | None = None,
+    accept_draft: bool = False,
+    name: TableName | None = None,
+    keep: Keep | None = None,
+) -> Release:
+    """The release of a forest that was trained on these rows: from the places that `open_rows` knows, with or without privacy."""
+    how: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress, "accept_draft": accept_draft, "sampler": sampler}
+    with closing(open_rows(recipe, X, y, schema=schema, **how)) as engine:
+        if not recipe.algorithm.private:
+            return recipe.algorithm.exact_method.train(recipe, engine)
+        return train(recipe, engine, budget=budget, sampler=sampler, name=name, keep=keep)
+
+
+def train(
+    recipe: Recipe,
+    engine: Engine,
+    *,
+    budget: Budget | None = None,
+    sampler: str = "hedgerow",
+    coins: Coins = SYSTEM,
+    search: Sequence[Mapping[str, Any]] = (),
+    share: Fraction = Fraction(0),
+    name: TableName | None = None,
+    keep: Keep | None = None,
+) -> Release:
+    """Plan, charge, grow. With a `search` among settings, `share` of ε pays for trying them first.
+
+    name: of the rows, where others may be added to them later
+    keep: is given the release as soon as it is paid for, before a warning, which may have been made an error
+    """
+    method, codebook, schema = recipe.algorithm.method, engine.codebook, engine.codebook.schema
+    epsilon, delta = exact_epsilon(recipe.epsilon), used_delta(recipe, codebook)
+    sampler_named(sampler, coins)
+    check_delta(epsilon, delta, sampler)
+
+    def plan_of(each: Recipe, amount: Fraction) -> Plan:
+        # With a private n the smallest table stands in: what is too large for it is too large for any.
+        return method.plan(each, codebook, amount, schema.rows or 1, schema.rows is not None)
+
+    tried = [recipe.with_settings(each).changed(random_state=copy.deepcopy(recipe.random_state)) for each in search]
+    trial = epsilon * share * Fraction(4, 5) / max(1, len(tried))
+    plans = [(each, plan_of(each, trial)) for each in tried]
+    finals = [plan_of(each, epsilon * (1 - share)) for each in tried or [recipe]]
+    _ = codebook.coders  # whatever could fail about the schema fails here
+    purse = checked_budget(budget, epsilon, delta)
+    if schema.unreviewed:
+        warnings.warn(
+            "domains were read from private data (" + ", ".join(schema.unreviewed) + "): the release claims no "
+            "differential privacy. Declare and review a schema to get a guarantee.",
+            UnreviewedSchemaWarning,
+            stacklevel=4,
+        )
+    what = f"{'tune and ' if tried else ''}fit {recipe.algorithm.title}"
+    reservation = reserved(engine, purse, epsilon, what, delta)  # charge, then look
+    table = private_table(engine, reservation, coins, sampler)
+    best, chosen = 0, recipe
+    if tried:
+        forests = [release_of(each, method.grow(each, table, plan), plan, codebook) for each, plan in plans]
+        best = table.ask(Best([forest.predict_codes for forest in forests]), epsilon * share / 5)
+        chosen = recipe.with_settings(search[best])
+    grown = method.grow(chosen, table, finals[best])
+    release = release_of(chosen, grown, finals[best], codebook)
+    if tried:
+        release.chosen["tuned"] = f"the best of {len(tried)} settings, by private choice"
+    part = part_of(
+        reservation.events,
+        requested=epsilon,
+        delta=delta,
+        sampler=table.sampler,
+        secret=table._secret,
+        unreviewed=schema.unreviewed,
+        public_rows=declared_rows(schema.rows),
+        person=schema.person,
+        rows_per_person=schema.k,
+        assumed=engine.assumed,
+        id=random_name(coins),
+        name=name,
+        released=grown.released,
+    )
+    release.certificate = certificate_of([part])
+    if keep is not None:
+        keep(release, dict(search[best]) if tried else {})
+    expected = schema.rows if name is None else None  # a declared number is that of the whole table, not of a batch
+    settled(release.forest, reservation, release.released.get("rows", expected))
+    return release
+
+
+def release_of(recipe: Recipe, grown: Grown, plan: Plan, codebook: Codebook) -> Release:
+    """The forest as a release that claims nothing yet."""
+    return Release(
+        grown.forest,
+        no_certificate("not certified"),
+        algorithm=recipe.algorithm.title,
+        vote=recipe.algorithm.method.vote_of(recipe),
+        parameters=parameters_of(plan, codebook),
+        chosen=grown.chosen,
+        correction=grown.correction,
+    )
+
+
+def check_delta(epsilon: Fraction, delta: Fraction, sampler: str) -> None:
+    if not delta:
+        return
+    rho_for(epsilon, delta)  # refuses what has no ρ
+    if sampler != "hedgerow":
+        raise PlanError(
+            f'sampler: got {sampler!r}; Gaussian noise (delta above 0) is drawn by sampler="hedgerow" alone. Nothing was '
+            "spent. Use that one, or set delta=0."
+        )
+
+
+def checked_budget(budget: Any, epsilon: Fraction, delta: Fraction = Fraction(0)) -> Budget:
+    """The one that was given; without one the request has a budget of its own."""
+    purse = budget if budget is not None else Budget(epsilon, delta)
+    if not isinstance(purse, Budget):
+        raise PlanError(f"budget: got {purse!r}; expected a hedgerow.Budget or BudgetFile.")
+    return purse
