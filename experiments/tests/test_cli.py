@@ -1,4 +1,4 @@
-"""`hedgerow experiments` from end to end: run, stop, go on, report; its help, and the README's commands."""
+"""`hedgerow experiments` from end to end: run, stop, go on, report; its help, and the guide's commands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hedgerow.cli import app
 from hedgerow_experiments.cli import main
 
 needs_data = pytest.mark.skipif(not os.environ.get("HEDGEROW_DATA"), reason="HEDGEROW_DATA does not name the folder of public data sets")
-README = Path(__file__).resolve().parents[2] / "README.md"
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "GUIDE.md"
 run = CliRunner().invoke
 
 
@@ -44,7 +44,7 @@ def test_each_help_has_an_explanation_and_an_example(command: str) -> None:
 
 
 def test_the_readme_has_its_commands() -> None:
-    part = README.read_text(encoding="utf-8").split("### The papers, reproduced")[1].split("\n##")[0]
+    part = GUIDE.read_text(encoding="utf-8").split("## The papers, reproduced")[1].split("\n##")[0]
     lines = [line for line in part.splitlines() if line.startswith("    hedgerow ")]
     asked = [shlex.split(line, comments=True)[1:] for line in lines]
     assert [words[:2] for words in asked] == [["experiments", "list"], ["experiments", "run"], ["experiments", "report"]]

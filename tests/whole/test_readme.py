@@ -17,7 +17,7 @@ from hedgerow.cli import app
 from hedgerow.datasets import patients
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8").split("## On the command line")[1]
+GUIDE = (ROOT / "docs" / "GUIDE.md").read_text(encoding="utf-8").split("## On the command line")[1]
 OWNERS = (ROOT / "docs" / "SEVERAL_OWNERS.md").read_text(encoding="utf-8")
 SHARING = (ROOT / "docs" / "SHARING.md").read_text(encoding="utf-8")
 
@@ -48,7 +48,7 @@ def test_the_commands_work_in_their_order(run: Callable[[list[str], Path], str],
     patients(3000, seed=1).to_csv(tmp_path / "patients.csv")
     for name, seed in (("test.csv", 2), ("new.csv", 3)):
         patients(500, seed=seed).to_csv(tmp_path / name)
-    asked = [words[1:] for words in commands(README.split("##")[0])]
+    asked = [words[1:] for words in commands(GUIDE.split("##")[0])]
     assert {words[0] for words in asked} == {"schema", "plan", "budget", "fit", "evaluate", "explain", "rules", "show", "predict"}
     for words in asked:
         run(words, tmp_path)
@@ -69,7 +69,7 @@ def test_the_commands_for_large_tables_work(tmp_path: Path) -> None:
         connection.execute(f"CREATE TABLE visits AS SELECT * FROM read_csv('{tmp_path}/office-*.csv')")
         connection.execute(f"COPY visits TO '{tmp_path}/visits/all.parquet' (FORMAT parquet)")
     run(["budget", "init", "large.json", "--epsilon", "2"], tmp_path)
-    asked = [words[1:] for words in commands(README.split("### Tables larger than memory")[1].split("\n##")[0])]
+    asked = [words[1:] for words in commands(GUIDE.split("## Tables larger than memory")[1].split("\n##")[0])]
     assert [words[1] for words in asked] == ["visits/*.parquet", "clinic.duckdb", ":memory:", "postgresql://user@host/clinic", "visits"]
     for words in asked[:3]:
         run(words, tmp_path)
@@ -85,7 +85,7 @@ def test_the_commands_for_several_owners_work(tmp_path: Path) -> None:
     for table, schema, forest in (("office-a", "schema", "forest"), ("registry", "registry", "registry"), ("clinic", "clinic", "clinic")):
         votes = [] if forest == "forest" else ["--algorithm", "snr"]  # owners of different columns need forests that vote
         run(["fit", f"{table}.csv", "--schema", f"{schema}.toml", *votes, "--epsilon", "1", "-o", f"{forest}.json"], tmp_path)
-    asked = [words[1:] for words in commands(README.split("### Rows that come later")[1].split("\n##")[0])]
+    asked = [words[1:] for words in commands(GUIDE.split("## Rows that come later")[1].split("\n##")[0])]
     assert [words[0] for words in asked] == ["budget", "update", "plan", "count", "merge", "merge"]
     for words in asked:
         if words[0] == "count":
@@ -100,7 +100,7 @@ def test_the_commands_for_a_service_work(tmp_path: Path) -> None:
     """`serve` and `federate` run in tests/remote, with the commands of docs/CURATOR.md and docs/SEVERAL_OWNERS.md."""
     run(["demo", "--tables", ".", "--rows", "1000"], tmp_path)
     (tmp_path / "office-a.csv").rename(tmp_path / "patients.csv")
-    asked = [words[1:] for words in commands(README.split("### A service for rows")[1].split("\n##")[0])]
+    asked = [words[1:] for words in commands(GUIDE.split("## A service for rows")[1].split("\n##")[0])]
     assert [words[0] for words in asked] == ["curator", "curator", "serve", "ledger", "federate"]
     said = "".join(run(words, tmp_path) for words in asked if words[0] in ("curator", "ledger"))
     assert "hrw_" in said
@@ -109,7 +109,7 @@ def test_the_commands_for_a_service_work(tmp_path: Path) -> None:
 
 def test_the_commands_for_sharing_models_work(tmp_path: Path) -> None:
     run(["demo", "--tables", ".", "--rows", "4000"], tmp_path)
-    asked = [words[1:] for words in commands(README.split("### Models instead of data")[1].split("\n##")[0])]
+    asked = [words[1:] for words in commands(GUIDE.split("## Models instead of data")[1].split("\n##")[0])]
     assert [words[0] for words in asked] == ["fit", "anonymity", "anonymity", "synth", "share"]
     for words in asked:
         run(words, tmp_path)
@@ -118,7 +118,7 @@ def test_the_commands_for_sharing_models_work(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_commands_that_attack_work(tmp_path: Path) -> None:
-    asked = [words[1:] for words in commands(README.split("### The guarantee, attacked")[1].split("\n##")[0])]
+    asked = [words[1:] for words in commands(GUIDE.split("## The guarantee, attacked")[1].split("\n##")[0])]
     assert [words[0] for words in asked] == ["audit", "audit"]
     assert "asked alike and lost at most what was charged" in run([*asked[1], "--pairs", "outlier", "--runs", "1"], tmp_path)
     assert "consistent with ε = 1" in run([*asked[0], "--workers", "1"], tmp_path)
