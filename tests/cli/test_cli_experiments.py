@@ -14,6 +14,7 @@ needs_data = pytest.mark.skipif(not os.environ.get("HEDGEROW_DATA"), reason="HED
 run = CliRunner().invoke
 
 
+@pytest.mark.slow
 @needs_data
 def test_a_small_experiment_runs_and_is_reported(tmp_path: Path) -> None:
     where = ["--folder", str(tmp_path)]
