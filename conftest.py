@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
+import typer.testing
 from hypothesis import settings
 
 # Compiled loops make the first example slow; a deadline would measure the compiler.
-settings.register_profile("hedgerow", deadline=None)
+settings.register_profile("hedgerow", deadline=None, max_examples=50)
 settings.load_profile("hedgerow")
+# Else each call makes all commands anew, which takes longer than most of them.
+typer.testing._get_command = cache(typer.testing._get_command)
 
 
 @pytest.fixture(autouse=True)

@@ -18,6 +18,7 @@ GUIDE = Path(__file__).resolve().parents[2] / "docs" / "GUIDE.md"
 run = CliRunner().invoke
 
 
+@pytest.mark.slow
 @needs_data
 def test_a_small_experiment_runs_and_is_reported(tmp_path: Path) -> None:
     where = ["--folder", str(tmp_path)]

@@ -73,14 +73,15 @@ def test_wherever_the_rows_are(each: tuple[int, str, str]) -> None:
             assert is_sound(replay(Request(fit(name), place=place), pairs, epsilon=1, answers=[kinds[(number + i) % len(kinds)]]))
 
 
-@pytest.mark.parametrize(("name", "engine"), list(zip(OTHERS, (*FILES, "csv"), strict=True)))
-def test_other_requests_from_files(name: str, engine: str) -> None:
+@pytest.mark.parametrize("each", slow_but(1, zip(OTHERS, (*FILES, "csv"), strict=True)), ids="-".join)
+def test_other_requests_from_files(each: tuple[str, str]) -> None:
+    name, engine = each
     ask, times = OTHERS[name]
     with place_named(engine) as place:
         assert is_sound(replay(Request(ask, place=place), random_pairs(UNITS["person, k = 3"], 5)[4:], epsilon=times, answers=["wild"]))
 
 
-@of_each_unit
+@pytest.mark.parametrize("unit", slow_but(1, UNITS))
 def test_with_a_delta(unit: str) -> None:
     schema = replace(UNITS[unit], attributes=WIDE.attributes)
     train = Request(fit("hedgerow"), 2, {"delta": "1e-6"})

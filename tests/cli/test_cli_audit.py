@@ -60,6 +60,7 @@ def test_replay(place: SimpleNamespace, run: Callable[..., Any]) -> None:
     assert "rows in parquet" in own.stdout
 
 
+@pytest.mark.slow
 def test_replay_of_everything(place: SimpleNamespace, run: Callable[..., Any]) -> None:
     result = run("audit", "--replay", "--algorithm", "all", "--pairs", "empty", "--runs", 1, "--schema", place.schema)
     assert result.exit_code == 0, result.output

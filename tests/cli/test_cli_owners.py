@@ -278,6 +278,7 @@ def test_a_large_epsilon_is_not_taken_from_a_file(epsilon: str, here: SimpleName
     assert BudgetFile("rich.json").spent == int(epsilon)
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_the_charge_and_no_half_file(planned: SimpleNamespace, start: Callable[..., Any], run: Callable[..., Any]) -> None:
     head, _, body = planned.data.read_text().partition("\n")
     with open("big.csv", "w") as file:

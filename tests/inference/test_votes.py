@@ -86,7 +86,7 @@ def check_release(release: Release, codes: NDArray[Any]) -> None:
     assert release.predict_codes_proba(codes, n_jobs=2).tobytes() == release.predict_codes_proba(codes).tobytes()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.sampled_from(BY_COUNTS), st.integers(2, 40), st.integers(1, 30), st.integers(0, 2**32))
 def test_a_vote_does_not_see_where_a_row_stands(vote: str, classes: int, trees: int, seed: int) -> None:
     forest = forest_of(classes, trees, seed)
@@ -94,7 +94,7 @@ def test_a_vote_does_not_see_where_a_row_stands(vote: str, classes: int, trees: 
     check_release(release, codes_for(forest.codebook.sizes, ROWS, seed))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.integers(2, 40), st.integers(1, 30), st.integers(0, 2**32))
 def test_added_scores_do_not_see_where_a_row_stands(classes: int, trees: int, seed: int) -> None:
     schema, grown = shapes(trees)

@@ -266,6 +266,7 @@ def test_exact_path_agrees_with_float_path_on_the_same_words(set_aside: bool) ->
             assert results == {1}
 
 
+@pytest.mark.slow
 def test_forced_pending_uses_several_batches() -> None:
     draws = _discrete_laplace(Fraction(10), 20_000, SYSTEM, depth=1, excess_from=Fraction(1, 2), runs=0)
     assert draws.shape == (20_000,)

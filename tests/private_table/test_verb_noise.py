@@ -152,7 +152,7 @@ PLANTED = {"too little": too_little, "shared by all cells": shared, "not on empt
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("verb", list(VERBS))
+@pytest.mark.parametrize("verb", slow_but(3, VERBS))
 @pytest.mark.parametrize("error", list(PLANTED))
 def test_planted_errors_are_found(error: str, verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if verb == "rows" and error != "too little":

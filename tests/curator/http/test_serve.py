@@ -17,6 +17,7 @@ from curator.http.clients import LARGE, SMALL
 from curator.http.conftest import FOREST, SCHEMA, bearer
 from curator.http.serving import PATIENCE, Served, books_at, served, wait_until
 from curator.http.test_workers import PERSONS, persons, spilled
+from slow import slow_but
 
 from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.ledger.ledger import Ledger
@@ -40,6 +41,7 @@ def asking(service: Served) -> tuple[httpx.Client, dict[str, str], Any]:
     return client, owner, post
 
 
+@pytest.mark.slow
 def test_served_stopped_and_served_again(tmp_path: Path, file: Path) -> None:
     folder = tmp_path / "curator"
     with served(folder) as service:
@@ -65,6 +67,7 @@ def test_served_stopped_and_served_again(tmp_path: Path, file: Path) -> None:
     assert "hrw_" not in service.said.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_a_stop_lets_a_job_end_and_gives_back_those_that_wait(tmp_path: Path, file: Path, how: signal.Signals) -> None:
     folder = tmp_path / "curator"
@@ -84,6 +87,7 @@ def test_a_stop_lets_a_job_end_and_gives_back_those_that_wait(tmp_path: Path, fi
         assert not any(service.workers())
 
 
+@pytest.mark.slow
 def test_a_start_removes_what_a_killed_service_had_spilled(tmp_path: Path) -> None:
     folder = tmp_path / "curator"
     table = persons(tmp_path / "persons.csv")
@@ -117,6 +121,7 @@ def test_the_address_is_said_when_it_is_served_and_a_port_is_of_one(tmp_path: Pa
         service.kill_all()
 
 
+@pytest.mark.slow
 def test_one_service_for_a_set_of_books(address: str, tmp_path: Path) -> None:
     folder, ledger = books_at(address, tmp_path)
     with served(folder, ledger):
@@ -185,6 +190,6 @@ def test_not_served_from_a_ledger_that_was_changed(tmp_path: Path) -> None:
     assert "hrw_" not in ended.stdout
 
 
-@pytest.mark.parametrize("option", [["--port", "70000"], ["--ledger", "mysql://x/y"], ["--limits", "no.toml"]])
+@pytest.mark.parametrize("option", slow_but(1, [["--port", "70000"], ["--ledger", "mysql://x/y"], ["--limits", "no.toml"]]))
 def test_refused(tmp_path: Path, option: list[str]) -> None:
     assert refused(tmp_path, *option).returncode in (2, 3)

@@ -24,11 +24,24 @@ WAITING = 5  # connections that promise a body and send none
 SIGN_IN = "POST /sign-in HTTP/1.1\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 5"
 
 
+@contextmanager
+def started(folder: Path) -> Iterator[Served]:
+    limits = folder / "limits.toml"
+    limits.write_text("requests = 2\nrequests_each = 3\nstrangers = 2\nbody_seconds = 600\nverb_seconds = 600\nbody_bytes = 1000\n")
+    with served(folder / "curator", None, "--limits", str(limits)) as found:
+        yield found
+
+
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[Served]:
-    limits = tmp_path / "limits.toml"
-    limits.write_text("requests = 2\nrequests_each = 3\nstrangers = 2\nbody_seconds = 600\nverb_seconds = 600\nbody_bytes = 1000\n")
-    with served(tmp_path / "curator", None, "--limits", str(limits)) as found:
+    with started(tmp_path) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def one_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """For requests that are answered at once, so that none of them holds a place that the next one needs."""
+    with started(tmp_path_factory.mktemp("service")) as found:
         yield found
 
 
@@ -57,8 +70,8 @@ def status(connection: socket.socket) -> int:
 
 @pytest.mark.parametrize("head", ["GET /health", "POST /nothing", "GET /sign-in", "GET /style.css", "GET /openapi.json"])
 @pytest.mark.parametrize("declared", ["Content-Length: 5", "Transfer-Encoding: chunked"])
-def test_a_stranger_sends_nothing(service: Served, head: str, declared: str) -> None:
-    with connected(service, f"{head} HTTP/1.1\r\n{declared}") as one:
+def test_a_stranger_sends_nothing(one_service: Served, head: str, declared: str) -> None:
+    with connected(one_service, f"{head} HTTP/1.1\r\n{declared}") as one:
         answer = one.recv(4096)
         assert answer.startswith(b"HTTP/1.1 413 ")
         assert b"connection: close" in answer.lower()
