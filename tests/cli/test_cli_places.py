@@ -27,7 +27,7 @@ def places(place: SimpleNamespace, run: Callable[..., Any], monkeypatch: pytest.
         for part in range(2):
             name = folder / "visits" / f"part-{part}.parquet"
             connection.execute(f"COPY (SELECT * FROM visits WHERE rowid % 2 = {part}) TO '{name}' (FORMAT parquet)")
-    BudgetFile.create(folder / "budget.json", 10)
+    BudgetFile.create(folder / "total.json", 10)
     return place
 
 
@@ -43,19 +43,19 @@ WHERE = {
 @pytest.mark.parametrize("where", WHERE)
 def test_a_forest_can_be_fitted_updated_counted_and_scored(where: str, places: SimpleNamespace, run: Callable[..., Any]) -> None:
     words = WHERE[where]
-    result = run("fit", *words, "--schema", places.schema, *HOW, "--budget", "budget.json", "-o", "forest.json")
+    result = run("fit", *words, "--schema", places.schema, *HOW, "--budget", "total.json", "-o", "forest.json")
     assert result.exit_code == 0, result.output
     total = sum(int(counts.sum()) for counts in Release.load("forest.json").forest.counts) / 3
     assert abs(total - 2000) < 400
     done = [
-        run("update", "forest.json", *words, "--budget", "budget.json", "-o", "more.json"),
-        run("count", "forest.json", *words, "--budget", "budget.json", "-o", "counts.json"),
-        run("evaluate", "forest.json", *words, "--epsilon", "1", "--budget", "budget.json"),
+        run("update", "forest.json", *words, "--budget", "total.json", "-o", "more.json"),
+        run("count", "forest.json", *words, "--budget", "total.json", "-o", "counts.json"),
+        run("evaluate", "forest.json", *words, "--epsilon", "1", "--budget", "total.json"),
     ]
     for result in done:
         assert result.exit_code == 0, result.output
     assert "accuracy" in done[-1].stdout
-    assert BudgetFile(Path("budget.json")).spent == 4
+    assert BudgetFile(Path("total.json")).spent == 4
 
 
 REFUSED = {
@@ -74,15 +74,15 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_a_place_that_cannot_be_read_costs_nothing(case: str, places: SimpleNamespace, run: Callable[..., Any]) -> None:
     words, said = REFUSED[case]
-    result = run("fit", *words, "--schema", places.schema, *HOW, "--budget", "budget.json", "-o", "forest.json")
+    result = run("fit", *words, "--schema", places.schema, *HOW, "--budget", "total.json", "-o", "forest.json")
     assert result.exit_code == 2
     assert said in result.stderr.replace("\n", " ")
     assert not Path("forest.json").exists()
-    assert BudgetFile(Path("budget.json")).spent == 0
+    assert BudgetFile(Path("total.json")).spent == 0
 
 
 def test_predictions_of_many_files_come_in_their_order(places: SimpleNamespace, run: Callable[..., Any]) -> None:
-    assert run("fit", "visits", "--schema", places.schema, *HOW, "--budget", "budget.json", "-o", "forest.json").exit_code == 0
+    assert run("fit", "visits", "--schema", places.schema, *HOW, "--budget", "total.json", "-o", "forest.json").exit_code == 0
     each = []
     for part in range(2):
         result = run("predict", "forest.json", f"visits/part-{part}.parquet")
@@ -91,7 +91,7 @@ def test_predictions_of_many_files_come_in_their_order(places: SimpleNamespace, 
 
 
 def test_a_file_of_predictions_is_whole_or_not_there(places: SimpleNamespace, run: Callable[..., Any]) -> None:
-    assert run("fit", "visits", "--schema", places.schema, *HOW, "--budget", "budget.json", "-o", "forest.json").exit_code == 0
+    assert run("fit", "visits", "--schema", places.schema, *HOW, "--budget", "total.json", "-o", "forest.json").exit_code == 0
     Path("bad.csv").write_bytes(places.data.read_bytes() * 40 + b"caf\xe9,1,f,no\n")
     result = run("predict", "forest.json", "bad.csv", "-o", "predictions.csv")
     assert result.exit_code == 2
@@ -125,15 +125,15 @@ OVERWRITES = {
 def test_no_input_is_overwritten(case: str, places: SimpleNamespace, run: Callable[..., Any]) -> None:
     words = OVERWRITES[case]
     before = Path(words[-1]).read_bytes()
-    result = run(*words, "--schema", places.schema, *HOW, "--budget", "budget.json", "--force")
+    result = run(*words, "--schema", places.schema, *HOW, "--budget", "total.json", "--force")
     assert result.exit_code == 2
     assert "is also an input" in result.stderr
     assert Path(words[-1]).read_bytes() == before
-    assert BudgetFile(Path("budget.json")).spent == 0
+    assert BudgetFile(Path("total.json")).spent == 0
 
 
 def test_no_input_of_a_prediction_is_overwritten(places: SimpleNamespace, run: Callable[..., Any]) -> None:
-    assert run("fit", "visits", "--schema", places.schema, *HOW, "--budget", "budget.json", "-o", "forest.json").exit_code == 0
+    assert run("fit", "visits", "--schema", places.schema, *HOW, "--budget", "total.json", "-o", "forest.json").exit_code == 0
     before = Path("visits/part-0.parquet").read_bytes()
     result = run("predict", "forest.json", "visits/*.parquet", "-o", "visits/part-0.parquet", "--force")
     assert (result.exit_code, "is also an input" in result.stderr) == (2, True)

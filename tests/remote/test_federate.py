@@ -151,7 +151,7 @@ def test_reasons_in_words(three: Three, reason: str) -> None:
         three.run("--purpose", "research")
         assert three.charges() == [["0.5"]] * 3
         three.kept[0].unlink()
-        assert "asked before for another purpose" in three.run("--purpose", "care", "--force", code=2)
+        assert "had this request before for another purpose" in three.run("--purpose", "care", "--force", code=2)
         three.run("--purpose", "research", "--force")
         assert three.charges() == [["0.5"]] * 3
 
@@ -189,7 +189,7 @@ def test_one_is_slow(three: Three, hold: Hold) -> None:
 
 
 def test_one_that_hangs_does_not_hold_up_the_others(three: Three, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hedgerow.remote.federation.LOOK", 10.0)
+    monkeypatch.setattr("hedgerow.remote.federation.CHECK_SECONDS", 10.0)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()

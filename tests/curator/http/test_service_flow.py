@@ -194,7 +194,7 @@ def test_a_job_that_takes_too_long_stays_spent(running: Running, monkeypatch: py
     def slow(*given: Any, **how: Any) -> Release:
         (job,) = running.client.app.state.service.jobs._live.values()  # type: ignore[attr-defined]
         release = real(*given, **how)
-        job.ends = 0.0
+        job.deadline = 0.0
         how["progress"](0.5)
         return release
 

@@ -48,7 +48,7 @@ def test_a_process_is_lost_and_another_goes_on(tmp_path: Path, file: Path) -> No
 
         late = asked("forests", large, "late")
         wait_until(lambda: curator.ledger.reservation(late["id"]).opened)
-        jobs.live(late["id"]).ends = 0.0
+        jobs.live(late["id"]).deadline = 0.0
         assert running.ended(owner, late)["state"] == "failed"
         assert running.ended(owner, asked("forests", FOREST, "after"))["state"] == "done"
         assert curator.ledger.balance("patients").spent == Fraction(5, 2)
@@ -78,7 +78,7 @@ def test_a_killed_process_leaves_no_rows_behind(tmp_path: Path, monkeypatch: pyt
             else:
                 (folder,) = (tmp_path / "curator" / "work").iterdir()
                 assert folder.stat().st_mode & 0o077 == 0
-                client.app.state.service.jobs.live(job["id"]).ends = 0.0  # type: ignore[attr-defined]
+                client.app.state.service.jobs.live(job["id"]).deadline = 0.0  # type: ignore[attr-defined]
             assert running.ended(owner, job)["state"] == "failed"
             assert spilled(tmp_path) == []
     assert list((tmp_path / "curator" / "work").iterdir()) == []
