@@ -63,7 +63,7 @@ class Splitter:
 
     def _column(self, data: Any, begin: NDArray[np.int32], length: NDArray[np.int32], kind: NDArray[np.uint8]) -> Any:
         offsets, text = np.empty(len(length) + 1, dtype=np.int32), np.empty(int(length.sum()), dtype=np.uint8)
-        self._loops.gather(data, *map(self._given, (begin, length, kind)), *self.marks[1:], offsets, text)
+        self._loops.gather(data, self._given(begin), self._given(length), self._given(kind), *self.marks[1:], offsets, text)
         there = np.packbits(length > 0, bitorder="little")
         return pyarrow.Array.from_buffers(pyarrow.string(), len(length), list(map(pyarrow.py_buffer, (there, offsets, text))))
 
