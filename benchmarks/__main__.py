@@ -21,7 +21,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import hedgerow
-from benchmarks import csv_files, curator_load, fit_predict, flagship, greedy, kernels, memory, merging, pseudo, sampler, spark
+from benchmarks import csv_files, curator_load, fit_predict, flagship, greedy, kernels, memory, merging, pseudo, sampler, spark, start_up
 from benchmarks import scale as streamed
 from benchmarks.busy import QUIET
 from benchmarks.measure import Line, at_least, not_run, table
@@ -74,6 +74,10 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", metavar="SECTION", help="sections whose names begin so, such as merging; only prints")
     given = parser.parse_args()
     notes = {
+        "Start-up": (
+            "A command in a new process, beside a process that imports numpy and ends, in the same rounds; medians. Ratio: of processor "
+            "times, which other programs on the machine hardly change."
+        ),
         "Noise": "Draws a second, the best of three runs; ratio: ours over OpenDP's.",
         "Fit and predict": (
             "20 attributes of 5 values, 10 trees of height 5, encoding included; the shortest of several interleaved "
@@ -123,6 +127,7 @@ def main() -> None:
         ),
     }
     steps: dict[str, Callable[[], list[Line]]] = {
+        "Start-up": lambda: start_up.run(given.quick),
         "Noise": sampler_lines,
         "Fit and predict": lambda: fit_predict.run(given.quick),
         "Hedgerow forest": lambda: flagship.run(given.quick),

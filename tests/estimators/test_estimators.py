@@ -21,6 +21,7 @@ from hedgerow import (
     Budget,
     BudgetFile,
     Categorical,
+    HedgerowClassifier,
     Numeric,
     PrivateRDTClassifier,
     RandomDecisionTreesClassifier,
@@ -30,6 +31,7 @@ from hedgerow import (
 )
 from hedgerow.errors import (
     BudgetError,
+    ExactScoreWarning,
     HedgerowError,
     PlanError,
     SchemaError,
@@ -37,6 +39,8 @@ from hedgerow.errors import (
     TableError,
     UnreviewedSchemaWarning,
 )
+from hedgerow.estimators import all_estimators
+from hedgerow.estimators.private import PrivateForestClassifier
 from hedgerow.mechanisms.coins import SeededCoins
 
 PRIVATE = [PrivateRDTClassifier, SNRForestClassifier]
@@ -294,3 +298,79 @@ def test_thresholds_and_fine_bins_learn() -> None:
     for settings in ({"numeric_splits": "thresholds", "bins": 20}, {"bins": 10}):
         model = PrivateRDTClassifier(small_schema(), 20, n_estimators=20, max_depth=3, random_state=0, **settings)
         assert (model.fit(columns, labels).predict(test) == truth).mean() > 0.8
+
+
+# ---------------------------------------------------------------- scikit-learn's habits
+
+
+def test_schema_and_epsilon_are_needed() -> None:
+    for missing in ((), (small_schema(),)):
+        with pytest.raises(TypeError, match="epsilon"):
+            HedgerowClassifier(*missing)
+
+
+def test_a_score_is_told_to_be_an_exact_look_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PrivateForestClassifier, "_warned", False)
+    X, y = small_table(300)
+    models = [algorithm(small_schema(), 5).fit(X, y) for algorithm in PRIVATE]
+    with pytest.warns(ExactScoreWarning, match=r"exact look.*private_score"):
+        first = models[0].score(X, y)
+    assert first == (models[0].predict(X) == y).mean()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for model in models:
+            model.score(X, y)
+    monkeypatch.setattr(PrivateForestClassifier, "_warned", False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        RandomDecisionTreesClassifier().fit(pd.DataFrame(X), y).score(pd.DataFrame(X), y)  # it has no guarantee to lose
+
+
+@pytest.mark.parametrize("algorithm", [*PRIVATE, HedgerowClassifier, RandomDecisionTreesClassifier])
+def test_importances_and_logarithms(algorithm: Any) -> None:
+    X, y = small_table(3000)
+    needed = {"epsilon": 20} if algorithm._algorithm.private else {}
+    model = algorithm(schema=small_schema(), **needed).fit(X, y)
+    assert model.feature_importances_.tolist() == list(model.release_.feature_importances().values())
+    assert model.feature_importances_.shape == (4,)
+    with np.errstate(divide="ignore"):
+        assert np.array_equal(model.predict_log_proba(X), np.log(model.predict_proba(X)))
+
+
+def test_the_decision_function_is_what_the_attributes_add_up_to() -> None:
+    X, y = small_table(3000)
+    model = HedgerowClassifier(small_schema(), 20).fit(X, y)
+    decisions = model.decision_function(X)
+    assert decisions.shape == (3000,)
+    assert np.array_equal(model.classes_[(decisions > 0).astype(int)], model.predict(X))
+    share = model.predict_proba(X)[:, 1]
+    assert np.allclose(1 / (1 + np.exp(-decisions)), share)
+    three = Schema(small_schema().attributes, Target("class", ["no", "yes", "perhaps"]))
+    scores = HedgerowClassifier(three, 20).fit(X, y).decision_function(X)
+    assert scores.shape == (3000, 3)
+
+
+@pytest.mark.parametrize("algorithm", [*PRIVATE, HedgerowClassifier])
+def test_partial_fit_says_what_it_takes(algorithm: Any) -> None:
+    taken = inspect.signature(algorithm.partial_fit).parameters
+    assert {"X", "y", "classes", "batch", "owner", "disjoint", "progress", "accept_draft"} == taken.keys() - {"self"}
+
+
+def test_a_schema_shows_its_columns() -> None:
+    text = repr(small_schema(rows=10))
+    assert "4 attributes: " in text
+    for name in (*small_schema().names, "class"):
+        assert repr(name) in text
+    wide = Schema([Numeric(f"x{i}", 0, 1) for i in range(100)], Target("y", [0, 1]))
+    assert "'x11' and 88 more" in repr(wide)
+
+
+@pytest.mark.parametrize("name", all_estimators())
+def test_the_help_of_an_estimator_teaches(name: str) -> None:
+    estimator = all_estimators()[name]
+    text = inspect.getdoc(estimator) or ""
+    sections = text.split("\n----------\n")
+    assert len(sections) >= 4  # Parameters, Attributes, References
+    assert "Examples\n--------" in text
+    for parameter in inspect.signature(estimator).parameters:
+        assert f"\n{parameter} : " in text, parameter

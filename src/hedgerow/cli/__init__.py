@@ -1,4 +1,4 @@
-"""The command `hedgerow`. One file for each command; heavy packages are imported inside them, so that help is quick.
+"""The command `hedgerow`. One file for each command, imported when it is called (`commands.py`); heavy packages are imported inside them.
 
 Exit codes: 0 done, 1 `schema check`, `verify` or `ledger verify` found something to do or `audit` a violation, 2 refused (the message
 says why), 3 refused by the budget, 130 interrupted.
@@ -14,30 +14,6 @@ from typing import Annotated
 import typer
 
 from hedgerow import __version__
-from hedgerow.cli import (
-    anonymity,
-    audit,
-    budget,
-    count,
-    curator,
-    demo,
-    evaluate,
-    experiments,
-    explain,
-    federate,
-    fit,
-    keys,
-    ledger,
-    merge,
-    plan,
-    predict,
-    schema,
-    serve,
-    share,
-    show,
-    synth,
-    update,
-)
 from hedgerow.cli.errors import CommandGroup
 
 app = typer.Typer(
@@ -85,33 +61,6 @@ def hedgerow(
         hedgerow count plan.json office-a.csv -o office-a.json --disjoint     (each owner, on its own rows)
         hedgerow merge office-*.json -o forest.json
     """
-
-
-app.add_typer(schema.app, name="schema")
-app.command("plan")(plan.plan)
-app.command("fit")(fit.fit)
-app.command("update")(update.update)
-app.command("count")(count.count)
-app.command("merge")(merge.merge)
-app.command("predict")(predict.predict)
-app.command("explain")(explain.explain)
-app.command("synth")(synth.synth)
-app.command("rules")(show.rules)
-app.command("show")(show.show)
-app.command("evaluate")(evaluate.evaluate)
-app.add_typer(budget.app, name="budget")
-app.add_typer(ledger.app, name="ledger")
-app.command("serve")(serve.serve)
-app.add_typer(curator.app, name="curator")
-app.command("federate")(federate.federate)
-app.add_typer(anonymity.app, name="anonymity")
-app.command("share")(share.share)
-app.add_typer(keys.app, name="key")
-app.command("sign")(keys.sign)
-app.command("verify")(keys.verify)
-app.command("audit")(audit.audit)
-app.command("experiments", add_help_option=False, context_settings=experiments.ITS_OWN)(experiments.experiments)
-app.command("demo")(demo.demo)
 
 
 def main() -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 # Names may come from a file of somebody else: control characters could rewrite what the terminal shows.
 _CONTROL = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 _WIDTH_IN_A_PIPE = 160
+_COLOURS = {"FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"}  # variables by which colours may be asked for in a pipe, too
 
 
 # Nor may a line end, or a change of the direction of writing, make one line look like two.
@@ -43,15 +44,24 @@ def console(stderr: bool = False) -> Console:
 
 
 def say(text: object = "", style: str | None = None) -> None:
-    console().print(clean(text), style=style, soft_wrap=True)
+    _line(clean(text), style)
 
 
 def warn(text: object) -> None:
-    console(stderr=True).print(f"warning: {clean(text)}", style="yellow", soft_wrap=True)
+    _line(f"warning: {clean(text)}", "yellow", stderr=True)
 
 
 def complain(text: object) -> None:
-    console(stderr=True).print(f"error: {clean(text)}", style="red", soft_wrap=True)
+    _line(f"error: {clean(text)}", "red", stderr=True)
+
+
+def _line(text: str, style: str | None, stderr: bool = False) -> None:
+    """With its colour on a terminal. Elsewhere there is none, and `rich`, which takes a while to be imported, would print the same."""
+    stream = sys.stderr if stderr else sys.stdout
+    if stream.isatty() or not _COLOURS.isdisjoint(os.environ):
+        console(stderr).print(text, style=style, soft_wrap=True)
+    else:
+        print("\n".join(line.expandtabs() for line in text.split("\n")), file=stream)
 
 
 def guarantee(sentence: str, holds: bool) -> None:

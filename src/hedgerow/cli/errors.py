@@ -9,21 +9,15 @@ from contextlib import contextmanager
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
+from hedgerow.cli.commands import COMMANDS, loaded
 from hedgerow.cli.console import complain, warn
 from hedgerow.errors import BudgetError, HedgerowError, HedgerowWarning, LedgerError
 
 REFUSED = 2
 REFUSED_BY_BUDGET = 3
 INTERRUPTED = 130
-ORDER = [  # of the help
-    "schema", "plan", "fit", "update", "count", "merge", "predict", "explain", "rules", "show", "evaluate", "budget", "ledger",
-    "serve", "curator", "federate", "anonymity", "synth", "share", "key", "sign", "verify", "audit", "experiments",
-    "demo",
-]  # fmt: skip
-
-
 OPTION_OF = {  # what Python calls a setting, and what the command line does
     "max_depth": "--depth",
     "n_estimators": "--trees",
@@ -54,10 +48,26 @@ def in_options(message: str) -> str:
 
 
 class CommandGroup(TyperGroup):
-    """All commands of hedgerow: errors made on purpose are messages, anything else keeps its traceback."""
+    """All commands of hedgerow: errors made on purpose are messages, anything else keeps its traceback.
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        return sorted(super().list_commands(ctx), key=ORDER.index)
+    Until one is called, it is known by its line in the help alone.
+    """
+
+    _listing = False
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.commands = {name: TyperCommand(name, help=each.help, rich_markup_mode="markdown") for name, each in COMMANDS.items()}
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return loaded(cmd_name) if cmd_name in COMMANDS and not self._listing else self.commands.get(cmd_name)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        self._listing = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self._listing = False
 
     def invoke(self, ctx: Any) -> Any:
         try:

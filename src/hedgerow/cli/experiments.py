@@ -25,3 +25,6 @@ def experiments(context: typer.Context) -> None:
     group = typer.main.get_command(app)
     with group.make_context("experiments", list(context.args), parent=context.parent) as inner:
         group.invoke(inner)
+
+
+experiments.words = ITS_OWN  # type: ignore[attr-defined]

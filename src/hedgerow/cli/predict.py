@@ -60,7 +60,7 @@ def predict(
         writer.writerow(head)
         written = 0
         for codes, _ in table.blocks(release.codebook, labels=False):  # however many rows there are, some at a time
-            shares = release.predict_codes_proba(codes, n_jobs)
+            shares = release.predict_few(codes) if table.few else release.predict_codes_proba(codes, n_jobs)
             winners = shares.argmax(axis=1).tolist()
             if proba:
                 writer.writerows([names[w], *map(repr, row)] for w, row in zip(winners, shares.tolist(), strict=True))

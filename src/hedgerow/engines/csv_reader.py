@@ -15,10 +15,12 @@ import numpy as np
 import pyarrow
 from numpy.typing import NDArray
 
-from hedgerow.engines.csv_split import LF, MOST_LINE, Splitter, joined, lines
+from hedgerow.engines.csv_loops import LF, MOST_LINE
+from hedgerow.engines.csv_split import Splitter, lines
 from hedgerow.schema.csv_dialect import CSVDialect
 
 BLOCK = 1 << 20  # bytes that are read at a time
+FEW_BYTES = 1 << 18
 BOM = b"\xef\xbb\xbf"
 MAX_HEADER, HEADER_PIECE = 1 << 20, 1 << 12  # little more is read than the header: where a file is damaged further on is not seen
 PACKED = {".gz": "gzip", ".zst": "zstd"}
@@ -30,6 +32,14 @@ NO_ROW = (
 Records = tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]  # bytes, and where each record begins and ends
 
 
+def is_few(paths: list[Path]) -> bool:
+    """Whether the files are so small that loading the compiled loops would take longer than all that they are for."""
+    try:
+        return all(path.suffix not in PACKED for path in paths) and sum(path.stat().st_size for path in paths) <= FEW_BYTES
+    except OSError:
+        return False
+
+
 class _NoRow(OSError):
     """Tells a line by its number, and nothing of what it holds."""
 
@@ -39,14 +49,22 @@ class CSVReader:
 
     columns:   all columns of the header; needed: those that are read
     leave_out: whether a record that is no row is left out; else it ends the pass, and `problem` says which line it was
+    few:       whether the loops run without being compiled; never for a private query, whose loops do not depend on how many rows there are
     """
 
     def __init__(
-        self, paths: list[Path], columns: list[str], needed: list[str], dialect: CSVDialect, delimiter: str, leave_out: bool
+        self,
+        paths: list[Path],
+        columns: list[str],
+        needed: list[str],
+        dialect: CSVDialect,
+        delimiter: str,
+        leave_out: bool,
+        few: bool = False,
     ) -> None:
         self._paths, self._leave_out, self._multiline = paths, leave_out, dialect.multiline
-        self._splitter = Splitter(columns, needed, dialect, delimiter)
         self._total = max(1, sum(path.stat().st_size for path in paths))
+        self._splitter = Splitter(columns, needed, dialect, delimiter, few)
         self._read = 0
         self.problem = ""
         self.ended: BaseException | None = None  # Ctrl-C while records were waited for: DuckDB would tell it as an error of the file
@@ -105,7 +123,7 @@ class CSVReader:
             return (array, *lines(array)), b""
         most = np.count_nonzero(array == LF) + 1
         starts, ends = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
-        found, taken = joined(array, *self._splitter.marks, at_end, starts, ends)
+        found, taken = self._splitter.joined(array, at_end, starts, ends)
         return (array, starts[:found], ends[:found]), data[taken:]
 
     def _pieces(self, path: Path) -> Iterator[bytes]:

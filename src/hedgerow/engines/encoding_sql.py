@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import TableError
 from hedgerow.schema.codebook import BLOCK, Codebook
-from hedgerow.schema.coders import CategoricalCoder, Coder, NumericCoder, as_floats, look_up
+from hedgerow.schema.coders import CategoricalCoder, Coder, NumericCoder, as_floats, look_up_few
 
 BATCH, MOST_CELLS = 65_536, 1 << 21  # rows, and values, that come at a time
 WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")  # what an int64 holds
 NUMBERS = (*WHOLE, "UBIGINT", "HUGEINT", "UHUGEINT", "FLOAT", "DOUBLE", "BOOLEAN")
+DTYPES = {f"{sign}int{bits}": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}  # of Arrow, for NumPy
+DTYPES |= {"float": "float32", "double": "float64"}
 NO_NUMBERS = ("DATE", "TIME", "INTERVAL", "UUID")  # types that begin so
 NO_VALUES = ("BLOB", "BIT", "STRUCT", "MAP", "UNION", "VARIANT", "GEOMETRY")
 
@@ -31,6 +33,7 @@ class Encoding:
     sql_name: how a column is called in the relation, quoted
     labels: whether the class is read, too
     absent: declared columns that the relation does not have; no row has a branch for them
+    few: of a few rows codes are made without the compiled loops, which take longer to be loaded; they are the same
     """
 
     def __init__(
@@ -40,6 +43,7 @@ class Encoding:
         sql_name: Callable[[str], str],
         labels: bool = True,
         absent: Collection[str] = (),
+        few: bool = False,
     ) -> None:
         self.codebook = codebook
         names = [*codebook.schema.names, *([codebook.schema.target.name] if labels else [])]
@@ -48,7 +52,7 @@ class Encoding:
         self.expressions: list[str] = []
         for j, (name, coder) in enumerate(zip(names, codebook.coders, strict=False)):
             if name not in absent:
-                expression, decode = _column(coder, sql_name(name), columns[name], name)
+                expression, decode = _column(coder, sql_name(name), columns[name], name, few)
                 self.expressions.append(f"{expression} AS c{j}")
                 self._columns.append((j, decode))
 
@@ -81,22 +85,22 @@ class Encoding:
         return f"SELECT {', '.join([*self.expressions, *more])} FROM {relation}"
 
 
-def _column(coder: Coder, column: str, kind: str, name: str) -> tuple[str, Callable[[Any, NDArray[Any]], None]]:
+def _column(coder: Coder, column: str, kind: str, name: str, few: bool) -> tuple[str, Callable[[Any, NDArray[Any]], None]]:
     base = kind.split("(")[0].split(" ")[0].upper()
     nested = kind.endswith("]") or base in NO_VALUES
     if nested or (isinstance(coder, NumericCoder) and base.startswith(NO_NUMBERS)):
         expected = "numbers" if isinstance(coder, NumericCoder) else "text, numbers or booleans"
         raise TableError(f"column {name!r}: got the type {kind[:60]}; expected {expected}. Convert it first.")
     if isinstance(coder, NumericCoder):
-        return _number_sql(column, base), _cells_of(coder)
+        return _number_sql(column, base), _cells_of(coder, few)
     assert isinstance(coder, CategoricalCoder)
     if base in (*WHOLE, "UBIGINT", "FLOAT", "DOUBLE"):
-        return column, _numbers_of(coder)
+        return column, _numbers_of(coder, few)
     text = column if base == "VARCHAR" else f"CAST({column} AS VARCHAR)"
     spellings = [spelling for spelling in coder.code_of_spelling if spelling]
     known = f"ENUM({', '.join(map(quoted, ['', *spellings]))})"  # the first of them stands for what is missing
     codes = np.array([coder.missing, *(coder.code_of_spelling[spelling] for spelling in spellings)], dtype=np.int32)
-    return f"enum_code(TRY_CAST(coalesce({text}, '') AS {known}))", _spellings_of(codes, coder.other)
+    return f"enum_code(TRY_CAST(coalesce({text}, '') AS {known}))", _spellings_of(codes, coder.other, few)
 
 
 def _number_sql(column: str, base: str) -> str:
@@ -107,23 +111,43 @@ def _number_sql(column: str, base: str) -> str:
 
 
 def _values(array: Any, filler: int) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-    """The numbers of an Arrow array, and where they are missing."""
+    """The numbers of an Arrow array, and where they are missing. Read from its buffers: Arrow's own way would import pandas."""
+    if not len(array):
+        return np.empty(0, dtype=DTYPES[str(array.type)]), None
+    there, numbers = array.buffers()
+    values = np.frombuffer(numbers, dtype=DTYPES[str(array.type)], count=array.offset + len(array))[array.offset :]
     if array.null_count == 0:
-        return array.to_numpy(zero_copy_only=True), None
-    return array.fill_null(filler).to_numpy(zero_copy_only=False), np.asarray(array.is_null().to_numpy(zero_copy_only=False))
+        return values, None
+    bits = np.frombuffer(there, dtype=np.uint8)
+    missing = np.unpackbits(bits, count=array.offset + len(array), bitorder="little")[array.offset :] == 0
+    filled = np.where(missing, values.dtype.type(filler), values)
+    filled.setflags(write=False)  # as those of a buffer: loops are compiled for one kind
+    return filled, missing
 
 
-def _cells_of(coder: NumericCoder) -> Callable[[Any, NDArray[Any]], None]:
+def _look_up(few: bool) -> Callable[..., None]:
+    if few:
+        return look_up_few
+    from hedgerow.schema.coding_loops import look_up
+
+    return cast(Callable[..., None], look_up)
+
+
+def _cells_of(coder: NumericCoder, few: bool) -> Callable[[Any, NDArray[Any]], None]:
+    encode_into = coder.encode_few if few else coder.encode_into
+
     def decode(array: Any, out: NDArray[Any]) -> None:
         values, missing = _values(array, 0)
-        coder.encode_into(as_floats(values), out)
+        encode_into(as_floats(values), out)
         if missing is not None:
             out[missing] = coder.missing
 
     return decode
 
 
-def _numbers_of(coder: CategoricalCoder) -> Callable[[Any, NDArray[Any]], None]:
+def _numbers_of(coder: CategoricalCoder, few: bool) -> Callable[[Any, NDArray[Any]], None]:
+    look_up = _look_up(few)
+
     def decode(array: Any, out: NDArray[Any]) -> None:
         values, missing = _values(array, 0)
         if coder.lut is not None and values.dtype.kind in "iu" and values.dtype != np.uint64:
@@ -136,8 +160,9 @@ def _numbers_of(coder: CategoricalCoder) -> Callable[[Any, NDArray[Any]], None]:
     return decode
 
 
-def _spellings_of(codes: NDArray[np.int32], other: int) -> Callable[[Any, NDArray[Any]], None]:
+def _spellings_of(codes: NDArray[np.int32], other: int, few: bool) -> Callable[[Any, NDArray[Any]], None]:
     """`codes[place]` is the code of the spelling that stands there; null is what nobody declared."""
+    look_up = _look_up(few)
 
     def decode(array: Any, out: NDArray[Any]) -> None:
         values, undeclared = _values(array, 0)

@@ -21,7 +21,7 @@ import pyarrow
 from numpy.typing import NDArray
 
 from hedgerow.engines.connection import Result, connected, told_by_kind
-from hedgerow.engines.csv_reader import PACKED, CSVReader, first_line
+from hedgerow.engines.csv_reader import PACKED, CSVReader, first_line, is_few
 from hedgerow.engines.encoding_sql import Encoding, identifier, quoted, spelled
 from hedgerow.errors import TableError
 from hedgerow.schema.codebook import Codebook
@@ -100,6 +100,11 @@ class TableFile:
             )
 
     @property
+    def few(self) -> bool:
+        """Whether the rows are so few that the compiled loops are not worth being loaded for them."""
+        return self._is_csv and is_few(self.paths)
+
+    @property
     def by_line(self) -> bool:
         """Whether a line is a row."""
         return self._is_csv and not self._dialect.multiline
@@ -130,7 +135,8 @@ class TableFile:
                 yield connection, f"read_parquet({_list(self.paths)}, hive_partitioning = false)"
                 return
             needed = columns or self._wanted
-            self._reader = CSVReader(self.paths, list(self.columns), needed, self._dialect, self._delimiter, self._leave_out)
+            few = in_order and self.few  # in order: rows to predict, or to draft a schema from
+            self._reader = CSVReader(self.paths, list(self.columns), needed, self._dialect, self._delimiter, self._leave_out, few)
             connection.register(RELATION, self._reader.stream(threads))
             yield connection, RELATION
 
@@ -161,7 +167,7 @@ class TableFile:
 
     def blocks(self, codebook: Codebook, labels: bool) -> Iterator[tuple[NDArray[Any], NDArray[np.uint16]]]:
         """Codes, and class codes if `labels`, of the rows in their order, some at a time."""
-        encoding = Encoding(codebook, self.columns, self.sql_name, labels, self.absent)
+        encoding = Encoding(codebook, self.columns, self.sql_name, labels, self.absent, few=self.few)
         names = [*codebook.schema.names, *([codebook.schema.target.name] if labels else [])]
         wanted = [name for name in names if name not in self.absent]
 

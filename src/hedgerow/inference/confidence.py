@@ -8,13 +8,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.accounting.noise import rough_variance
 from hedgerow.trees.forest import CountedForest
-from hedgerow.trees.routing import TOGETHER, descend
 
 
 def signal_to_noise(forest: CountedForest, tree: int, noise_rule: str) -> NDArray[np.float64]:
@@ -61,39 +59,6 @@ def most_confident_nodes(forest: CountedForest, tree: int, noise_rule: str) -> N
     return best
 
 
-@numba.njit(nogil=True, cache=True)
-def _add_confidence(
-    codes: Any, ask: Any, onward: Any, height: int, chosen: Any, shares: Any, sure: Any, label: Any, state: Any, predicted: Any, winner: Any
-) -> None:
-    """One tree. state: for each row the highest confidence so far, whether it is tied, then the summed confidences of each class."""
-    node = np.empty(TOGETHER, dtype=np.int32)
-    for start in range(0, codes.shape[0], TOGETHER):
-        rows = min(TOGETHER, codes.shape[0] - start)
-        descend(codes, start, rows, ask, onward, height, node)
-        for i in range(rows):
-            best, row = chosen[node[i]], start + i
-            for c in range(shares.shape[1]):
-                state[row, 2 + c] += shares[best, c]
-            if sure[best] > state[row, 0]:
-                state[row, 0], state[row, 1], predicted[row] = sure[best], 0.0, label[best]
-                for c in range(shares.shape[1]):
-                    winner[row, c] = shares[best, c]
-            elif sure[best] == state[row, 0] and label[best] != predicted[row]:
-                state[row, 1] = 1.0
-
-
-@numba.njit(nogil=True, cache=True)
-def _break_ties(winner: Any, state: Any, trees: int) -> None:
-    """A node may be even between classes: that too is a tie which the sums decide."""
-    for i in range(winner.shape[0]):
-        highest = 0
-        for c in range(winner.shape[1]):
-            highest += winner[i, c] == state[i, 0]
-        if highest > 1 or state[i, 1] > 0:
-            for c in range(winner.shape[1]):
-                winner[i, c] = state[i, 2 + c] / trees
-
-
 class ConfidentVote:
     """Section 4.7: the single highest confidence decides; a tie between classes goes to the summed confidences."""
 
@@ -106,12 +71,14 @@ class ConfidentVote:
 
     def probabilities(self, codes: NDArray[Any]) -> NDArray[np.float64]:
         """Each row by itself, in the order of the trees: see `inference/vote.py`."""
+        from hedgerow.inference.vote_loops import add_confidence, break_ties
+
         rows, n_classes = len(codes), self.forest.codebook.n_classes
         state = np.zeros((rows, 2 + n_classes))
         state[:, 0] = -1.0
         winner, predicted = np.zeros((rows, n_classes)), np.zeros(rows, dtype=np.int64)
         tables = zip(self.chosen, self.shares, self.sure, self.label, strict=True)
         for tree, table in zip(self.forest.trees, tables, strict=True):
-            _add_confidence(codes, tree.ask, tree.onward, tree.height, *table, state, predicted, winner)
-        _break_ties(winner, state, len(self.forest.trees))
+            add_confidence(codes, tree.ask, tree.onward, tree.height, *table, state, predicted, winner)
+        break_ties(winner, state, len(self.forest.trees))
         return winner

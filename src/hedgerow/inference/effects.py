@@ -24,6 +24,7 @@ from hedgerow.inference.tables import Floats
 from hedgerow.inference.text import plain, values_in_words
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Numeric
+from hedgerow.trees.few_rows import few_margins
 from hedgerow.trees.tree import Tree
 
 LISTED = 3  # values that need no count before them
@@ -103,8 +104,8 @@ def _effect(parts: Parts, j: int) -> Effect:
     for node in np.flatnonzero(weights.any(axis=0)).tolist():
         rows, weight = _rows_at(tables.layout.top, node, j, first), weights[:, node, None]
         if rows is not None:
-            scores += weight * parts.scores[j].margins(rows)
-            spread += weight**2 * parts.variances[j].margins(rows)
+            scores += weight * few_margins(parts.scores[j], rows)
+            spread += weight**2 * few_margins(parts.variances[j], rows)
             reached += weight
     reached = np.maximum(reached, 1e-300)
     errors = np.sqrt(np.maximum(spread / reached**2, floor_variance(parts.forest, j)[first]))

@@ -18,6 +18,7 @@ from hedgerow.inference.effects import alike
 from hedgerow.inference.parts import Parts
 from hedgerow.inference.text import plain, values_in_words
 from hedgerow.schema.codebook import Codebook
+from hedgerow.trees.few_rows import few_margins, softmax
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def explain(forest: AdditiveForest, codes: NDArray[Any], rows: list[int]) -> tup
     """Explanations of some rows of codes; `rows` are their places, from 0."""
     codes = codes[rows]
     parts, codebook = Parts(forest), forest.tables.codebook
-    shares = forest.model.probabilities(codes)
+    shares = softmax(few_margins(forest.model, codes))
     added, errors = centred(parts.contributions(codes)), parts.errors(codes)
     start = centred(parts.base)
     classes = [plain(value) for value in codebook.schema.target.classes]

@@ -18,6 +18,7 @@ from hedgerow.inference.additive import TREE, AdditiveForest
 from hedgerow.inference.effect_noise import correction_variance, table_variance, top_variance
 from hedgerow.inference.tables import Floats
 from hedgerow.trees.additive_model import AdditiveModel
+from hedgerow.trees.few_rows import margins_to_show
 from hedgerow.trees.tree import Tree
 
 
@@ -85,14 +86,14 @@ class Parts:
         """(rows, attributes, classes)."""
         out = np.zeros((len(codes), codes.shape[1], len(self.base)))
         for j, model in self.scores.items():
-            out[:, j] = model.margins(codes)
+            out[:, j] = margins_to_show(model, codes)
         return out
 
     def errors(self, codes: NDArray[Any]) -> Floats:
         """The standard errors of the centred contributions: (rows, attributes, classes)."""
         out = np.zeros((len(codes), codes.shape[1], len(self.base)))
         for j, model in self.variances.items():
-            out[:, j] = np.sqrt(model.margins(codes))
+            out[:, j] = np.sqrt(margins_to_show(model, codes))
         return out
 
 
@@ -108,4 +109,4 @@ def contributions(forest: AdditiveForest, codes: NDArray[Any]) -> Floats:
 def score_errors(forest: AdditiveForest, codes: NDArray[Any]) -> Floats:
     """The standard errors that the noise gives the margins of each row, each against the mean of the classes: (rows, classes)."""
     variances = Parts(forest).variances.values()
-    return np.sqrt(sum((model.margins(codes) for model in variances), np.zeros((len(codes), forest.model.n_classes))))
+    return np.sqrt(sum((margins_to_show(model, codes) for model in variances), np.zeros((len(codes), forest.model.n_classes))))

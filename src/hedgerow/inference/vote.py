@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,7 +17,6 @@ from hedgerow.inference.confidence import ConfidentVote, node_confidences
 from hedgerow.inference.prune import resting_place
 from hedgerow.parallel import in_threads, row_blocks
 from hedgerow.trees.forest import LEAVES, CountedForest
-from hedgerow.trees.routing import TOGETHER, descend
 
 SUMMED_COUNTS = "summed counts"
 MOST_CONFIDENT = "most confident"
@@ -31,30 +29,6 @@ VOTES = (SUMMED_COUNTS, MOST_CONFIDENT, WEIGHTED, MAJORITY, PRUNED_SUM, ADDITIVE
 
 class Vote(Protocol):
     def probabilities(self, codes: NDArray[Any]) -> NDArray[np.float64]: ...
-
-
-@numba.njit(nogil=True, cache=True)
-def _add_counts(codes: Any, ask: Any, onward: Any, height: int, counts: Any, sums: Any) -> None:
-    node = np.empty(TOGETHER, dtype=np.int32)
-    for start in range(0, codes.shape[0], TOGETHER):
-        rows = min(TOGETHER, codes.shape[0] - start)
-        descend(codes, start, rows, ask, onward, height, node)
-        for i in range(rows):
-            for label in range(sums.shape[1]):
-                sums[start + i, label] += counts[node[i], label]
-
-
-@numba.njit(nogil=True, cache=True)
-def _shares_of_sums(sums: Any, prior: Any) -> None:
-    """In place: negative sums are 0, and a row is divided by its total; where that is 0 it gets the prior."""
-    for i in range(sums.shape[0]):
-        total = 0.0
-        for c in range(sums.shape[1]):
-            if not sums[i, c] > 0:
-                sums[i, c] = 0.0
-            total += sums[i, c]
-        for c in range(sums.shape[1]):
-            sums[i, c] = sums[i, c] / total if total > 0 else prior[c]
 
 
 class SummedCounts:
@@ -74,45 +48,13 @@ class SummedCounts:
         self.prior = totals / totals.sum() if totals.sum() > 0 else even
 
     def probabilities(self, codes: NDArray[Any]) -> NDArray[np.float64]:
+        from hedgerow.inference.vote_loops import add_counts, shares_of_sums
+
         sums = np.zeros((len(codes), self.forest.codebook.n_classes))
         for tree, counts in zip(self.forest.trees, self.counts, strict=True):
-            _add_counts(codes, tree.ask, tree.onward, tree.height, counts, sums)
-        _shares_of_sums(sums, self.prior)
+            add_counts(codes, tree.ask, tree.onward, tree.height, counts, sums)
+        shares_of_sums(sums, self.prior)
         return sums
-
-
-@numba.njit(nogil=True, cache=True)
-def _add_votes(
-    codes: Any, ask: Any, onward: Any, height: int, place: Any, here: Any, label: Any, weight: Any, counts: Any, shares: Any, votes: Any
-) -> None:
-    """One tree: its shares where a row rests, and its vote: the counts there, or where there are none a weight for one class."""
-    node = np.empty(TOGETHER, dtype=np.int32)
-    for start in range(0, codes.shape[0], TOGETHER):
-        rows = min(TOGETHER, codes.shape[0] - start)
-        descend(codes, start, rows, ask, onward, height, node)
-        for i in range(rows):
-            rests = place[node[i]]
-            for c in range(shares.shape[1]):
-                shares[start + i, c] += here[rests, c]
-            for c in range(counts.shape[1]):
-                votes[start + i, c] += counts[rests, c]
-            if not counts.shape[1]:
-                votes[start + i, label[rests]] += weight[rests]
-
-
-@numba.njit(nogil=True, cache=True)
-def _decide(votes: Any, shares: Any) -> None:
-    """In place: votes as parts of their sum, and only a tie is decided by the shares."""
-    for i in range(votes.shape[0]):
-        total = 0.0
-        for c in range(votes.shape[1]):
-            total += votes[i, c]
-        mixed = 0.0
-        for c in range(votes.shape[1]):
-            votes[i, c] = (votes[i, c] / max(total, 1e-300) if total > 0 else 0.0) + 1e-9 * shares[i, c]
-            mixed += votes[i, c]
-        for c in range(votes.shape[1]):
-            votes[i, c] /= mixed
 
 
 class PrunedVote:
@@ -135,14 +77,16 @@ class PrunedVote:
         self.counts = [np.maximum(c, 0).astype(np.float64) if weigh == PRUNED_SUM else np.empty((len(c), 0)) for c in forest.node_counts]
 
     def probabilities(self, codes: NDArray[Any]) -> NDArray[np.float64]:
+        from hedgerow.inference.vote_loops import add_votes, decide
+
         votes = np.zeros((len(codes), self.forest.codebook.n_classes))
         shares = np.zeros_like(votes)
         tables = zip(self.place, self.shares, self.label, self.weight, self.counts, strict=True)
         for tree, table in zip(self.forest.trees, tables, strict=True):
-            _add_votes(codes, tree.ask, tree.onward, tree.height, *table, shares, votes)
+            add_votes(codes, tree.ask, tree.onward, tree.height, *table, shares, votes)
         if len(self.forest.trees) == 1:
             return shares
-        _decide(votes, shares)
+        decide(votes, shares)
         return votes
 
 

@@ -131,6 +131,12 @@ class Release:
     def predict_codes_proba(self, codes: NDArray[Any], n_jobs: int = 1) -> NDArray[np.float64]:
         return probabilities(self._vote, codes, self.codebook.n_classes, n_jobs)
 
+    def predict_few(self, codes: NDArray[Any]) -> NDArray[np.float64]:
+        """As `predict_codes_proba`, bit for bit, for a few rows to be shown: without the compiled loops, which take longer to be loaded."""
+        from hedgerow.inference.few_rows import few_rows
+
+        return few_rows(self._vote, codes)
+
     def predict_codes(self, codes: NDArray[Any]) -> NDArray[np.int64]:
         """Class codes for rows of codes: a function of each row alone."""
         return np.asarray(self.predict_codes_proba(codes).argmax(axis=1), dtype=np.int64)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import SchemaError
 from hedgerow.parallel import in_threads, row_blocks
-from hedgerow.schema.coders import CategoricalCoder, Coder, NumericCoder, look_up_all
+from hedgerow.schema.coders import CategoricalCoder, Coder, NumericCoder
 from hedgerow.schema.columns import columns_of, one_column
 from hedgerow.schema.schema import Categorical, Numeric, Schema, text_of
 
@@ -120,6 +120,8 @@ class Codebook:
         )
 
     def _encode_whole_numbers(self, table: NDArray[np.int64], n_jobs: int) -> NDArray[np.unsignedinteger[Any]]:
+        from hedgerow.schema.coding_loops import look_up_all
+
         lows = np.array([coder.low for coder in self._coders if isinstance(coder, CategoricalCoder)])
         tables = np.stack([coder.padded for coder in self._coders if isinstance(coder, CategoricalCoder)])
         codes = np.empty(table.shape, dtype=self.dtype)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -167,6 +166,8 @@ class CategoricalCoder(Coder):
 
     def encode_into(self, block: NDArray[Any], out: NDArray[Any]) -> None:
         if self.lut is not None and block.dtype == np.int64:
+            from hedgerow.schema.coding_loops import look_up
+
             look_up(block, self.low, self.lut, out)
         else:
             out[:] = self.encode(block)
@@ -251,47 +252,20 @@ class NumericCoder(Coder):
         return codes
 
     def encode_into(self, block: NDArray[Any], out: NDArray[Any]) -> None:
-        _cells(as_floats(block), self.inner, self.low, self.per_unit, self.missing, out)
+        from hedgerow.schema.coding_loops import cells
+
+        cells(as_floats(block), self.inner, self.low, self.per_unit, self.missing, out)
+
+    def encode_few(self, block: NDArray[Any], out: NDArray[Any]) -> None:
+        """As `encode_into`, for a few rows: the number of inner edges that are not above each number."""
+        numbers = as_floats(block)
+        out[:] = np.where(np.isnan(numbers), self.missing, np.searchsorted(self.inner, numbers, side="right"))
 
 
-@numba.njit(nogil=True, cache=True)
-def look_up(block: Any, low: int, table: Any, out: Any) -> None:
-    """out = table[block − low]; its first entry, `other`, for what lies outside."""
-    for i in range(block.size):
-        place = np.uint64(block[i] - low)  # below `low`, or after a wrap-around, it is beyond any table
-        out[i] = table[place] if place < np.uint64(table.size) else table[0]
-
-
-@numba.njit(nogil=True, cache=True)
-def look_up_all(rows: Any, lows: Any, tables: Any, out: Any) -> None:
-    """As `look_up`, for all attributes while a row is at hand."""
-    width = np.uint64(tables.shape[1])
-    for i in range(rows.shape[0]):
-        for j in range(rows.shape[1]):
-            place = np.uint64(rows[i, j] - lows[j])
-            out[i, j] = tables[j, place] if place < width else tables[j, 0]
-
-
-@numba.njit(nogil=True, cache=True)
-def _cells(numbers: Any, inner: Any, low: float, per_unit: float, missing: int, out: Any) -> None:
-    """The number of inner edges that are not above each number: a guess for equal widths, then exact comparisons."""
-    last = inner.size
-    for i in range(numbers.size):
-        number = numbers[i]
-        if number != number:
-            out[i] = missing
-            continue
-        guess = (number - low) * per_unit
-        cell = 0  # also where the guess is not a number
-        if guess >= last:
-            cell = last
-        elif guess > 0:
-            cell = int(guess)
-        while cell > 0 and number < inner[cell - 1]:
-            cell -= 1
-        while cell < last and number >= inner[cell]:
-            cell += 1
-        out[i] = cell
+def look_up_few(block: NDArray[Any], low: int, table: NDArray[Any], out: NDArray[Any]) -> None:
+    """As the compiled `look_up`, for a few rows: what lies outside has the table's first entry, `other`."""
+    inside = (block >= low) & (block < low + len(table))
+    out[:] = table[np.where(inside, block.astype(np.int64) - low, 0)]
 
 
 def as_floats(block: NDArray[Any]) -> NDArray[np.float64]:

@@ -40,6 +40,7 @@ Value: TypeAlias = str | int | float | bool
 _WHOLE = re.compile(r"^-?\d+$")
 MAX_LEVELS = 100  # of one taxonomy, above the values themselves
 MAX_ROWS_PER_PERSON = 1_000_000
+MOST_SHOWN = 12  # names of columns in a repr
 
 
 def spellings(text: str) -> tuple[str, ...]:
@@ -375,11 +376,13 @@ class Schema:
         return int(number)
 
     def __repr__(self) -> str:
-        """Short: scikit-learn prints the parameters of an estimator, and a schema may have hundreds of values."""
+        """The columns, but not their values: scikit-learn prints the parameters of an estimator, and there may be hundreds."""
         target = f"target {self.target.name!r} with {len(self.target.classes)} classes"
         rows = "" if self.rows is None else f", {self.rows} rows"
         persons = "" if self.person is None else f", at most {self.k} of each {self.person!r}"
-        return f"Schema({len(self.attributes)} attributes, {target}{rows}{persons})"
+        more = len(self.names) - MOST_SHOWN
+        names = ", ".join(map(repr, self.names[:MOST_SHOWN])) + (f" and {more} more" if more > 0 else "")
+        return f"Schema({len(self.attributes)} attributes: {names}; {target}{rows}{persons})"
 
     @property
     def k(self) -> int:

@@ -3,34 +3,28 @@
     F_c(x) = base_c + Σ_t scores_t[node where x ends in tree t, c]          P(class c) = e^(F_c) / Σ_d e^(F_d)
 
 Everything computed here for a row is a function of that row's codes and of the model alone, to the last bit: sums are taken in the
-order of the trees, and `exp_minus` uses nothing but sums and products, which IEEE 754 rounds in one way. (A library's exp
-may differ in the last bit between a loop's vector part and its rest, so that a row's place among others would matter.)
+order of the trees, and `exp_minus` (`additive_loops.py`) uses nothing but sums and products, which IEEE 754 rounds in one way. (A
+library's exp may differ in the last bit between a loop's vector part and its rest, so that a row's place among others would matter.)
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import PlanError
 from hedgerow.parallel import in_threads
-from hedgerow.trees.routing import TOGETHER, descend
 from hedgerow.trees.tree import Tree
+
+if TYPE_CHECKING:
+    from hedgerow.trees.additive_loops import exp_minus as exp_minus
 
 MOST_SCORE = 1e6  # no sum of such scores leaves the range in which floats are precise
 GRID = 2**12  # whole steps for 1 in a gradient
 BLOCK = 8_192  # rows whose codes and margins stay in cache while each tree adds to them
-
-_LN2_HIGH, _LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
-_BELOW_HALF_AN_ULP = 40.0  # 1 + e^(-40) is 1 in double precision
-_TERMS = 12
-_TAYLOR = np.array([1 / math.factorial(n) for n in range(_TERMS)])
-_HALVES = 0.5 ** np.arange(64)
 
 
 class _Frozen(np.ndarray[Any, np.dtype[np.float64]]):
@@ -79,19 +73,22 @@ class AdditiveModel:
 
     def add_margins(self, codes: NDArray[Any], out: NDArray[np.float64], n_jobs: int = 1, known: int = 0) -> None:
         """The same into an array that is there. `known`: it holds the margins of the model's first so many trees already."""
+        from hedgerow.trees.additive_loops import add_scores
 
         def work(block: slice) -> None:
             if not known:
                 out[block] = self.base
             for tree, scores in zip(self.trees[known:], self.scores[known:], strict=True):
-                _add_scores(codes[block], tree.ask, tree.onward, tree.height, scores, out[block])
+                add_scores(codes[block], tree.ask, tree.onward, tree.height, scores, out[block])
 
         in_threads(work, (slice(start, start + BLOCK) for start in range(0, len(codes), BLOCK)), n_jobs)
 
     def probabilities(self, codes: NDArray[Any], n_jobs: int = 1) -> NDArray[np.float64]:
         """The softmax of the margins: (rows, classes)."""
+        from hedgerow.trees.additive_loops import softmax
+
         margins = self.margins(codes, n_jobs)
-        _softmax(margins)
+        softmax(margins)
         return margins
 
 
@@ -127,39 +124,10 @@ def _frozen(values: Any) -> NDArray[np.float64]:
     return frozen
 
 
-@numba.njit(nogil=True, cache=True)
-def _add_scores(codes: Any, ask: Any, onward: Any, height: int, scores: Any, out: Any) -> None:
-    node = np.empty(TOGETHER, dtype=np.int32)
-    for start in range(0, codes.shape[0], TOGETHER):
-        rows = min(TOGETHER, codes.shape[0] - start)
-        descend(codes, start, rows, ask, onward, height, node)
-        for i in range(rows):
-            for c in range(scores.shape[1]):
-                out[start + i, c] += scores[node[i], c]
+def __getattr__(name: str) -> Any:
+    """`exp_minus` is compiled, and loaded when it is asked for."""
+    if name == "exp_minus":
+        from hedgerow.trees.additive_loops import exp_minus
 
-
-@numba.njit(inline="always")
-def exp_minus(x: float) -> float:
-    """e^(-x) for x >= 0, to about 13 digits, by sums, products and a table of exact numbers: the same bits wherever it is computed."""
-    if not x < _BELOW_HALF_AN_ULP:
-        return 0.0
-    k = int(x * 1.4426950408889634 + 0.5)
-    r = (k * _LN2_HIGH - x) + k * _LN2_LOW  # -x + k ln 2, between -0.35 and 0.35
-    power = _TAYLOR[_TERMS - 1]
-    for n in range(_TERMS - 2, -1, -1):
-        power = _TAYLOR[n] + power * r
-    result: float = power * _HALVES[k]
-    return result
-
-
-@numba.njit(nogil=True, cache=True)
-def _softmax(margins: Any) -> None:
-    """In place."""
-    for i in range(margins.shape[0]):
-        highest = margins[i].max()
-        total = 0.0
-        for c in range(margins.shape[1]):
-            margins[i, c] = exp_minus(highest - margins[i, c])
-            total += margins[i, c]
-        for c in range(margins.shape[1]):
-            margins[i, c] /= total
+        return exp_minus
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

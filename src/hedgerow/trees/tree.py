@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -209,11 +208,12 @@ def tree_of_lists(sizes: Sequence[int], attribute: Sequence[int], branch: Sequen
     return tree
 
 
-@numba.njit(cache=True)
-def _depths(parent: Any) -> Any:
-    depth = np.zeros(parent.size, dtype=np.int32)
-    for node in range(1, parent.size):  # a parent comes before its children
-        depth[node] = depth[parent[node]] + 1
+def _depths(parent: NDArray[Any]) -> Nodes:
+    """By jumps that double: after i rounds each node looks 2^i edges up, so that few rounds are enough for any tree."""
+    depth, jump = (parent >= 0).astype(NODE), np.maximum(parent, 0)
+    while jump.any():
+        depth = depth + depth[jump]
+        jump = jump[jump]
     return depth
 
 
