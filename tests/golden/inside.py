@@ -9,18 +9,18 @@ from typing import Any
 from unittest.mock import patch
 
 from hedgerow.accounting.prices import Rho
-from hedgerow.additive_model import AdditiveModel, MostProbable
-from hedgerow.anonymity.prune import prune
 from hedgerow.anonymity.requirement import Requirement
-from hedgerow.anonymous import anonymous_release
-from hedgerow.curator.database import open_database
-from hedgerow.curator.service.application import application
-from hedgerow.curator.service.bundle import Curator
-from hedgerow.curator.service.limits import Limits
+from hedgerow.curator.application import application
+from hedgerow.curator.http.limits import Limits
+from hedgerow.curator.http.service_context import Curator
+from hedgerow.curator.ledger.database import open_database
 from hedgerow.errors import SchemaMismatchWarning
-from hedgerow.private.coins import SeededCoins, SystemCoins
-from hedgerow.private.scores import GINI, MAX, NORMAL_GINI, information_gain
-from hedgerow.splits import by_threshold, by_value
+from hedgerow.mechanisms.coins import SeededCoins, SystemCoins
+from hedgerow.queries.scores import GINI, MAX, NORMAL_GINI, information_gain
+from hedgerow.sharing.anonymous_release import anonymous_release
+from hedgerow.sharing.prune import prune
+from hedgerow.trees.additive_model import AdditiveModel, MostProbable
+from hedgerow.trees.splits import by_threshold, by_value
 
 __all__ = [
     "GINI", "MAX", "NORMAL_GINI", "AdditiveModel", "Curator", "Limits", "MostProbable", "Rho", "anonymous", "application", "by_threshold",

@@ -24,6 +24,7 @@ import uvicorn
 
 import hedgerow
 from hedgerow import PublicPlan, Release
+from hedgerow.queries import Best, BestScale, Choose, ClassCounts, Confusion, GradientSums, LeafCounts, Reliability, Rows, Sizes, Tables
 
 from .cases import FLAT, KINDS, PERSONS, TABLES, WIDE, WIDE_PERSONS, drawn, expected, in_csv
 from .inside import (
@@ -159,23 +160,21 @@ def looks(codebook: Any) -> dict[str, Callable[[Any, Any], Any]]:
     scores = tuple((drawn(f"scores {number}", 2 * each.n_nodes, 17).reshape(-1, 2) - 8) / 16 for number, each in enumerate(trees))
     model = AdditiveModel(np.array([0.125, -0.25]), trees, scores)
     return {
-        "rows": lambda table, price: table.rows(price),
-        "leaf_counts": lambda table, price: table.leaf_counts(trees, price),
-        "sizes": lambda table, price: table.sizes(tree, below, price),
-        "class_counts": lambda table, price: table.class_counts(tree, below, price),
-        "tables": lambda table, price: table.tables(tree, below, asked, price),
-        "gradient_sums": lambda table, price: table.gradient_sums(trees, model, price),
-        "confusion": lambda table, price: table.confusion(rdt.predict_codes, price),
-        "confusion of a model": lambda table, price: table.confusion(MostProbable(model), price),
-        "reliability": lambda table, price: table.reliability(dpdf.predict_codes_proba, 5, price),
-        "choose": lambda table, price: table.choose(tree, leaves, values, allowed, GINI, price / 10),
-        "choose by gini index": lambda table, price: table.choose(tree, leaves, values, allowed, NORMAL_GINI, price / 10),
-        "choose by gain": lambda table, price: table.choose(tree, leaves, values, allowed, information_gain(5000), price / 10),
-        "choose by max": lambda table, price: table.choose(
-            tree, [0], edges, np.ones((1, len(edges)), dtype=bool), MAX, price, "exponential mechanism"
-        ),
-        "best": lambda table, price: table.best([rdt.predict_codes, dpdf.predict_codes, MostProbable(model)], price),
-        "best_scale": lambda table, price: table.best_scale(model, (1.0, 0.5, 0.125), price),
+        "rows": lambda table, price: table.ask(Rows(), price),
+        "leaf_counts": lambda table, price: table.ask(LeafCounts(trees), price),
+        "sizes": lambda table, price: table.ask(Sizes(tree, below), price),
+        "class_counts": lambda table, price: table.ask(ClassCounts(tree, below), price),
+        "tables": lambda table, price: table.ask(Tables(tree, below, asked), price),
+        "gradient_sums": lambda table, price: table.ask(GradientSums(trees, model), price),
+        "confusion": lambda table, price: table.ask(Confusion(rdt.predict_codes), price),
+        "confusion of a model": lambda table, price: table.ask(Confusion(MostProbable(model)), price),
+        "reliability": lambda table, price: table.ask(Reliability(dpdf.predict_codes_proba, 5), price),
+        "choose": lambda table, price: table.ask(Choose(tree, leaves, values, allowed, GINI), price / 10),
+        "choose by gini index": lambda table, price: table.ask(Choose(tree, leaves, values, allowed, NORMAL_GINI), price / 10),
+        "choose by gain": lambda table, price: table.ask(Choose(tree, leaves, values, allowed, information_gain(5000)), price / 10),
+        "choose by max": lambda table, price: table.ask(Choose(tree, [0], edges, np.ones((1, len(edges)), dtype=bool), MAX, "exponential mechanism"), price),
+        "best": lambda table, price: table.ask(Best([rdt.predict_codes, dpdf.predict_codes, MostProbable(model)]), price),
+        "best_scale": lambda table, price: table.ask(BestScale(model, (1.0, 0.5, 0.125)), price),
     }
 
 
@@ -193,7 +192,7 @@ def ask_all(service: Service) -> None:
         with table.session(1, "1e-6") as paid:
             for name in COUNTING:
                 verbs[name](paid, RHO)
-        table.rows(Fraction(1, 10))
+        table.ask(Rows(), Fraction(1, 10))
 
 
 # ---------------------------------------------------------------- recorded, and replayed
