@@ -19,6 +19,7 @@ import exact as exact_answers
 import numpy as np
 import pandas as pd
 import pytest
+from slow import slow_but
 from strategies import small_schema, small_table
 
 import hedgerow
@@ -151,7 +152,7 @@ def trained(name: str, table: Any) -> bytes:
     return bytes(estimator.fit(table).release_.to_json())
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("name", slow_but(["hedgerow", "dpdf", "rdt"], ESTIMATORS))
 def test_every_release_is_the_same_bit_for_bit(name: str, tmp_path: Path, kept: bool) -> None:
     expected = trained(name, FRAME)
     for make in (csv, several, database):

@@ -88,7 +88,7 @@ SOUND = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.sampled_from(DIALECTS), SOUND, RECORDS, st.integers(0, 8), st.booleans(), st.booleans(), st.sampled_from([7, 64, 1 << 20]))
 @example(CSVDialect(), [("p1", "x", "1", "n")] * 3, b'p9,"x\\"",1,n', 1, False, True, 1 << 20)  # escaped by a backslash
 @example(CSVDialect(), [("p1", "x", "1", "n")] * 3, b"p9,x,1,n\r", 1, False, True, 1 << 20)
@@ -369,6 +369,7 @@ def test_an_option_that_is_no_dialect(text: str) -> None:
         CSVDialect.of_text(text)
 
 
+@pytest.mark.slow
 def test_executors_of_spark_split_lines_in_the_same_way() -> None:
     header = "né,b".encode()
     lines = [b"\xef\xbb\xbf" + header, b"x,1\r", b'"x,2', b'"x, y",3', header + b"\r", b"\xff,4", b"", b"z\rz,5"]

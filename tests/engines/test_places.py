@@ -288,6 +288,7 @@ def test_a_frame_that_names_its_persons_can_be_used_for_everything() -> None:
         private_score(model, "rows.csv", labels, epsilon=1, budget=Budget(1))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGTERM"), reason="no such signal here")
 def test_a_program_that_is_told_to_end_takes_its_folders_away(tmp_path: Path) -> None:
     rows = 400_000

@@ -10,6 +10,7 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 
+import pytest
 from curator.http.routes import ROUTES
 from curator.http.serving import PATIENCE, Served
 
@@ -35,6 +36,7 @@ def run(words: list[str], folder: Path, **more: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_ten_minutes(tmp_path: Path) -> None:
     demo, *owner, serve, fit = commands(FIRST)
     assert [demo[0], *(words[1] for words in owner), serve[0], fit[0]] == ["demo", "register", "analyst", "ceiling", "serve", "fit"]

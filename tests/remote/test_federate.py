@@ -188,6 +188,7 @@ def test_one_is_slow(three: Three, hold: Hold) -> None:
     assert len(three.forest.certificate.parts) == 3
 
 
+@pytest.mark.slow
 def test_one_that_hangs_does_not_hold_up_the_others(three: Three, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hedgerow.remote.federation.CHECK_SECONDS", 10.0)
     with socket.socket() as silent:
@@ -201,6 +202,7 @@ def test_one_that_hangs_does_not_hold_up_the_others(three: Three, monkeypatch: p
     assert len(three.forest.certificate.parts) == 3
 
 
+@pytest.mark.slow
 def test_killed_between_answers(three: Three, hold: Hold) -> None:
     """Whenever it is killed, the next run goes on with the same keys, and each curator is paid once."""
     events = [hold(f"Clinic {name}") for name in "BC"]

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import pytest
+
 import hedgerow
 from hedgerow import Release
 
@@ -59,6 +61,7 @@ def said_by(process: subprocess.Popen[str]) -> tuple[str, str]:
     return found[1], re.findall(r"hrw_[\w-]{43}", said)[0]
 
 
+@pytest.mark.slow
 def test_the_network_of_the_document(tmp_path: Path) -> None:
     run(["demo", "--tables", ".", "--rows", "1000"], tmp_path)
     run(["plan", "--schema", "schema.toml", "--epsilon", "0.5", "--rows", "3000", "--owners", "3", "--save", "plan.json"], tmp_path)

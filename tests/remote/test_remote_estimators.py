@@ -201,6 +201,7 @@ def test_rows_never_come_here(served: Served) -> None:
     assert np.isscalar(served.table.ask(Rows(), Fraction(1)))
 
 
+@pytest.mark.slow
 def test_a_service_with_processes_of_its_own(tmp_path: Path) -> None:
     """As `hedgerow serve` runs it: the rows of each session in a process, which the next session uses again."""
     curator = Curator.open(tmp_path / "curator")

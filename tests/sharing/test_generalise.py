@@ -302,6 +302,7 @@ def stored(name: str, **requirement: Any) -> Case:
     return Case(codebook, codebook.encode(data.columns), codebook.encode_classes(data.y), Requirement.of(**requirement), None)
 
 
+@pytest.mark.slow
 @needs_files
 def test_nursery_stops_where_the_paper_says() -> None:
     """Sharkey et al., 4.2: no data from l = 4 and c = 10 on. A class of 2 rows cannot be the fifth of any group."""
@@ -309,6 +310,7 @@ def test_nursery_stops_where_the_paper_says() -> None:
     assert [key for key, impossible in stops.items() if impossible] == [(4, 5), (4, 10), (5, 5), (5, 10), (5, 15), (5, 20)]
 
 
+@pytest.mark.slow
 @needs_files
 @pytest.mark.parametrize(("requirement", "share"), [({"c": 5, "l": 2}, 0), ({"c": 20, "l": 2}, 0.01), ({"k": 100}, 0)])
 def test_adult_with_all_its_attributes(requirement: dict[str, Any], share: float) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow
 import pyarrow.parquet
+import pytest
 from curator.http.conftest import FOREST, bearer
 from curator.http.serving import served
 
@@ -19,6 +20,7 @@ BROKEN = "age,ward,class\n41,planted-broken,a\nplanted-number,planted-schema-a,b
 PLANTED = ("planted", "977431", "hrw_")
 
 
+@pytest.mark.slow
 def test_nothing_private_is_logged(tmp_path: Path) -> None:
     file, other, parquet = tmp_path / "patients.csv", tmp_path / "other.csv", tmp_path / "people.parquet"
     for path in (file, other):

@@ -19,6 +19,7 @@ from hedgerow.curator.http.service_context import Curator
 PERSONS = replace(SCHEMA, person="id", rows_per_person=2)
 
 
+@pytest.mark.slow
 def test_a_process_is_lost_and_another_goes_on(tmp_path: Path, file: Path) -> None:
     curator, limits = Curator.open(tmp_path / "curator"), Limits(stop_seconds=5, trees=10**4, leaves=10**7)
     token = curator.accounts.first_owner()
@@ -57,6 +58,7 @@ def test_a_process_is_lost_and_another_goes_on(tmp_path: Path, file: Path) -> No
     curator.close()
 
 
+@pytest.mark.slow
 def test_a_killed_process_leaves_no_rows_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "temporary").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
