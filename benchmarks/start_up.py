@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -57,12 +57,18 @@ def _words(name: str) -> str:
 
 def _taken(words: list[str]) -> tuple[float, float]:
     """Seconds of processor time, and on the clock."""
-    before, start = os.times(), time.perf_counter()
+    before, start = _processor(), time.perf_counter()
     done = subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     if done.returncode:
         raise RuntimeError(f"{' '.join(words)}: {done.stderr}")
-    clock, after = time.perf_counter() - start, os.times()
-    return after.children_user + after.children_system - before.children_user - before.children_system, clock
+    clock = time.perf_counter() - start
+    return _processor() - before, clock
+
+
+def _processor() -> float:
+    """Seconds that the processes which were started and waited for have used."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _medians(taken: list[tuple[float, float]]) -> tuple[float, float]:

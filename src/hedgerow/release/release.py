@@ -19,12 +19,7 @@ from hedgerow import __version__
 from hedgerow.errors import MissingColumnsWarning, ReleaseError
 from hedgerow.inference.additive import AdditiveForest
 from hedgerow.inference.confidence import unreliable
-from hedgerow.inference.effects import Effect, contributions, effect_importances, effects, score_errors
-from hedgerow.inference.importance import importances
 from hedgerow.inference.prune import pruned_nodes
-from hedgerow.inference.reading_words import chosen_in_words
-from hedgerow.inference.rules import COLUMNS
-from hedgerow.inference.rules import rules as rules_of
 from hedgerow.inference.vote import ADDITIVE, MAJORITY, MOST_CONFIDENT, PRUNED_SUM, WEIGHTED, Vote, probabilities, vote_named
 from hedgerow.release.certificate import Certificate
 from hedgerow.release.document import (
@@ -48,8 +43,10 @@ from hedgerow.schema.schema import Schema
 from hedgerow.schema.toml import to_plain
 from hedgerow.trees.forest import NODES, Correction, CountedForest
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what is read from a release is imported where it is read: training needs none of it
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    from hedgerow.inference.effects import Effect
 
 
 class Release:
@@ -118,6 +115,8 @@ class Release:
 
     def choices(self) -> list[tuple[str, str]]:
         """What the algorithm chose for itself, as (what, words) pairs."""
+        from hedgerow.inference.reading_words import chosen_in_words
+
         if self.vote == ADDITIVE:
             return chosen_in_words(self.additive, self.chosen)
         return [(name, str(value)) for name, value in self.chosen.items()]
@@ -186,6 +185,9 @@ class Release:
         pruned:         False also lists the nodes that the release itself does not predict with
         as_frame:       a pandas data frame instead, one row for each rule
         """
+        from hedgerow.inference.rules import COLUMNS
+        from hedgerow.inference.rules import rules as rules_of
+
         found = rules_of(
             self.forest,
             sub_rules=sub_rules,
@@ -211,6 +213,9 @@ class Release:
 
         Of a Hedgerow forest the share in what all attributes add to the scores (`inference/effects.py`).
         """
+        from hedgerow.inference.effects import effect_importances
+        from hedgerow.inference.importance import importances
+
         if self.vote == ADDITIVE:
             return effect_importances(self.additive)
         return importances(self.forest, self.removed)
@@ -222,17 +227,23 @@ class Release:
 
         The errors are what the noise gives each margin against the mean of its row. They say nothing about who was in the table.
         """
+        from hedgerow.inference.effects import score_errors
+
         forest, codes = self.additive, self.codebook.encode(table, n_jobs)
         margins = forest.model.margins(codes, n_jobs)
         return (margins, score_errors(forest, codes)) if return_errors else margins
 
     def contributions(self, table: Any, n_jobs: int = 1) -> NDArray[np.float64]:
         """What each attribute adds to each class's score of each row: (rows, attributes, classes). `scores` less their sum is the base."""
+        from hedgerow.inference.effects import contributions
+
         forest = self.additive
         return contributions(forest, self.codebook.encode(table, n_jobs))
 
     def effects(self) -> tuple[Effect, ...]:
         """What each value of each attribute adds to the scores on average, with errors; the most important attribute first."""
+        from hedgerow.inference.effects import effects
+
         return effects(self.additive)
 
     def __repr__(self) -> str:
