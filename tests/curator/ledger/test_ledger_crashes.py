@@ -41,6 +41,7 @@ def test_clients_that_make_the_tables_at_once(address: str) -> None:
         assert Ledger(database).verify().sound
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment(ledger: Ledger, address: str) -> None:
     """What was acknowledged is there, what is there was possible, and a reservation that never settled is spent and told."""
     ledger.ceiling("patients", 100)
