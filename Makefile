@@ -41,7 +41,8 @@ experiments-test: $(VENV)/test.done $(VENV)/experiments.done
 	$(PYTEST) -n auto --dist worksteal -q experiments/tests
 
 lint: $(VENV)/test.done $(VENV)/experiments.done
-	$(BIN)/ruff check src tests benchmarks scripts experiments
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

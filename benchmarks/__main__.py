@@ -157,9 +157,7 @@ def main() -> None:
     (FOLDER / "RESULTS.md").write_text(report(sections, notes, facts), encoding="utf-8")
     results = {
         "facts": facts,
-        "sections": {
-            name: {"note": notes[name], "lines": [asdict(line) for line in lines]} for name, lines in sections.items()
-        },
+        "sections": {name: {"note": notes[name], "lines": [asdict(line) for line in lines]} for name, lines in sections.items()},
     }
     (FOLDER / "results.json").write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 

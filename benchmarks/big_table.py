@@ -38,9 +38,7 @@ def arrow_table(X: NDArray[np.int64]) -> Any:
 def ours(threads: int) -> Any:
     from hedgerow import PrivateRDTClassifier
 
-    return PrivateRDTClassifier(
-        SCHEMA, EPSILON, n_estimators=TREES, max_depth=HEIGHT, n_jobs=threads, random_state=0
-    )
+    return PrivateRDTClassifier(SCHEMA, EPSILON, n_estimators=TREES, max_depth=HEIGHT, n_jobs=threads, random_state=0)
 
 
 def scikit_learn(threads: int) -> Any:

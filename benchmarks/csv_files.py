@@ -41,9 +41,12 @@ class DuckDBFile(TableFile):
     def open(self, threads: int, in_order: bool = False, columns: list[str] | None = None) -> Iterator[tuple[Any, str]]:
         types = ", ".join(f"'column{i}': 'VARCHAR'" for i in range(len(self.columns)))
         with connected(threads, in_order) as connection:
-            yield connection, (
-                f"read_csv({quoted(str(self.paths[0]))}, auto_detect = false, header = true, delim = ',', quote = '\"', escape = '\"', "
-                f"strict_mode = false, null_padding = true, parallel = false, ignore_errors = true, columns = {{{types}}})"
+            yield (
+                connection,
+                (
+                    f"read_csv({quoted(str(self.paths[0]))}, auto_detect = false, header = true, delim = ',', quote = '\"', escape = '\"', "
+                    f"strict_mode = false, null_padding = true, parallel = false, ignore_errors = true, columns = {{{types}}})"
+                ),
             )
 
 

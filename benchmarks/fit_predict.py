@@ -61,9 +61,7 @@ def twice_the_rows(rows: int, threads: int, rounds: int) -> Line:
     X, y = numpy_table(2 * rows)
     half_X, half_y = X[:rows].copy(), y[:rows].copy()
     warm_up(threads)
-    taken = fastest(
-        {"once": lambda: ours(threads).fit(half_X, half_y), "twice": lambda: ours(threads).fit(X, y)}, rounds
-    )
+    taken = fastest({"once": lambda: ours(threads).fit(half_X, half_y), "twice": lambda: ours(threads).fit(X, y)}, rounds)
     return at_most(
         f"fit, {2 * rows:,} rows over {rows:,} rows, NumPy, {threads} thread{'s' if threads > 1 else ''}",
         f"{seconds(taken.best['twice'])} over {seconds(taken.best['once'])}",

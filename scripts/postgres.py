@@ -91,8 +91,15 @@ class Server:
         environment = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"}
         with open(self.folder / "output", "w+") as output:  # not a pipe: the server would keep it open
             done = subprocess.run(
-                [str(self.programs / program), *words], stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd=self.folder,
-                env=environment, start_new_session=True, check=False, **who,
+                [str(self.programs / program), *words],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                cwd=self.folder,
+                env=environment,
+                start_new_session=True,
+                check=False,
+                **who,
             )
             output.seek(0)
             if must and done.returncode:

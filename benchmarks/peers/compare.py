@@ -34,9 +34,7 @@ def peer_times(python: Path, X: Any, y: Any, rounds: int) -> dict[str, Any]:
         command = [str(python), str(SCRIPT), folder, str(rounds)]
         clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}  # it has its own packages
         try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=PATIENCE * (rounds + 1), check=False, env=clean
-            )
+            done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE * (rounds + 1), check=False, env=clean)
         except (OSError, subprocess.TimeoutExpired) as error:
             raise PeerFailed(type(error).__name__) from error
     if done.returncode:

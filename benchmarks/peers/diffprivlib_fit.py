@@ -1,6 +1,6 @@
 """Runs inside diffprivlib's environment: fits its random forest on a stored table, prints the times as JSON.
 
-    python diffprivlib_fit.py FOLDER ROUNDS     FOLDER holds X.npy and y.npy
+python diffprivlib_fit.py FOLDER ROUNDS     FOLDER holds X.npy and y.npy
 """
 
 import json

@@ -66,9 +66,7 @@ class PrivateTable(NamedQueries):
 
     __slots__ = ("_coins", "_engine", "_k", "_meter", "_sampler", "codebook", "sampler")
 
-    def __init__(
-        self, engine: Engine, meter: Reservation, coins: Coins = SYSTEM, sampler: str = "hedgerow"
-    ) -> None:
+    def __init__(self, engine: Engine, meter: Reservation, coins: Coins = SYSTEM, sampler: str = "hedgerow") -> None:
         self._sampler = sampler_named(sampler, coins)
         self._engine = engine
         self._meter = meter
@@ -111,9 +109,7 @@ class PrivateTable(NamedQueries):
     def _chosen_locally(self, query: ChooseLocally, scores: Any, epsilon: Fraction) -> Any:
         """Not proven: each node has a rate of its own.  [V8]"""
         rates = query.rates(epsilon, self._k)
-        rows = [
-            exponential_mechanism(scores[i : i + 1], query.choices[i : i + 1], rate, self._coins)[0] for i, rate in enumerate(rates)
-        ]
+        rows = [exponential_mechanism(scores[i : i + 1], query.choices[i : i + 1], rate, self._coins)[0] for i, rate in enumerate(rates)]
         return np.array(rows, dtype=np.int64)
 
     @property
@@ -149,9 +145,7 @@ def reserved(engine: Engine, budget: Budget, epsilon: Fraction, what: str, delta
     return budget.reserve(epsilon, what, delta, Unit.of(engine.codebook.schema))
 
 
-def private_table(
-    engine: Engine, reservation: Reservation, coins: Coins = SYSTEM, sampler: str = "hedgerow"
-) -> PrivateTable:
+def private_table(engine: Engine, reservation: Reservation, coins: Coins = SYSTEM, sampler: str = "hedgerow") -> PrivateTable:
     """The rows behind a reservation; of rows elsewhere the noise is their holder's."""
     if isinstance(engine, RemoteEngine):
         return PrivateTable(engine, reservation, engine.coins)

@@ -102,9 +102,7 @@ def test_settings_arrive(place: SimpleNamespace, run: Callable[..., Any]) -> Non
 
 
 @pytest.mark.parametrize("algorithm", STRANGE)
-def test_options_of_another_algorithm_are_refused(
-    algorithm: str, place: SimpleNamespace, run: Callable[..., Any]
-) -> None:
+def test_options_of_another_algorithm_are_refused(algorithm: str, place: SimpleNamespace, run: Callable[..., Any]) -> None:
     before = place.budget.read_bytes()
     strange = [STRANGE[algorithm]] + ([["--seed", 1]] if algorithm in (*GREEDY, "hedgerow") else [])
     for option in strange:
@@ -173,9 +171,7 @@ def test_without_a_budget_file_what_was_not_used_is_said_too(place: SimpleNamesp
 # ---------------------------------------------------------------- --sensitivity local
 
 
-def test_local_sensitivity_needs_yes_where_nobody_can_be_asked(
-    place: SimpleNamespace, run: Callable[..., Any]
-) -> None:
+def test_local_sensitivity_needs_yes_where_nobody_can_be_asked(place: SimpleNamespace, run: Callable[..., Any]) -> None:
     refused = fit(run, place, "dpdf", "--sensitivity", "local")
     assert refused.exit_code == 2
     assert "not proven" in refused.stderr
@@ -191,9 +187,7 @@ def test_local_sensitivity_needs_yes_where_nobody_can_be_asked(
 
 
 @pytest.mark.parametrize(("answer", "code"), [("n\n", 2), ("\n", 2), ("y\n", 0)])
-def test_local_sensitivity_asks_on_a_terminal(
-    answer: str, code: int, place: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_local_sensitivity_asks_on_a_terminal(answer: str, code: int, place: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
     from typer.testing import CliRunner
 
     from hedgerow.cli import app

@@ -50,9 +50,7 @@ def test_a_dataset_with_its_ceiling(folder: Path, run: Callable[..., Any]) -> No
 
 def test_what_is_refused_registers_nothing(folder: Path, run: Callable[..., Any], tmp_path: Path) -> None:
     for epsilon, file in (("-1", "rows.csv"), ("much", "rows.csv"), ("1", "missing.csv")):
-        done = run(
-            "curator", "register", folder, "others", tmp_path / file, "--schema", tmp_path / "schema.toml", "--epsilon", epsilon
-        )
+        done = run("curator", "register", folder, "others", tmp_path / file, "--schema", tmp_path / "schema.toml", "--epsilon", epsilon)
         assert done.exit_code == 2, done.output
     again = run("curator", "register", folder, "patients", tmp_path / "rows.csv", "--schema", tmp_path / "schema.toml", "--epsilon", "9")
     assert again.exit_code == 2

@@ -74,9 +74,7 @@ def test_snr_and_plain_rdt_fit_too(place: SimpleNamespace, run: Callable[..., An
     words = ["--schema", place.schema, "--algorithm", "snr", "--noise-rule", "tight", "--epsilon", 1]
     assert run("fit", place.data, *words, "--budget", place.budget, "-o", place.forest).exit_code == 0
     assert Release.load(place.forest).noise_rule == "tight"
-    plain = run(
-        "fit", place.data, "--schema", place.schema, "--algorithm", "plain-rdt", "-o", place.folder / "plain.json"
-    )
+    plain = run("fit", place.data, "--schema", place.schema, "--algorithm", "plain-rdt", "-o", place.folder / "plain.json")
     assert plain.exit_code == 0, plain.output
     assert "no privacy" in plain.stdout
     assert "no privacy" in plain.stderr
@@ -177,17 +175,14 @@ def test_predict_needs_no_target_and_writes_files(fitted: SimpleNamespace, run: 
         (["ja", "nö – 不"], '["ja", "nö – 不"]'),
     ],
 )
-def test_labels_of_every_kind(
-    in_the_file: list[str], in_the_schema: str, tmp_path: Path, run: Callable[..., Any]
-) -> None:
+def test_labels_of_every_kind(in_the_file: list[str], in_the_schema: str, tmp_path: Path, run: Callable[..., Any]) -> None:
     data, schema, forest = tmp_path / "data.csv", tmp_path / "schema.toml", tmp_path / "forest.json"
     with data.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["größe, cm", "label"])
         writer.writerows([["lang", in_the_file[0]], ["kurz", in_the_file[1]]] * 200)
     schema.write_text(
-        f'[target]\nname = "label"\nclasses = {in_the_schema}\n[attributes."größe, cm"]\nkind = "categorical"\n'
-        'values = ["lang", "kurz"]\n',
+        f'[target]\nname = "label"\nclasses = {in_the_schema}\n[attributes."größe, cm"]\nkind = "categorical"\nvalues = ["lang", "kurz"]\n',
         encoding="utf-8",
     )
     result = run("fit", data, "--schema", schema, "--algorithm", "rdt", "--epsilon", 50, "--depth", 1, "-o", forest)

@@ -72,9 +72,7 @@ def refused(result: Any, code: int, words: str) -> None:
 # ---------------------------------------------------------------- plan --save
 
 
-@pytest.mark.parametrize(
-    "options", [RDT, ["--algorithm", "snr", "--epsilon", "0.5"], ["--epsilon", "0.5"]], ids=["rdt", "snr", "hedgerow"]
-)
+@pytest.mark.parametrize("options", [RDT, ["--algorithm", "snr", "--epsilon", "0.5"], ["--epsilon", "0.5"]], ids=["rdt", "snr", "hedgerow"])
 def test_a_plan_is_shown_saved_and_holds_no_data(options: list[Any], here: SimpleNamespace, run: Callable[..., Any]) -> None:
     result = done(run("plan", "--schema", "schema.toml", *options, "--rows", 1800, "--save", "plan.json"))
     for words in ("ε for each owner", "0.5", "1,800", "noise on a count", "saved plan.json", "hedgerow count plan.json"):
@@ -338,7 +336,6 @@ BAD_UPDATES = {
     "unprintable owner": (["forest.json", "office-b.csv", "--owner", "b\x1b[2J"], 2, "owner"),
     "empty owner": (["forest.json", "office-b.csv", "--owner", ""], 2, "owner"),
 }
-
 
 
 @pytest.mark.parametrize("case", BAD_UPDATES)

@@ -86,9 +86,7 @@ def test_ctrl_c_while_the_charge_is_written_tells_the_truth(
         signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(BudgetFile, "_write", interrupted)
-    result = run(
-        "fit", place.data, "--schema", place.schema, *FIT[2:-1], place.budget, "--epsilon", 1, "-o", place.forest
-    )
+    result = run("fit", place.data, "--schema", place.schema, *FIT[2:-1], place.budget, "--epsilon", 1, "-o", place.forest)
     assert result.exit_code == 130
     stays = "ε = 1 stays" in result.stderr
     assert stays == moment.startswith("after")

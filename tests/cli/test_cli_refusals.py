@@ -108,9 +108,7 @@ def test_a_refused_evaluation_leaves_the_budget_as_it_was(fitted: SimpleNamespac
         assert fitted.budget.read_bytes() == before
 
 
-def test_a_table_that_breaks_after_the_charge_stays_charged_and_says_so(
-    place: SimpleNamespace, run: Callable[..., Any]
-) -> None:
+def test_a_table_that_breaks_after_the_charge_stays_charged_and_says_so(place: SimpleNamespace, run: Callable[..., Any]) -> None:
     broken = place.folder / "broken.csv.gz"
     broken.write_bytes(gzip.compress(place.data.read_bytes() + os.urandom(200_000))[:-50_000])
     words = ["--schema", place.schema, "--algorithm", "rdt", "--epsilon", 1, "--budget", place.budget]

@@ -126,9 +126,7 @@ def test_an_anonymous_tree_gives_no_loss_and_its_rows_are_measured(place: Simple
         ("a.csv", ["--rows", "99999999999999999"], "rows: got"),
     ],
 )
-def test_refusals_write_nothing(
-    name: str, options: list[str], words: str, fitted: SimpleNamespace, run: Callable[..., Any]
-) -> None:
+def test_refusals_write_nothing(name: str, options: list[str], words: str, fitted: SimpleNamespace, run: Callable[..., Any]) -> None:
     (fitted.folder / "there.csv").write_text("old")
     (fitted.folder / "beside.csv.certificate.json").write_text("old")
     before = {path.name for path in fitted.folder.iterdir()}

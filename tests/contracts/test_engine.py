@@ -184,7 +184,9 @@ def test_batches_and_scores_are_the_same(place: Any, kept: bool) -> None:
         scores = []
         for table in (place, FRAME):
             coins = SeededCoins(6)
-            patch.setattr("hedgerow.evaluation.private.private_table", lambda engine, meter, coins=coins: PrivateTable(engine, meter, coins))
+            patch.setattr(
+                "hedgerow.evaluation.private.private_table", lambda engine, meter, coins=coins: PrivateTable(engine, meter, coins)
+            )
             scores.append(private_score(model, table, epsilon=1, budget=Budget(1)).confusion)
     np.testing.assert_array_equal(*scores)
 

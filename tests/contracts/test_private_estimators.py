@@ -129,9 +129,7 @@ def test_a_shared_budget_is_never_overspent(algorithm: Any, tmp_path: Path) -> N
 @private
 def test_random_state_never_makes_noise_repeat(algorithm: Any) -> None:
     """At least four counts with noise of scale 10 and more: two runs agree less than once in 10^6 times."""
-    hashes = {
-        algorithm(small_schema(rows=500), "0.5", random_state=0).fit(*small_table(500)).release_.content_hash for _ in range(3)
-    }
+    hashes = {algorithm(small_schema(rows=500), "0.5", random_state=0).fit(*small_table(500)).release_.content_hash for _ in range(3)}
     assert len(hashes) == 3
 
 

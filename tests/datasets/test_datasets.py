@@ -329,9 +329,6 @@ def test_csv_round_trip(tmp_path: Path) -> None:
 
 
 def test_import_is_light() -> None:
-    code = (
-        "import sys, hedgerow.datasets as d; d.names(); "
-        "print([m for m in ('sklearn', 'pandas') if m in sys.modules])"
-    )
+    code = "import sys, hedgerow.datasets as d; d.names(); print([m for m in ('sklearn', 'pandas') if m in sys.modules])"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"

@@ -83,9 +83,7 @@ MARKS = [b'"', b"'", b"\\", b"^", b",", b";", b"\t", b"|", b" ", b"\r", b"\0", b
 STRANGE = [b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xef\xbb\xbf"]
 PIECES = st.one_of(st.sampled_from([*MARKS, *STRANGE, b"x", b"1", "né".encode(), b"7", b"long" * 500]), st.binary(max_size=4))
 RECORDS = st.lists(PIECES, max_size=12).map(lambda pieces: b"".join(pieces).replace(b"\n", b""))
-SOUND = st.lists(
-    st.tuples(*map(st.sampled_from, (["p1", "p2", ""], ["x", "né", "strange"], ["1", "9", ""], ["n", "é"]))), max_size=8
-)
+SOUND = st.lists(st.tuples(*map(st.sampled_from, (["p1", "p2", ""], ["x", "né", "strange"], ["1", "9", ""], ["n", "é"]))), max_size=8)
 
 
 @settings(max_examples=50, deadline=None)

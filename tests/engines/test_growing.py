@@ -62,9 +62,13 @@ def test_any_order_of_questions_about_growing_trees(data: Any) -> None:
             some = leaves if step == "all leaves" else data.draw(st.lists(st.sampled_from(leaves), min_size=1, unique=True))
             nodes = np.array(some, dtype=np.int64)
             if step == "splits":
-                np.testing.assert_array_equal(exact_answers.split_counts(engine, tree, nodes), kernels.split_counts(tree, nodes, codes, classes, K))
+                np.testing.assert_array_equal(
+                    exact_answers.split_counts(engine, tree, nodes), kernels.split_counts(tree, nodes, codes, classes, K)
+                )
             else:
-                np.testing.assert_array_equal(exact_answers.class_counts(engine, tree, nodes), kernels.class_counts(tree, nodes, codes, classes, K))
+                np.testing.assert_array_equal(
+                    exact_answers.class_counts(engine, tree, nodes), kernels.class_counts(tree, nodes, codes, classes, K)
+                )
 
 
 def test_the_children_of_a_split_need_no_pass() -> None:

@@ -26,7 +26,6 @@ from hedgerow.errors import PlanError, TableError
 KEY = bytes(range(16))
 
 
-
 def siphash(key: bytes, message: bytes) -> int:
     """SipHash-2-4 as its authors write it, in whole numbers of Python."""
     mask = 2**64 - 1

@@ -183,7 +183,9 @@ def test_a_value_does_not_decide_how_a_failure_is_told(value: str, tmp_path: Pat
     names = ["1"] * 200_000 + [value]
     pd.DataFrame({"a": "x", "b": names, "y": 0}).to_parquet(tmp_path / "rows.parquet")
     with pytest.raises(TableError, match=r"cannot be read as a table \(Conversion"):
-        exact_answers.count_rows(opened(SQLTable(":memory:", query=f"SELECT a, CAST(b AS INTEGER) AS b, y FROM '{tmp_path / 'rows.parquet'}'")))
+        exact_answers.count_rows(
+            opened(SQLTable(":memory:", query=f"SELECT a, CAST(b AS INTEGER) AS b, y FROM '{tmp_path / 'rows.parquet'}'"))
+        )
 
 
 def test_an_error_in_one_thread_stops_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -210,9 +210,7 @@ def test_cross_validation_pays_for_every_fold(tmp_path: Path) -> None:
     cross_val_score(PrivateRDTClassifier(small_schema(), 1, budget=budget), frame, labels, cv=5)
     assert budget.remaining == 0
     shared = BudgetFile.create(tmp_path / "budget.json", 3)
-    scores = cross_val_score(
-        PrivateRDTClassifier(small_schema(), 1, budget=shared), frame, labels, cv=3, n_jobs=2, error_score="raise"
-    )
+    scores = cross_val_score(PrivateRDTClassifier(small_schema(), 1, budget=shared), frame, labels, cv=3, n_jobs=2, error_score="raise")
     assert len(scores) == 3
     assert BudgetFile(tmp_path / "budget.json").remaining == 0
 

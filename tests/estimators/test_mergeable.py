@@ -1193,6 +1193,7 @@ def test_any_name_leaves_room_for_another_batch() -> None:
 
 def test_a_count_that_fails_stays_paid(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rows were looked at: nothing is given back."""
+
     def fail(*_: Any) -> Any:
         raise RuntimeError("the disk is gone")
 

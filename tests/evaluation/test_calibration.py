@@ -83,7 +83,9 @@ def test_one_row_changes_one_cell_by_one() -> None:
 
     def counted(table: tuple[Any, ...]) -> np.ndarray:
         columns = {name: np.array([row[i] for row in table], dtype=object) for i, name in enumerate(names)}
-        return exact_answers.reliability(MemoryRows(columns, np.array([row[4] for row in table], dtype=object), CODEBOOK), release.predict_codes_proba, 6)
+        return exact_answers.reliability(
+            MemoryRows(columns, np.array([row[4] for row in table], dtype=object), CODEBOOK), release.predict_codes_proba, 6
+        )
 
     alone = {row: counted((row,)) for row in rows}
     for row, counts in alone.items():
@@ -125,7 +127,9 @@ def test_the_noise_is_the_one_that_is_charged(price: Any) -> None:
     """4,000 draws of noise: their variance is known to about 4 % (Laplace, kurtosis 6), and 8 times that is never seen."""
     budget = Budget(1000, "1e-6").reserve(1000, "test", "1e-6")
     table = PrivateTable(MemoryRows({name: column[:9] for name, column in TEST.items()}, TRUTH[:9], CODEBOOK), budget)
-    exact = exact_answers.reliability(MemoryRows({name: column[:9] for name, column in TEST.items()}, TRUTH[:9], CODEBOOK), MODEL.release_.predict_codes_proba, 5)
+    exact = exact_answers.reliability(
+        MemoryRows({name: column[:9] for name, column in TEST.items()}, TRUTH[:9], CODEBOOK), MODEL.release_.predict_codes_proba, 5
+    )
     noise = np.array([table.ask(Reliability(MODEL.release_.predict_codes_proba, 5), price) - exact for _ in range(400)])
     said = noise_variance(Fraction(2)) if isinstance(price, Fraction) else 10.0
     assert noise.var() == pytest.approx(said, rel=0.3)

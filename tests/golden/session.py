@@ -172,7 +172,9 @@ def looks(codebook: Any) -> dict[str, Callable[[Any, Any], Any]]:
         "choose": lambda table, price: table.ask(Choose(tree, leaves, values, allowed, GINI), price / 10),
         "choose by gini index": lambda table, price: table.ask(Choose(tree, leaves, values, allowed, NORMAL_GINI), price / 10),
         "choose by gain": lambda table, price: table.ask(Choose(tree, leaves, values, allowed, information_gain(5000)), price / 10),
-        "choose by max": lambda table, price: table.ask(Choose(tree, [0], edges, np.ones((1, len(edges)), dtype=bool), MAX, "exponential mechanism"), price),
+        "choose by max": lambda table, price: table.ask(
+            Choose(tree, [0], edges, np.ones((1, len(edges)), dtype=bool), MAX, "exponential mechanism"), price
+        ),
         "best": lambda table, price: table.ask(Best([rdt.predict_codes, dpdf.predict_codes, MostProbable(model)]), price),
         "best_scale": lambda table, price: table.ask(BestScale(model, (1.0, 0.5, 0.125)), price),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import fields
 from fractions import Fraction
 from typing import Any
 
@@ -55,18 +56,19 @@ def attributes_on_paths(tree: Tree) -> list[list[int]]:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[tuple[Any, ...]]]:
-    """asked(verb): a list that fills with (arguments, answer) of every call of the verb."""
+    """asked(name): a list that fills with (what the query holds, price, answer) of every query of that name."""
 
-    def record(verb: str) -> list[tuple[Any, ...]]:
+    def record(name: str) -> list[tuple[Any, ...]]:
         calls: list[tuple[Any, ...]] = []
-        real = getattr(PrivateTable, verb)
+        real = PrivateTable.ask
 
-        def spy(self: PrivateTable, *arguments: Any) -> Any:
-            answer = real(self, *arguments)
-            calls.append((*arguments, answer))
+        def spy(self: PrivateTable, query: Any, price: Any) -> Any:
+            answer = real(self, query, price)
+            if query.name == name:
+                calls.append((*(getattr(query, each.name) for each in fields(query)), price, answer))
             return answer
 
-        monkeypatch.setattr(PrivateTable, verb, spy)
+        monkeypatch.setattr(PrivateTable, "ask", spy)
         return calls
 
     return record

@@ -6,7 +6,6 @@ import math
 from fractions import Fraction
 from typing import Any
 
-import exact as exact_answers
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from strategies import codes_for, forests, small_schema, small_table
 
 from hedgerow.accounting.meter import Budget, Reservation
+from hedgerow.engines.exact import ExactTable
 from hedgerow.engines.memory import MemoryRows
 from hedgerow.errors import PlanError
 from hedgerow.growers import rdt, snr
@@ -128,16 +128,9 @@ def test_plain_pruning_changes_no_count_that_a_training_row_meets() -> None:
     columns, labels = small_table(60)
     engine = MemoryRows(columns, labels, CODEBOOK)
 
-    class Exact:
-        def rows(self) -> int:
-            return exact_answers.count_rows(engine)
-
-        def leaf_counts(self, trees: Any) -> Any:
-            return exact_answers.leaf_counts(engine, trees)
-
     settings = rdt.Settings(n_estimators=4, max_depth=3)
-    whole = rdt.grow_plain(Exact(), CODEBOOK, settings, False, np.random.default_rng(1))
-    pruned = rdt.grow_plain(Exact(), CODEBOOK, settings, True, np.random.default_rng(1))
+    whole = rdt.grow_plain(ExactTable(engine), CODEBOOK, settings, False, np.random.default_rng(1))
+    pruned = rdt.grow_plain(ExactTable(engine), CODEBOOK, settings, True, np.random.default_rng(1))
     assert sum(len(t.leaves) for t in pruned.trees) < sum(len(t.leaves) for t in whole.trees)
     codes = CODEBOOK.encode(columns)
     assert np.array_equal(SummedCounts(whole).probabilities(codes), SummedCounts(pruned).probabilities(codes))

@@ -139,9 +139,7 @@ def test_words():
     assert words[1] == "If smoker is never, then none (90 % sure, 10 rows)."
     assert words[3] == "If smoker is former or current and age is below 40, then cardiac (75 % sure, 40 rows)."
     assert words[4] == "If smoker is former or current and age is 40 to 80, then other (100 % sure, 1 row)."
-    assert words[5] == (
-        "If smoker is former or current and age is 80 or more or unknown, then none (71.4 % sure, 7 rows)."
-    )
+    assert words[5] == ("If smoker is former or current and age is 80 or more or unknown, then none (71.4 % sure, 7 rows).")
 
 
 def test_noise_is_said():

@@ -31,9 +31,7 @@ SHIPPED = (8, Fraction(4), 8)
 FORCED = [(1, Fraction(1, 2), 0), (1, Fraction(1, 10), 2), (2, Fraction(32), 1)]
 
 
-def chi_square_p(
-    observed: NDArray[np.int64], probabilities: NDArray[np.float64], at_least: float = 20
-) -> float:
+def chi_square_p(observed: NDArray[np.int64], probabilities: NDArray[np.float64], at_least: float = 20) -> float:
     """p-value; neighbouring cells are merged until each expects `at_least`."""
     expected = probabilities * observed.sum()
     cells: list[list[float]] = [[0.0, 0.0]]
@@ -171,9 +169,7 @@ RATE = Fraction(1, 3)
     [(200_000, GUARD, 2**17), (15_000, math.inf, 2**17), (15_000, GUARD, 3), (15_000, 0.2, 7)],
     ids=["shipped", "all-exact", "words-run-out", "half-exact"],
 )
-def test_choices(
-    scores: tuple[int, ...], set_aside: bool, rows: int, guard: float, buffer_words: int
-) -> None:
+def test_choices(scores: tuple[int, ...], set_aside: bool, rows: int, guard: float, buffer_words: int) -> None:
     """A fifth column that is not allowed, with the highest score, must not matter."""
     matrix = np.tile(np.array([*scores[:2], 99, *scores[2:]]), (rows, 1))
     allowed = np.tile(np.array([True, True, False, True, True]), (rows, 1))

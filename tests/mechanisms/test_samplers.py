@@ -72,9 +72,7 @@ def test_bounds_enclose_and_are_tight(x: Fraction, bits: int) -> None:
 @settings(max_examples=100, deadline=None)
 def test_leading_bits_are_the_floor(x: Fraction, bits: int) -> None:
     below, above = taylor_bounds(x)
-    assert (
-        leading_bits(exp_minus_bounds, x, bits) == math.floor(below * 2**bits) == math.floor(above * 2**bits)
-    )
+    assert leading_bits(exp_minus_bounds, x, bits) == math.floor(below * 2**bits) == math.floor(above * 2**bits)
 
 
 def test_bounds_at_the_ends() -> None:
@@ -89,9 +87,7 @@ def test_bounds_at_the_ends() -> None:
         leading_bits(exp_minus_bounds, Fraction(0), 10)
 
 
-@pytest.mark.parametrize(
-    "scale", [Fraction(1, 3), Fraction(1), Fraction(7, 2), Fraction(1000), Fraction(2**50)]
-)
+@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(1), Fraction(7, 2), Fraction(1000), Fraction(2**50)])
 def test_threshold_bytes_against_decimal(scale: Fraction) -> None:
     table = _thresholds(scale, 8, Fraction(32))
     k = table.shape[1] - 1

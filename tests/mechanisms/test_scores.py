@@ -18,8 +18,7 @@ import pytest
 
 from hedgerow.accounting.events import EXPONENTIAL
 from hedgerow.engines.memory import MemoryRows
-from hedgerow.mechanisms import scores
-from hedgerow.queries import Choose
+from hedgerow.queries import Choose, scores
 from hedgerow.queries.scores import GINI, MAX, NORMAL_GINI, Score, information_gain, scores_of
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
@@ -356,7 +355,7 @@ def test_the_candidates_of_a_schema() -> None:
 
 def test_the_sensitivities_that_a_certificate_may_state_are_those_of_the_scores() -> None:
     from hedgerow.accounting import events
-    from hedgerow.mechanisms import scores
+    from hedgerow.queries import scores
 
     assert (scores.GINI.plain_sensitivity, scores.MAX.plain_sensitivity) == events.MONOTONE
     assert scores.NORMAL_GINI.plain_sensitivity == events.NOT_MONOTONE

@@ -41,9 +41,7 @@ def texts(root: ET.Element) -> list[str]:
 
 def wide_forest(names=("age", "word"), classes=("no", "yes"), values=30, noise=(Fraction(2),)) -> CountedForest:
     """word (30 values) at the root, age (4 cells) below each."""
-    schema = Schema(
-        [Numeric(names[0], 0, 80), Categorical(names[1], tuple(f"v{i}" for i in range(values)))], Target("y", classes)
-    )
+    schema = Schema([Numeric(names[0], 0, 80), Categorical(names[1], tuple(f"v{i}" for i in range(values)))], Target("y", classes))
     book = Codebook(schema, 4)
     builder = TreeBuilder(book.sizes)
     for child in builder.split(0, 1):
@@ -79,7 +77,7 @@ def test_exact_counts_have_no_error():
     assert "±" not in text
     assert "exact counts, no noise" in text
     assert "red: no, 75 % sure  [no 3, yes 1]" in text
-    assert "hw-whisker\" d" not in tree_svg(stump([[3, 1], [0, 0]], ()), 0)
+    assert 'hw-whisker" d' not in tree_svg(stump([[3, 1], [0, 0]], ()), 0)
 
 
 def test_picture_shows_questions_values_and_counts():

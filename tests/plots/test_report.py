@@ -184,9 +184,7 @@ def test_no_guarantee_is_said_plainly(data):
 
 
 def test_hostile_releases_stay_text():
-    schema = Schema(
-        [Categorical(HOSTILE, (HOSTILE, "b")), Numeric("n\x1b\u202e", 0, 1)], Target(HOSTILE + "t", (HOSTILE, "b"))
-    )
+    schema = Schema([Categorical(HOSTILE, (HOSTILE, "b")), Numeric("n\x1b\u202e", 0, 1)], Target(HOSTILE + "t", (HOSTILE, "b")))
     rng = np.random.default_rng(0)
     X = {HOSTILE: rng.choice(np.array([HOSTILE, "b"]), 200), "n\x1b\u202e": rng.random(200)}
     y = rng.choice(np.array([HOSTILE, "b"]), 200)

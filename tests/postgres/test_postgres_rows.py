@@ -132,7 +132,11 @@ def test_the_engine_counts_what_memory_counts(database: Any) -> None:
     rows, codebook = some_rows(500), Codebook(schema(), bins=4)
     table, frame = filled(database, rows), in_memory(rows)
     with PostgresSource(database.address, query=f"TABLE {table};", needed=needed(codebook)) as source:
-        assert exact_answers.count_rows(StreamedRows(source, codebook, n_jobs=2)) == exact_answers.count_rows(MemoryRows(frame, frame["answer"], codebook)) == 500
+        assert (
+            exact_answers.count_rows(StreamedRows(source, codebook, n_jobs=2))
+            == exact_answers.count_rows(MemoryRows(frame, frame["answer"], codebook))
+            == 500
+        )
 
 
 ESTIMATORS: dict[str, Callable[[], Any]] = {

@@ -60,7 +60,11 @@ VERBS: dict[str, tuple[Callable[[PrivateTable], Any], Callable[[], Any], int]] =
     "leaf_counts": (lambda table: table.ask(LeafCounts(TREES), PRICE), lambda: exact_answers.leaf_counts(ENGINE, TREES), len(TREES)),
     "confusion": (lambda table: [table.ask(Confusion(predict), PRICE)], lambda: [exact_answers.confusion(ENGINE, predict)], 1),
     "reliability": (lambda table: [table.ask(Reliability(sure, 5), PRICE)], lambda: [exact_answers.reliability(ENGINE, sure, 5)], 1),
-    "sizes": (lambda table: [table.ask(Sizes(TREE, LEAVES), PRICE)], lambda: [exact_answers.class_counts(ENGINE, TREE, LEAVES).sum(axis=1)], 1),
+    "sizes": (
+        lambda table: [table.ask(Sizes(TREE, LEAVES), PRICE)],
+        lambda: [exact_answers.class_counts(ENGINE, TREE, LEAVES).sum(axis=1)],
+        1,
+    ),
     "class_counts": (
         lambda table: [table.ask(ClassCounts(TREE, LEAVES), PRICE)],
         lambda: [exact_answers.class_counts(ENGINE, TREE, LEAVES)[:, :-1]],

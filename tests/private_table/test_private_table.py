@@ -59,8 +59,6 @@ def private(rows: int, epsilon: Any = 10, coins: Any = None) -> tuple[PrivateTab
     return table, reservation, engine
 
 
-
-
 def zeros(codes: np.ndarray) -> np.ndarray:
     return np.zeros(len(codes), dtype=np.int64)
 
@@ -96,7 +94,9 @@ ABOUT_NODES = {
     "class_counts": lambda table, tree, nodes: table.ask(ClassCounts(tree, nodes), Fraction(1)),
     "tables": lambda table, tree, nodes: table.ask(Tables(tree, nodes, np.ones((len(nodes), 4), dtype=bool)), Fraction(1)),
     "choose": lambda table, tree, nodes: table.ask(Choose(tree, nodes, CANDIDATES, np.ones((len(nodes), 4), dtype=bool), MAX), Fraction(1)),
-    "choose_locally": lambda table, tree, nodes: table.ask(ChooseLocally(tree, nodes, CANDIDATES, np.ones((len(nodes), 4), dtype=bool), np.full(len(nodes), 50)), Fraction(1)),
+    "choose_locally": lambda table, tree, nodes: table.ask(
+        ChooseLocally(tree, nodes, CANDIDATES, np.ones((len(nodes), 4), dtype=bool), np.full(len(nodes), 50)), Fraction(1)
+    ),
 }
 
 

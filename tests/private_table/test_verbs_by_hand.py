@@ -96,8 +96,20 @@ COUNTS: dict[str, tuple[Any, Any, int, int, int]] = {  # verb; the truth; how ma
     "confusion": (lambda t, p: [t.ask(Confusion(flags), p)], lambda e: [exact_answers.confusion(e, flags)], 1, 1, 1),
     "reliability": (lambda t, p: [t.ask(Reliability(sure, 5), p)], lambda e: [exact_answers.reliability(e, sure, 5)], 1, 1, 1),
     "sizes": (lambda t, p: [t.ask(Sizes(TREE, NODES), p)], lambda e: [exact_answers.class_counts(e, TREE, NODES).sum(axis=1)], 1, 1, 1),
-    "class_counts": (lambda t, p: [t.ask(ClassCounts(TREE, NODES), p)], lambda e: [exact_answers.class_counts(e, TREE, NODES)[:, :2]], 1, 1, 1),
-    "gradient_sums": (lambda t, p: t.ask(GradientSums(TREES, MODEL), p), lambda e: exact_answers.gradient_sums(e, TREES, MODEL), 3, GRID, GRID**2),
+    "class_counts": (
+        lambda t, p: [t.ask(ClassCounts(TREE, NODES), p)],
+        lambda e: [exact_answers.class_counts(e, TREE, NODES)[:, :2]],
+        1,
+        1,
+        1,
+    ),
+    "gradient_sums": (
+        lambda t, p: t.ask(GradientSums(TREES, MODEL), p),
+        lambda e: exact_answers.gradient_sums(e, TREES, MODEL),
+        3,
+        GRID,
+        GRID**2,
+    ),
 }
 
 

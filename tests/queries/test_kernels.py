@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hedgerow.inference.vote import _add_counts
+from hedgerow.inference.vote_loops import add_counts
 from hedgerow.queries import kernels
 from hedgerow.trees.routing import ABREAST, TOGETHER, route
 from hedgerow.trees.tree import Tree, TreeBuilder
@@ -195,5 +195,5 @@ def test_votes_take_the_same_way() -> None:
     codes, _ = rows_for(SIZES, ROWS, 5, np.uint8)
     worth = np.arange(tree.n_nodes, dtype=np.float64)[:, None]
     sums = np.ones((ROWS, 1))
-    _add_counts(codes, tree.ask, tree.onward, tree.height, worth, sums)
+    add_counts(codes, tree.ask, tree.onward, tree.height, worth, sums)
     assert sums[:, 0].tolist() == [1 + end_of(tree, row) for row in codes]

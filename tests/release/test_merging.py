@@ -418,9 +418,7 @@ def test_another_plan_is_refused_by_what_differs(kind: str) -> None:
     ("classes", "message"),
     [
         (([0, 1], [False, True]), "the classes: 0, 1 and False, True"),
-        pytest.param(
-            ([0, 1], ["0", "1"]), r"the classes: 0, 1 and '0', '1'"
-        ),
+        pytest.param(([0, 1], ["0", "1"]), r"the classes: 0, 1 and '0', '1'"),
     ],
 )
 def test_classes_that_python_or_a_reader_takes_for_the_same(classes: tuple[list[Any], list[Any]], message: str) -> None:

@@ -467,19 +467,24 @@ BAD = {
     "epsilon of one ensemble only": (later(claim(epsilon="1/3"), united), NOT_DERIVED),
     "epsilon above the sum of its tables": (later(claim(epsilon="5"), merged), NOT_DERIVED),
     "epsilon of one table where only one is disjoint": (
-        later(both(part(0, disjoint=True), derived, claim(epsilon="1/3")), merged), NOT_DERIVED
+        later(both(part(0, disjoint=True), derived, claim(epsilon="1/3")), merged),
+        NOT_DERIVED,
     ),
     "epsilon of one table in two groups": (
-        later(both(part(0, group="g"), part(1, group="h"), derived, claim(epsilon="1/3")), merged), NOT_DERIVED
+        later(both(part(0, group="g"), part(1, group="h"), derived, claim(epsilon="1/3")), merged),
+        NOT_DERIVED,
     ),
     "epsilon of one of two ensembles in one group": (
-        later(both(part(0, group="g"), part(1, group="g"), derived, claim(epsilon="1/3")), united), NOT_DERIVED
+        later(both(part(0, group="g"), part(1, group="g"), derived, claim(epsilon="1/3")), united),
+        NOT_DERIVED,
     ),
     "epsilon below the largest of disjoint tables": (
-        later(both(part(0, disjoint=True), part(1, disjoint=True), derived, claim(epsilon="0.33")), merged), NOT_DERIVED
+        later(both(part(0, disjoint=True), part(1, disjoint=True), derived, claim(epsilon="0.33")), merged),
+        NOT_DERIVED,
     ),
     "a statement without its assumption": (
-        later(both(part(0, disjoint=True), part(1, disjoint=True), claim(epsilon="1/3")), merged), NOT_DERIVED
+        later(both(part(0, disjoint=True), part(1, disjoint=True), claim(epsilon="1/3")), merged),
+        NOT_DERIVED,
     ),
     "assumptions left out": (later(claim(assumptions=[]), merged), NOT_DERIVED),
     "a reason of its own": (later(claim(reason="proven by an expert"), merged), NOT_DERIVED),
@@ -495,16 +500,25 @@ BAD = {
     "a statement that is not one": (later(both(shaped, part(2, chosen_beforehand=False), derived), merged), BEFOREHAND),
     "no looks and no statement": (later(both(shaped, part(2, events=[], epsilon="0", released={}), derived), merged), "add up to"),
     "no looks, a statement and an epsilon": (
-        later(both(shaped, part(2, **NOTHING_BEFORE), part(2, epsilon="1"), derived), merged), "add up to",
+        later(both(shaped, part(2, **NOTHING_BEFORE), part(2, epsilon="1"), derived), merged),
+        "add up to",
     ),
     "a statement about trees that were tuned": (
-        later(both(shaped, lambda d: d["certificate"]["parts"][2]["events"].append(CHOICE), part(2, epsilon="1", chosen_beforehand=True),
-                     derived), merged),
+        later(
+            both(
+                shaped,
+                lambda d: d["certificate"]["parts"][2]["events"].append(CHOICE),
+                part(2, epsilon="1", chosen_beforehand=True),
+                derived,
+            ),
+            merged,
+        ),
         BEFOREHAND,
     ),
     "a counted table without looks": (later(both(part(1, **NOTHING_BEFORE), derived), merged), BEFOREHAND),
     "looks, a statement and no epsilon": (
-        later(both(shaped, part(2, chosen_beforehand=True, epsilon="0.009"), derived), merged), "less than its events",
+        later(both(shaped, part(2, chosen_beforehand=True, epsilon="0.009"), derived), merged),
+        "less than its events",
     ),
     "noise of a table that was not counted": (later(both(part(0, counted=False), derived), merged), OTHER_NOISE),
     "too many tables": (later(lambda d: d["certificate"].update(parts=d["certificate"]["parts"] * 5_001), merged), "more than 10000"),
@@ -518,7 +532,8 @@ BAD = {
     "noise of one table only": (later(ensemble(noise=["9"]), merged), OTHER_NOISE),
     "noise of a table that is not there": (later(ensemble(noise=["9", "9", "9"]), merged), OTHER_NOISE),
     "a table counted in fewer trees": (
-        later(both(event(queries=1, scale="3"), ensemble(noise=["3", "9"])), merged), "counted in all of its trees"
+        later(both(event(queries=1, scale="3"), ensemble(noise=["3", "9"])), merged),
+        "counted in all of its trees",
     ),
     "a table counted in no tree": (later(event(verb="rows"), merged), "counted in all of its trees"),
     "a table counted in one tree at last": (later(counted_again_in_one_tree, merged), "counted in all of its trees"),
@@ -557,7 +572,8 @@ BAD = {
     "a column too many": (later(lambda d: d["ensembles"][0]["columns"].append("weight")), NO_COLUMNS),
     "a column twice": (later(lambda d: d["ensembles"][0]["columns"].append("age")), NO_COLUMNS),
     "an ensemble without columns": (
-        later(both(ensemble(0, columns=["age", "shape", "colour", "flag"]), ensemble(1, columns=[])), united), NO_COLUMNS
+        later(both(ensemble(0, columns=["age", "shape", "colour", "flag"]), ensemble(1, columns=[])), united),
+        NO_COLUMNS,
     ),
     "two ensembles with the same columns": (later(same_columns, united), "same columns"),
     "a tree that asks for columns of others": (later(exchanged_columns, united), "its ensemble does not have"),
@@ -825,15 +841,9 @@ BAD_V1 = {
     "other noise than charged": (changed_v1(put("noise", value=["1/1000"])), OTHER_NOISE),
     "fewer queries than trees": (changed_v1(both(event_v1(queries=1, scale="1"), put("noise", value=["1"]))), OTHER_NOISE),
     "replayable coins": (changed_v1(claim(sampler="seeded test coins")), "anyone can replay"),
-    "claim of a file with a problem": (
-        changed_v1(claim(guarantee="epsilon-DP", epsilon="2"), of=V1["test-coins"]), "anyone can replay"
-    ),
-    "claim with local sensitivity": (
-        changed_v1(claim(guarantee="epsilon-DP", epsilon="2"), of=V1["local-sensitivity"]), "no proof"
-    ),
-    "claim with an unreviewed schema": (
-        changed_v1(claim(guarantee="epsilon-DP", epsilon="2"), of=V1["unreviewed-schema"]), "not reviewed"
-    ),
+    "claim of a file with a problem": (changed_v1(claim(guarantee="epsilon-DP", epsilon="2"), of=V1["test-coins"]), "anyone can replay"),
+    "claim with local sensitivity": (changed_v1(claim(guarantee="epsilon-DP", epsilon="2"), of=V1["local-sensitivity"]), "no proof"),
+    "claim with an unreviewed schema": (changed_v1(claim(guarantee="epsilon-DP", epsilon="2"), of=V1["unreviewed-schema"]), "not reviewed"),
     "claim for exact counts": (changed_v1(claim(guarantee="epsilon-DP", epsilon="2"), of=V1["exact-rdt"]), NO_TABLE),
     "other neighbours": (changed_v1(claim(neighbours="nothing")), "other neighbours"),
     "neighbours of several tables": (changed_v1(claim(neighbours=NEIGHBOURS_OF_PARTS, unit=UNIT_OF_PARTS)), "other neighbours"),

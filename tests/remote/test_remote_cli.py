@@ -37,9 +37,7 @@ def test_fit_and_evaluate(served: Served, place: str, run: Callable[..., Any], t
     assert served.spent <= Fraction(7, 2)
 
 
-def test_what_is_refused(
-    served: Served, place: str, run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_refused(served: Served, place: str, run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*command: str, code: int = 2) -> str:
         result = run("fit", *command, "-o", str(tmp_path / "forest.json"), "--epsilon", "60")
         assert result.exit_code == code, result.output

@@ -209,7 +209,7 @@ def test_a_lost_connection_is_the_same_look_again(served: Served, monkeypatch: p
     with served.table.session(1) as paid:
         count = paid.ask(Rows(), Fraction(1, 4))
         paid.ask(Rows(), Fraction(1, 4))
-    (first,) = [found[0] for url, found in seen.items() if '/rows' in url and b'"number":1' in found[0]]
+    (first,) = [found[0] for url, found in seen.items() if "/rows" in url and b'"number":1' in found[0]]
     assert str(count).encode() in first
     assert served.spent == Fraction(1, 2)
 

@@ -95,7 +95,7 @@ def write_csv(path: Path, columns: dict[str, Any]) -> None:
 @pytest.mark.parametrize("name", ["rows.csv", "rows.csv.gz", "rows.parquet", "rows.tsv"])
 def test_files_give_the_same_codes(name: str, tmp_path: Path) -> None:
     columns, labels = small_table(400)
-    frame = pd.DataFrame({**columns, "class": labels, "note": "a, \"quoted\" text"})
+    frame = pd.DataFrame({**columns, "class": labels, "note": 'a, "quoted" text'})
     path = tmp_path / name
     if name.endswith(".parquet"):
         frame.to_parquet(path)

@@ -89,9 +89,9 @@ TYPED: dict[str, Callable[[list[list[Any]]], Any]] = {
     "polars": lambda table: pl.DataFrame(typed(table), schema=TYPES),
     "pyarrow": lambda table: pl.DataFrame(typed(table), schema=TYPES).to_arrow(),
     "pandas nullable": lambda table: pd.DataFrame({n: pd.array(c, dtype=PANDAS[n]) for n, c in typed(table).items()}),
-    "pandas categorical": lambda table: pd.DataFrame(
-        {n: pd.array(c, dtype=PANDAS[n]) for n, c in typed(table).items()}
-    ).astype({"mixed": pd.CategoricalDtype(["a", "1", "True", "0.5", "zz", "big", "[1]"])}),
+    "pandas categorical": lambda table: pd.DataFrame({n: pd.array(c, dtype=PANDAS[n]) for n, c in typed(table).items()}).astype(
+        {"mixed": pd.CategoricalDtype(["a", "1", "True", "0.5", "zz", "big", "[1]"])}
+    ),
 }
 
 
@@ -122,9 +122,7 @@ def test_typed_containers_agree(container: str) -> None:
 LABELS = ["x"] * 150 + [1] * 30 + [None, "y", 1.0, "1"]
 
 
-@pytest.mark.parametrize(
-    "make", [list, objects, lambda y: pd.Series(objects(y), dtype=object)], ids=["list", "objects", "pandas"]
-)
+@pytest.mark.parametrize("make", [list, objects, lambda y: pd.Series(objects(y), dtype=object)], ids=["list", "objects", "pandas"])
 def test_labels_too(make: Callable[[list[Any]], Any]) -> None:
     whole = CODEBOOK.encode_classes(make(LABELS))
     assert whole.tolist() == [0] * 150 + [1] * 30 + [2, 2, 1, 1]

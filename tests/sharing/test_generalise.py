@@ -31,9 +31,7 @@ POOL = [
     Categorical("a", ["x", "y", "z"], other="w", taxonomy={"x": "xy", "y": "xy", "z": "top", "xy": "top"}),
     Categorical("b", [0, 1]),
     Numeric("n", 0, 8, edges=[0, 1, 2, 4, 6, 8], missing="none", taxonomy=[[0, 2, 4, 8], [0, 4, 8], [0, 8]]),
-    Categorical(
-        "c", list("pqrst"), taxonomy=dict(zip("pqrst", "11223", strict=True)) | {"1": "4", "2": "4", "3": "5", "4": "6", "5": "6"}
-    ),
+    Categorical("c", list("pqrst"), taxonomy=dict(zip("pqrst", "11223", strict=True)) | {"1": "4", "2": "4", "3": "5", "4": "6", "5": "6"}),
 ]
 
 

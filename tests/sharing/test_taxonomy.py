@@ -235,7 +235,7 @@ def test_other_and_missing_may_be_placed() -> None:
 
 def test_toml_says_where_it_is_wrong() -> None:
     text = Schema([COLOURS, AGE], Target("y", ["a", "b"])).to_toml()
-    assert "[attributes.colour.taxonomy]\nred = \"warm\"" in text
+    assert '[attributes.colour.taxonomy]\nred = "warm"' in text
     assert "taxonomy = [[0, 20, 60, 100], [0, 60, 100], [0, 100]]" in text
     with pytest.raises(SchemaError, match="taxonomy of 'colour'"):
         Schema.from_toml(text.replace('grey = "any"\n', ""))

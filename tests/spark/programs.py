@@ -1,7 +1,7 @@
 """What needs a Spark of its own, since a process can have but one: run by `test_cluster.py`, each as a program that prints JSON.
 
-    python programs.py cluster FOLDER     two workers; then one of them is killed while it counts
-    python programs.py connect FOLDER     a client of Spark Connect
+python programs.py cluster FOLDER     two workers; then one of them is killed while it counts
+python programs.py connect FOLDER     a client of Spark Connect
 """
 
 from __future__ import annotations

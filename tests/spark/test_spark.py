@@ -432,7 +432,9 @@ def test_at_most_k_rows_of_a_person_the_same_as_in_memory(spark: Any, table: pd.
     exact = MemoryRows(table[list(schema.names)], table["class"], codebook, persons=rows["patient"], key=KEY)
     ours = SparkRows(spread, codebook, key=KEY)
     trees = rdt().public_plan().trees
-    assert all(np.array_equal(a, b) for a, b in zip(exact_answers.leaf_counts(ours, trees), exact_answers.leaf_counts(exact, trees), strict=True))
+    assert all(
+        np.array_equal(a, b) for a, b in zip(exact_answers.leaf_counts(ours, trees), exact_answers.leaf_counts(exact, trees), strict=True)
+    )
     assert exact_answers.count_rows(ours) == exact_answers.count_rows(exact) < len(table)
     released = [model_of(PrivateRDTClassifier, schema).fit(each).release_ for each in (spread, rows)]
     assert released[0].to_json() == released[1].to_json()

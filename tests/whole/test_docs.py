@@ -16,7 +16,9 @@ def test_every_label_in_the_code_has_its_theorem_and_the_other_way_round() -> No
     sources = [path for room in ("mechanisms", "queries", "accounting") for path in (PACKAGE / room).glob("*.py")]
     sources += [PACKAGE / "private_table.py", PACKAGE / "engines" / "persons.py"]
     sources += [PACKAGE / "curator" / "http" / name for name in ("session_worker.py", "sessions.py")]
-    used = {query.label for query in (*QUERIES, ChooseLocally)} | {label for path in sources for label in re.findall(r"\[([SVMCZUR]\d+)\]", path.read_text())}
+    used = {query.label for query in (*QUERIES, ChooseLocally)} | {
+        label for path in sources for label in re.findall(r"\[([SVMCZUR]\d+)\]", path.read_text())
+    }
     proved = set(re.findall(r"^### ([SVMCZUR]\d+)\.", (PACKAGE / "mechanisms" / "PROOF.md").read_text(), re.MULTILINE))
     assert used == proved
 

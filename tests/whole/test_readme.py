@@ -36,9 +36,7 @@ def run(words: list[str], folder: Path) -> str:
 
 
 def start(words: list[str], folder: Path) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "hedgerow", *words], cwd=folder, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-m", "hedgerow", *words], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, (words, done.stderr)
     return done.stdout
 

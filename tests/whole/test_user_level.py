@@ -215,9 +215,7 @@ def test_choices_have_k_times_the_sensitivity(verb: str, monkeypatch: pytest.Mon
     monkeypatch.setattr(
         table_module, "choose_columns", lambda scores, allowed, event, unit, coins: rates.append(1 / event.scale) or np.zeros(9, int)
     )
-    monkeypatch.setattr(
-        table_module, "exponential_mechanism", lambda scores, allowed, rate, coins: rates.append(rate) or np.zeros(9, int)
-    )
+    monkeypatch.setattr(table_module, "exponential_mechanism", lambda scores, allowed, rate, coins: rates.append(rate) or np.zeros(9, int))
     for codebook in (PLAIN, PERSONS):
         table, reservation = private_table(codebook)
         VERBS[verb](table, Fraction(1, 2))

@@ -1,6 +1,6 @@
 """Fletcher & Islam: A Differentially Private Decision Forest (2015), section 5: Table 1 and Figures 2 to 7.
 
-    β   budget of the model        τ   number of trees        δ   depth, the root at depth 1        ε   budget of one query
+β   budget of the model        τ   number of trees        δ   depth, the root at depth 1        ε   budget of one query
 """
 
 from __future__ import annotations

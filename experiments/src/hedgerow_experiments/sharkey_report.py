@@ -87,7 +87,7 @@ def generation_figure(results: Sequence[Result], name: str, title: str, cells: S
     picture = Lines(title, drawn, "owners", "accuracy", [(number, str(number)) for number in OWNERS], columns=columns)
     caption = (
         f"{title}. PGEN and BASEGEN: learnt from pseudo-data of the owners' trees; BASIS: from all their rows, pooled. "
-        f"\"By counts\": with the real class counts of each path, which the paper does not use. {WHISKERS}"
+        f'"By counts": with the real class counts of each path, which the paper does not use. {WHISKERS}'
     )
     return Figure(name, picture, caption)
 
@@ -228,7 +228,7 @@ def _cmc(folds: dict[str, list[Found]]) -> Claim:
     words = "The sets that are not shown (here CMC) are similar: PGEN within 5 points of BASIS, BASEGEN worse."
     opposite = [worse(Mean(mean.mean + CLOSE, mean.error, mean.n)) for mean in near] + [better(mean) for mean in base]
     names = [f"{method} with {m} owner{'s' if m > 1 else ''}" for method in MADE for m in OWNERS]
-    why = f"{lacking('Not so', names, holds, opposite)} \"Train\" is not identified in the paper.".strip()
+    why = f'{lacking("Not so", names, holds, opposite)} "Train" is not identified in the paper.'.strip()
     return Claim(words, f"{ours}; as said in {counted(holds)}", judged(holds, opposite), why)
 
 
@@ -252,8 +252,7 @@ def _class_match(folds: dict[str, list[Found]]) -> Claim:
 
 def _path_match(folds: dict[str, list[Found]]) -> Claim:
     cells = [
-        (m, cross_validated_mean(values(folds[data], C45, method, m, "path match")))
-        for data, method, m in product(SETS_5, MADE, OWNERS)
+        (m, cross_validated_mean(values(folds[data], C45, method, m, "path match"))) for data, method, m in product(SETS_5, MADE, OWNERS)
     ]
     under = {limit: [below(mean, limit) for _, mean in cells] for limit in (0.30, 0.01)}
     enough = None not in under[0.30]

@@ -1,7 +1,7 @@
 """Results in files, one JSON object a line, appended as they come: a run that was stopped goes on where it was.
 
-    FOLDER/results/runs.jsonl           one line a run: when, versions, cores, SHA-256 of the data files
-    FOLDER/results/<experiment>.jsonl   one line a job: the job, what it found, seconds, the name of its run
+FOLDER/results/runs.jsonl           one line a run: when, versions, cores, SHA-256 of the data files
+FOLDER/results/<experiment>.jsonl   one line a job: the job, what it found, seconds, the name of its run
 """
 
 from __future__ import annotations

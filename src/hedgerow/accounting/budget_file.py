@@ -129,8 +129,7 @@ class BudgetFile(Budget):
         try:
             if self.path.stat().st_nlink > 1:
                 raise BudgetError(
-                    f"budget file {self.name!r} has a second name (a hard link): a charge would reach only one of them. "
-                    "Keep one name."
+                    f"budget file {self.name!r} has a second name (a hard link): a charge would reach only one of them. Keep one name."
                 )
             document = json.loads(self.path.read_text(encoding="utf-8"))
             if document["format"] != FORMAT or document["version"] not in VERSIONS:
@@ -161,8 +160,7 @@ class BudgetFile(Budget):
             _sync_folder(self.path.parent)
         except OSError as error:
             raise BudgetError(
-                f"budget file {self.name!r} cannot be written ({error.strerror}): see `hedgerow budget show {self.name}` for what "
-                "it holds."
+                f"budget file {self.name!r} cannot be written ({error.strerror}): see `hedgerow budget show {self.name}` for what it holds."
             ) from error
 
     def __reduce__(self) -> Any:

@@ -11,9 +11,7 @@ from hedgerow.accounting.zcdp import sigma_squared_for
 from hedgerow.errors import PlanError
 
 
-def counting_event(
-    verb: str, price: Price, queries: int = 1, l1: int = 1, l2_squared: int = 1, rows_per_person: int = 1
-) -> Event:
+def counting_event(verb: str, price: Price, queries: int = 1, l1: int = 1, l2_squared: int = 1, rows_per_person: int = 1) -> Event:
     """`queries` vectors of whole numbers, answered together for one price; by default histograms over disjoint cells.
 
     price: a fraction is pure ε, and each number gets discrete Laplace noise of scale queries·l1/ε; `Rho` is ρ-zCDP, and each number
@@ -30,9 +28,7 @@ def counting_event(
     return Event(verb, DISCRETE_LAPLACE, price, queries, Fraction(l1), noise_scale(queries * l1, price))  # [M1]
 
 
-def choice_event(
-    verb: str, epsilon: Price, sensitivity: Fraction, monotone: bool, mechanism: str, rows_per_person: int = 1
-) -> Event:
+def choice_event(verb: str, epsilon: Price, sensitivity: Fraction, monotone: bool, mechanism: str, rows_per_person: int = 1) -> Event:
     """A private choice in each of some disjoint parts, for ε in all: the rate is ε/Δ if the score is monotone, else ε/2Δ.
 
     Δ is what `rows_per_person` rows, those of one person, can change; `sensitivity` is what one row can.

@@ -27,7 +27,7 @@ def exact_epsilon(value: Any, what: str = "epsilon") -> Fraction:
     """A positive finite ε as an exact fraction; accepts int, float, str ("0.1", "1/3"), Decimal and Fraction."""
     epsilon = _fraction(value, what)
     if epsilon <= 0:
-        raise PlanError(f"{what}: got {value!r}; expected a number above 0 (for example 1, 0.5 or \"1/3\").")
+        raise PlanError(f'{what}: got {value!r}; expected a number above 0 (for example 1, 0.5 or "1/3").')
     if len(str(epsilon)) > _MAX_DIGITS:
         raise PlanError(f"{what}: got a number of more than {_MAX_DIGITS} digits; expected a shorter one.")
     return epsilon
@@ -50,7 +50,7 @@ def exact_delta(value: Any, what: str = "delta") -> Fraction:
 
 
 def _fraction(value: Any, what: str) -> Fraction:
-    expected = f"{what}: got {value!r}; expected a finite number, such as 1, 0.5 or \"1/3\"."
+    expected = f'{what}: got {value!r}; expected a finite number, such as 1, 0.5 or "1/3".'
     if value is None:
         raise PlanError(f"{what} is required: how much privacy may this cost? For example {what}=1.")
     if hasattr(value, "item") and not isinstance(value, (int, float, str, Rational, Decimal)):
@@ -72,7 +72,7 @@ def _fraction(value: Any, what: str) -> Fraction:
 
 
 def _huge_exponent(text: str) -> bool:
-    """"1e999999999" would be a number of a billion digits."""
+    """ "1e999999999" would be a number of a billion digits."""
     tail = text.lower().partition("e")[2].lstrip("+-")
     return len(tail) > 3
 

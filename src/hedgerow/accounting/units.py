@@ -1,7 +1,7 @@
 """The unit of an ε: what two neighbouring tables differ in. Losses of one unit add up, losses of different units do not (PROOF.md, U3).
 
-    row                                    one row
-    person: patient_id, at most 40 rows    one person, that is one value of that column, of whom so many rows are counted
+row                                    one row
+person: patient_id, at most 40 rows    one person, that is one value of that column, of whom so many rows are counted
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Unit:
         found = _PERSON.fullmatch(text) if isinstance(text, str) else None
         unit = ROW if found is None else cls(found[1], int(found[2]))
         if str(unit) != text:
-            raise PlanError(f"unit: got {text!r:.100}; expected \"row\", or such as \"person: patient_id, at most 40 rows\".")
+            raise PlanError(f'unit: got {text!r:.100}; expected "row", or such as "person: patient_id, at most 40 rows".')
         return unit
 
     def __str__(self) -> str:

@@ -95,9 +95,7 @@ class Requirement:
             good &= self._diverse(hit, miss, counts)
         return good
 
-    def _diverse(
-        self, hit: NDArray[np.float64], miss: NDArray[np.float64], counts: NDArray[np.float64] | None
-    ) -> NDArray[np.bool_]:
+    def _diverse(self, hit: NDArray[np.float64], miss: NDArray[np.float64], counts: NDArray[np.float64] | None) -> NDArray[np.bool_]:
         assert self.c is not None
         assert self.l is not None
         if counts is not None:

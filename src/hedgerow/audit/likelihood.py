@@ -43,9 +43,7 @@ class KnownRatio:
                 "(a declared number of rows, or a depth): its output distribution is known."
             )
         before, after = self._exact(release)
-        total = sum(
-            int((np.abs(o - c) - np.abs(o - more)).sum()) for o, c, more in zip(forest.counts, before, after, strict=True)
-        )
+        total = sum(int((np.abs(o - c) - np.abs(o - more)).sum()) for o, c, more in zip(forest.counts, before, after, strict=True))
         return float(total / forest.noise[0])
 
     def _exact(self, release: Release) -> tuple[list[NDArray[np.int64]], list[NDArray[np.int64]]]:

@@ -204,9 +204,7 @@ def best_threshold(name: str, members: Columns, others: Columns) -> tuple[Event,
     return Threshold(name, True, float(values[place])), bool(gain[place] < 0)
 
 
-def _measured(
-    row: int, kind: str, event: Event, swapped: bool, members: Columns, others: Columns, allowed: float, tests: int
-) -> Attack:
+def _measured(row: int, kind: str, event: Event, swapped: bool, members: Columns, others: Columns, allowed: float, tests: int) -> Attack:
     flags = [event.happened(columns) != swapped for columns in (members, others)]
     hits, runs = (int(flags[0].sum()), int(flags[1].sum())), (len(flags[0]), len(flags[1]))
     words = f"not ({event.words})" if swapped else event.words

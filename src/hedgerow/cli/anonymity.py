@@ -27,9 +27,7 @@ K = Annotated[int | None, typer.Option("-k", "--k", help="Every path has at leas
 C = Annotated[str | None, typer.Option("-c", "--c", help="(c, l)-diversity: how much the largest class may outweigh.", show_default=False)]
 L = Annotated[int | None, typer.Option("-l", "--l", help="(c, l)-diversity: from which class on the others count.", show_default=False)]
 Alpha = Annotated[str | None, typer.Option("--alpha", help="(alpha, k)-anonymity: the largest share of one class.", show_default=False)]
-Hits = Annotated[
-    bool, typer.Option("--hits", help="As if the tree told only hit and miss of each path, not the counts of all classes.")
-]
+Hits = Annotated[bool, typer.Option("--hits", help="As if the tree told only hit and miss of each path, not the counts of all classes.")]
 
 
 @app.callback()

@@ -40,9 +40,7 @@ class EngineName(StrEnum):
     duckdb = "duckdb"
 
 
-def check_replay(
-    replay: bool, algorithm: Audited, engine: EngineName | None, settings: dict[str, Any], others: dict[str, object]
-) -> None:
+def check_replay(replay: bool, algorithm: Audited, engine: EngineName | None, settings: dict[str, Any], others: dict[str, object]) -> None:
     """Which options go with --replay, and which do not."""
     if not replay and algorithm is Audited.all:
         raise PlanError("--algorithm: all is for --replay; expected one algorithm, or --replay.")
@@ -85,9 +83,7 @@ def replay_requests(
     return replays.violated
 
 
-def _plans(
-    algorithm: Audited, epsilon: str, settings: dict[str, Any], schema: Schema | None
-) -> Iterator[tuple[str, Request, int, Schema]]:
+def _plans(algorithm: Audited, epsilon: str, settings: dict[str, Any], schema: Schema | None) -> Iterator[tuple[str, Request, int, Schema]]:
     """What is replayed: (name, request, how many times ε it costs, schema). Without a schema, for rows and for persons of 1 and 3 rows."""
     from hedgerow.audit import algorithms
     from hedgerow.audit.neighbours import SMALL

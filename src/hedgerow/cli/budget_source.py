@@ -105,8 +105,7 @@ def _charge_that_stays(budget: RequestBudget) -> str:
         return "What was looked at stays charged in the owner's ledger."
     where = f" in {budget.name}" if isinstance(budget, BudgetFile) else " (there is no budget file: keep account of it)"
     return (
-        f"The charge of {text_of_loss(charge.cost, charge.delta)} stays{where}: the rows may have been looked at, so "
-        "it is not given back."
+        f"The charge of {text_of_loss(charge.cost, charge.delta)} stays{where}: the rows may have been looked at, so it is not given back."
     )
 
 

@@ -22,9 +22,7 @@ COMMANDS = {  # in the order of the help
     "plan": Command("plan", "plan", "Show what `fit` would build and what it would cost. Touches no data, costs nothing."),
     "fit": Command("fit", "fit", "Train a forest on private rows and save what may be published."),
     "update": Command("update", "update", "Add new rows to a forest: count them in its trees, add noise, add the counts."),
-    "count": Command(
-        "count", "count", "Count your own rows in the trees of a plan that you share with others, and save the noisy counts."
-    ),
+    "count": Command("count", "count", "Count your own rows in the trees of a plan that you share with others, and save the noisy counts."),
     "merge": Command("merge", "merge", "Put forests together that were counted from one plan. Reads no rows, costs no ε."),
     "predict": Command("predict", "predict", "Predict the class of each row of a table. Costs no ε."),
     "explain": Command(

@@ -38,9 +38,7 @@ def console(stderr: bool = False) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     in_a_pipe = not stream.isatty() and "COLUMNS" not in os.environ
     # No markup and no emoji: a name such as "[b]" or ":x:" is printed as it is.
-    return Console(
-        stderr=stderr, markup=False, emoji=False, highlight=False, width=_WIDTH_IN_A_PIPE if in_a_pipe else None
-    )
+    return Console(stderr=stderr, markup=False, emoji=False, highlight=False, width=_WIDTH_IN_A_PIPE if in_a_pipe else None)
 
 
 def say(text: object = "", style: str | None = None) -> None:

@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 
 
 def count(
-    plan: Annotated[
-        Path, typer.Argument(help="A plan (`hedgerow plan --save`), or a forest in whose trees to count.", show_default=False)
-    ],
+    plan: Annotated[Path, typer.Argument(help="A plan (`hedgerow plan --save`), or a forest in whose trees to count.", show_default=False)],
     data: Data,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the noisy counts.", show_default=False)],
     owner: Owner = None,

@@ -44,7 +44,8 @@ def register(
     data: Annotated[
         str,
         typer.Argument(
-            metavar="DATA", show_default=False,
+            metavar="DATA",
+            show_default=False,
             help="Where the rows are: a CSV or Parquet file, a folder or pattern of them, a DuckDB file or postgresql://user@host/name.",
         ),
     ],

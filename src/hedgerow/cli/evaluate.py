@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 def evaluate(
     forest: Annotated[Path, typer.Argument(help="A saved forest.", show_default=False)],
     data: Data,
-    epsilon: Annotated[
-        str | None, typer.Option("--epsilon", help="The exact privacy loss, such as 0.1.", show_default=False)
-    ] = None,
+    epsilon: Annotated[str | None, typer.Option("--epsilon", help="The exact privacy loss, such as 0.1.", show_default=False)] = None,
     calibration: Annotated[
         bool, typer.Option("--calibration", help="Also whether its probabilities are right: half of the ε pays for that.")
     ] = False,

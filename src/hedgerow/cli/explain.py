@@ -80,7 +80,7 @@ def check_picture(output: Path) -> None:
 
 
 def _numbers(given: list[str]) -> list[int]:
-    """"3", "7" and "1-5" as row numbers, each once, in their order."""
+    """ "3", "7" and "1-5" as row numbers, each once, in their order."""
     numbers: dict[int, None] = {}
     for text in given:
         first, dash, last = text.partition("-")

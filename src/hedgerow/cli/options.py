@@ -60,9 +60,7 @@ AlgorithmName = Annotated[
         help=help_text(),
     ),
 ]
-Epsilon = Annotated[
-    str | None, typer.Option("--epsilon", help="The exact privacy loss, such as 1, 0.5 or 1/3.", show_default=False)
-]
+Epsilon = Annotated[str | None, typer.Option("--epsilon", help="The exact privacy loss, such as 1, 0.5 or 1/3.", show_default=False)]
 Delta = Annotated[
     str | None,
     typer.Option(
@@ -72,9 +70,7 @@ Delta = Annotated[
         show_default=False,
     ),
 ]
-BudgetPath = Annotated[
-    Path | None, typer.Option("--budget", help="The budget file that pays (see `hedgerow budget`).", show_default=False)
-]
+BudgetPath = Annotated[Path | None, typer.Option("--budget", help="The budget file that pays (see `hedgerow budget`).", show_default=False)]
 Trees = Annotated[
     int | None,
     typer.Option("--trees", help="rdt, dpdf: number of trees.  [default: 10; dpdf 1]", show_default=False),
@@ -91,9 +87,7 @@ Depth = Annotated[
 ]
 MinRows = Annotated[
     int | None,
-    typer.Option(
-        "--min-rows", help="dpdf: split a node only if it has so many rows (noisy).  [default: 100]", show_default=False
-    ),
+    typer.Option("--min-rows", help="dpdf: split a node only if it has so many rows (noisy).  [default: 100]", show_default=False),
 ]
 Vote = Annotated[
     VoteName | None,
@@ -119,9 +113,7 @@ Bins = Annotated[
         show_default=False,
     ),
 ]
-Thresholds = Annotated[
-    bool, typer.Option("--thresholds", help="rdt: split a number at a random threshold, not by its cells.")
-]
+Thresholds = Annotated[bool, typer.Option("--thresholds", help="rdt: split a number at a random threshold, not by its cells.")]
 NoiseRuleName = Annotated[
     NoiseRule | None,
     typer.Option("--noise-rule", help="snr: how noise is estimated.  [default: paper]", show_default=False),

@@ -28,9 +28,7 @@ def check_output(path: Path, inputs: list[Path | None], force: bool = True) -> N
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise PlanError(
-            f"output {str(path)!r}: the folder {str(folder)!r} cannot be written to ({error.strerror})."
-        ) from error
+        raise PlanError(f"output {str(path)!r}: the folder {str(folder)!r} cannot be written to ({error.strerror}).") from error
 
 
 @contextmanager

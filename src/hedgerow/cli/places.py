@@ -36,7 +36,7 @@ QueryOption = Annotated[
     str | None,
     typer.Option(
         "--query",
-        help="One SELECT on the database (\":memory:\" for one over files). Each of its rows must be made from one row of one person.",
+        help='One SELECT on the database (":memory:" for one over files). Each of its rows must be made from one row of one person.',
         show_default=False,
     ),
 ]
@@ -117,7 +117,7 @@ class Place:
             self._sql = SQLTable(data, table, query)
         elif table is not None or query is not None:
             raise PlanError(
-                "--table, --query: DATA is no database; expected a DuckDB file (.duckdb, .ddb, .db), postgresql://…, or \":memory:\"."
+                '--table, --query: DATA is no database; expected a DuckDB file (.duckdb, .ddb, .db), postgresql://…, or ":memory:".'
             )
         self._rows: Any = self._sql if self._sql is not None else csv_rows(data, csv)
         if csv is not None and (self.remote or self._sql is not None):

@@ -19,9 +19,7 @@ from hedgerow.cli.places import CSVOfRows, csv_rows
 
 def predict(
     forest: Annotated[Path, typer.Argument(help="A saved forest.", show_default=False)],
-    rows: Annotated[
-        Path, typer.Argument(help="CSV (also .gz, .zst) or Parquet file, a folder or a pattern of them.", show_default=False)
-    ],
+    rows: Annotated[Path, typer.Argument(help="CSV (also .gz, .zst) or Parquet file, a folder or a pattern of them.", show_default=False)],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A CSV file.  [default: standard output]", show_default=False)
     ] = None,

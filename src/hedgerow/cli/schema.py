@@ -68,9 +68,7 @@ def draft(
         schema = _of_persons(schema, left_out, person, rows_per_person)
         left_out = [name for name in left_out if name != person]
     schema.save(output)
-    say(
-        f"wrote {output}: {len(schema.attributes)} attributes, target {schema.target.name}. It is as private as {data}."
-    )
+    say(f"wrote {output}: {len(schema.attributes)} attributes, target {schema.target.name}. It is as private as {data}.")
     if left_out:
         say(f"left out, since they have very many different values and may identify people: {', '.join(left_out)}")
         with output.open("a", encoding="utf-8") as file:
@@ -118,15 +116,11 @@ def check(
 
 def show(schema: Schema) -> None:
     """The public facts as a table."""
-    rows = [
-        (attribute.name, *_facts(attribute), "no" if attribute.unreviewed else "yes") for attribute in schema.attributes
-    ]
+    rows = [(attribute.name, *_facts(attribute), "no" if attribute.unreviewed else "yes") for attribute in schema.attributes]
     table("attributes", ["name", "kind", "domain", "undeclared value", "missing value", "reviewed"], rows)
     classes = ", ".join(map(str, schema.target.classes))
     say(f"target: {schema.target.name} with {len(schema.target.classes)} classes: {_short(classes)}")
-    rows_text = (
-        "private (a noisy number is paid for where it is needed)" if schema.rows is None else f"{schema.rows:,}, public"
-    )
+    rows_text = "private (a noisy number is paid for where it is needed)" if schema.rows is None else f"{schema.rows:,}, public"
     say(f"rows:   {rows_text}")
     if schema.person is not None:
         say(f"person: one value of {schema.person}; at most {schema.k:,} {'row' if schema.k == 1 else 'rows'} of each count")

@@ -43,8 +43,12 @@ def serve(
     ] = None,
     pad: Annotated[
         float | None,
-        typer.Option("--pad", min=0.1, help="Seconds: jobs and queries end at a multiple of them, so that time hides the number of rows.",
-                     show_default=False),
+        typer.Option(
+            "--pad",
+            min=0.1,
+            help="Seconds: jobs and queries end at a multiple of them, so that time hides the number of rows.",
+            show_default=False,
+        ),
     ] = None,
     behind_tls: Annotated[bool, typer.Option("--behind-tls", help="A TLS proxy is before it: cookies go over https only.")] = False,
 ) -> None:

@@ -23,9 +23,7 @@ IMPORTANCES = 8  # named in the summary
 
 ForestFile = Annotated[Path, typer.Argument(help="A saved forest.", show_default=False)]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing output file.")]
-Unpruned = Annotated[
-    bool, typer.Option("--unpruned", help="Also the nodes that pruning removes and predictions do not use.")
-]
+Unpruned = Annotated[bool, typer.Option("--unpruned", help="Also the nodes that pruning removes and predictions do not use.")]
 
 
 class RuleFormat(StrEnum):
@@ -45,15 +43,11 @@ def rules(
     forest: ForestFile,
     top: Annotated[int, typer.Option("--top", min=1, help="How many rules at most.")] = 20,
     min_support: Annotated[float, typer.Option("--min-support", help="Least number of rows (noisy).")] = 0,
-    min_confidence: Annotated[
-        float, typer.Option("--min-confidence", min=0, max=1, help="Least share of the class.")
-    ] = 0,
+    min_confidence: Annotated[float, typer.Option("--min-confidence", min=0, max=1, help="Least share of the class.")] = 0,
     label: Annotated[str | None, typer.Option("--class", help="Only rules for this class.", show_default=False)] = None,
     sub_rules: Annotated[bool, typer.Option("--sub-rules", help="Also rules that stop above a leaf.")] = False,
     unpruned: Unpruned = False,
-    sort: Annotated[
-        RuleOrder, typer.Option("--sort", help="default: surest after taking off twice the noise.")
-    ] = RuleOrder.default,
+    sort: Annotated[RuleOrder, typer.Option("--sort", help="default: surest after taking off twice the noise.")] = RuleOrder.default,
     format: Annotated[
         RuleFormat | None,
         typer.Option("--format", help="How to write them.  [default: by the name of the file, or text]", show_default=False),
@@ -104,9 +98,7 @@ def rules(
 
 def show(
     forest: ForestFile,
-    tree: Annotated[
-        int | None, typer.Option("--tree", min=1, help="Which tree, counted from 1.  [default: 1]", show_default=False)
-    ] = None,
+    tree: Annotated[int | None, typer.Option("--tree", min=1, help="Which tree, counted from 1.  [default: 1]", show_default=False)] = None,
     depth: Annotated[int, typer.Option("--depth", min=0, help="How many levels to show.")] = 3,
     output: Annotated[
         Path | None,
@@ -122,9 +114,7 @@ def show(
     ] = None,
     unpruned: Unpruned = False,
     force: Force = False,
-    certificate: Annotated[
-        bool, typer.Option("--certificate", help="Show the guarantee in full, and no tree.")
-    ] = False,
+    certificate: Annotated[bool, typer.Option("--certificate", help="Show the guarantee in full, and no tree.")] = False,
 ) -> None:
     """Show what a forest is, what it claims, and how one of its trees looks.
 

@@ -36,9 +36,7 @@ class ClassesFrom(StrEnum):
 
 def synth(
     releases: Annotated[list[Path], typer.Argument(help="Saved forests or trees, of one owner or of several.", show_default=False)],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="A .csv, .csv.gz or .parquet file to make.", show_default=False)
-    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="A .csv, .csv.gz or .parquet file to make.", show_default=False)],
     rows: Annotated[
         int | None,
         typer.Option("--rows", min=0, help="How many.  [default: as many as the releases, noisily, speak of]", show_default=False),

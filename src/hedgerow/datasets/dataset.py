@@ -84,10 +84,7 @@ class Dataset:
         dropped = [names] if isinstance(names, str) else list(names)
         unknown = [name for name in dropped if name not in self.columns]
         if unknown:
-            raise TableError(
-                f"data set {self.name!r}, attributes to drop: got {unknown}; "
-                f"expected names among {list(self.feature_names)}."
-            )
+            raise TableError(f"data set {self.name!r}, attributes to drop: got {unknown}; expected names among {list(self.feature_names)}.")
         if not dropped:
             return self
         kept = [attribute for attribute in self.schema.attributes if attribute.name not in dropped]

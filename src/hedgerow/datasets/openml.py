@@ -38,10 +38,7 @@ def fetch_texts(name: str, schema: Schema) -> list[list[str]]:
             f"data set {name!r} from OpenML: got {len(bunch.feature_names)} attributes; "
             f"expected {len(schema.names)}. Set HEDGEROW_DATA to a folder that holds {name}.csv.gz."
         )
-    texts = [
-        _texts(bunch.data[:, position], bunch.categories.get(feature))
-        for position, feature in enumerate(bunch.feature_names)
-    ]
+    texts = [_texts(bunch.data[:, position], bunch.categories.get(feature)) for position, feature in enumerate(bunch.feature_names)]
     class_text = _CLASS_TEXT.get(name, {})
     target = [text_of(value) for value in bunch.target]
     return [*texts, [class_text.get(text, text) for text in target]]

@@ -39,11 +39,7 @@ SCHEMA = Schema(
     ],
     target=Target("diagnosis", ("none", "cardiac", "metabolic")),
 )
-_VALUES = {
-    attribute.name: np.array(attribute.values)
-    for attribute in SCHEMA.attributes
-    if isinstance(attribute, Categorical)
-}
+_VALUES = {attribute.name: np.array(attribute.values) for attribute in SCHEMA.attributes if isinstance(attribute, Categorical)}
 _COLUMN_TYPE = {name: _VALUES[name].dtype if name in _VALUES else np.dtype(float) for name in SCHEMA.names}
 _CLASSES = np.array(SCHEMA.target.classes)
 

@@ -15,9 +15,7 @@ from hedgerow.errors import TableError
 Result = TypeVar("Result")
 INTERRUPTED = "INTERRUPT Error"
 KINDS = (INTERRUPTED, "Conversion Error", "Invalid Input Error", "IO Error", "Out of Memory Error", "Invalid Error")
-DAMAGED = (
-    "it is damaged, it was taken away, or its rows do not have the columns of its header. Check it with another program."
-)
+DAMAGED = "it is damaged, it was taken away, or its rows do not have the columns of its header. Check it with another program."
 
 
 def private_folder() -> tempfile.TemporaryDirectory[str]:

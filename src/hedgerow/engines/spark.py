@@ -114,9 +114,7 @@ def _selected(frame: Any, needed: list[str]) -> tuple[Any, dict[str, tuple[str, 
     names = [field.name for field in fields]
     absent = [name for name in needed if name not in names]
     if absent:
-        raise TableError(
-            f"{NAME}: the column(s) {', '.join(absent)} are missing; needed are {', '.join(needed)}.{spelled(names, absent)}"
-        )
+        raise TableError(f"{NAME}: the column(s) {', '.join(absent)} are missing; needed are {', '.join(needed)}.{spelled(names, absent)}")
     twice = [name for name in needed if names.count(name) > 1]
     if twice:
         raise TableError(f"{NAME}: it has several columns {', '.join(twice)}; expected one of each. Rename or drop the others.")
@@ -132,7 +130,6 @@ def _type_of(field: Any) -> str:
     if base not in TYPES:
         more = " The text of a timestamp depends on the time zone of an executor." if base == "timestamp" else ""
         raise TableError(
-            f"column {field.name!r}: got Spark's type {spark[:60]}; expected text, numbers or booleans. Convert it first (cast)."
-            + more
+            f"column {field.name!r}: got Spark's type {spark[:60]}; expected text, numbers or booleans. Convert it first (cast)." + more
         )
     return TYPES[base] + (spark[len(base) :] if base == "decimal" else "")

@@ -69,9 +69,7 @@ def ready(version: str, batches: Iterable[Any]) -> Iterator[Any]:
     yield from _safely(version, lambda: iter(()))
 
 
-def split_lines(
-    version: str, header: bytes, columns: int, dialect: CSVDialect, delimiter: str, batches: Iterable[Any]
-) -> Iterator[Any]:
+def split_lines(version: str, header: bytes, columns: int, dialect: CSVDialect, delimiter: str, batches: Iterable[Any]) -> Iterator[Any]:
     """Lines of CSV files to their cells. Lines that are the header are no rows."""
     return _safely(version, lambda: _cells(header, columns, dialect, delimiter, batches))
 

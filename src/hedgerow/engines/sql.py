@@ -58,7 +58,7 @@ class DuckDBTable:
     def __init__(self, given: SQLTable) -> None:
         self._path = None if given.database == IN_MEMORY else Path(given.database)
         if self._path is not None and not self._path.is_file():
-            raise TableError(f"database {given.database!r}: no such file. Give a DuckDB file, postgresql://…, or \":memory:\".")
+            raise TableError(f'database {given.database!r}: no such file. Give a DuckDB file, postgresql://…, or ":memory:".')
         self.opened = self.stamp()
         self.name = given.table if given.table is not None else "query"
         select = one_select(given.query) if given.query is not None else f"SELECT * FROM {dotted(given.table or '')}"

@@ -67,9 +67,7 @@ class Source(Protocol):
 class StreamedRows(CountingEngine):
     """The rows of a source. Nothing of them is read before the first query."""
 
-    def __init__(
-        self, source: Source, codebook: Codebook, n_jobs: int = 1, progress: Progress | None = None, key: bytes = b""
-    ) -> None:
+    def __init__(self, source: Source, codebook: Codebook, n_jobs: int = 1, progress: Progress | None = None, key: bytes = b"") -> None:
         super().__init__(codebook)
         self.source = source
         self.n_jobs = max(1, n_jobs)

@@ -164,7 +164,7 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
             return Schema.load(self.schema)
         if self.schema is None or self.schema == INFER:
             raise rows.missing_schema(what, self.schema)
-        raise SchemaError(f"schema: got {self.schema!r}; expected a Schema, a path, or \"infer\".")
+        raise SchemaError(f'schema: got {self.schema!r}; expected a Schema, a path, or "infer".')
 
     def _checked_to_infer(self, X: Any, y: Any) -> tuple[Any, Any, None]:
         """As `checked_table`. No privacy is claimed for an inferred schema, so scikit-learn may look at the values."""

@@ -29,9 +29,7 @@ class PrivateForestClassifier(ForestClassifier):
     _required_parameters = ("schema", "epsilon")  # scikit-learn's name for what an estimator cannot be made without
     _warned: ClassVar[bool] = False  # about an exact score: once in a process is enough
 
-    def tune(
-        self, X: Any, y: Any = None, *, grid: Mapping[str, Sequence[Any]], share: Any = 0.3, accept_draft: bool = False
-    ) -> Any:
+    def tune(self, X: Any, y: Any = None, *, grid: Mapping[str, Sequence[Any]], share: Any = 0.3, accept_draft: bool = False) -> Any:
         """Choose settings privately, then fit with the best: `share` of ε pays for the search, the rest for the forest.
 
         Every combination in the grid is trained with an equal part of four fifths of that share; the last fifth pays for one

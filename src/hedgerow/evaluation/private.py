@@ -92,9 +92,7 @@ class PrivateScore:
         )
 
 
-def private_score(
-    release: Any, X: Any, y: Any = None, *, epsilon: Any, budget: Budget | None = None, n_jobs: int = 1
-) -> PrivateScore:
+def private_score(release: Any, X: Any, y: Any = None, *, epsilon: Any, budget: Budget | None = None, n_jobs: int = 1) -> PrivateScore:
     """Charge ε, then count (true class, predicted class) over the rows of a file, a data frame or an array.
 
     `release` is a Release, or an estimator that has one. Nothing else is taken: what is counted for a row must follow from that row alone,
@@ -124,9 +122,7 @@ def private_calibration(
     scale = Reliability.cost(amount, release.schema.k).scale
     engine = scored_rows(release, X, y, n_jobs, "private_calibration")
     shares = ready_probabilities(release)
-    counts, certificate = _paid(
-        release, engine, amount, budget, "calibration", lambda table: table.ask(Reliability(shares, bins), amount)
-    )
+    counts, certificate = _paid(release, engine, amount, budget, "calibration", lambda table: table.ask(Reliability(shares, bins), amount))
     return Calibration(counts, bin_edges(release.codebook.n_classes, bins), scale, certificate)
 
 

@@ -86,9 +86,7 @@ def grow(table: PrivateTable, plan: Plan, rng: np.random.Generator) -> Grown:
     return Grown(forest, {}, {"roots": ", ".join(asked), "nodes": sum(tree.n_nodes for tree in trees)})
 
 
-def build_tree(
-    table: PrivateTable, epsilon: Fraction, settings: Settings, roots: set[int]
-) -> tuple[Tree, NDArray[np.int64]]:
+def build_tree(table: PrivateTable, epsilon: Fraction, settings: Settings, roots: set[int]) -> tuple[Tree, NDArray[np.int64]]:
     """Procedure BuildTree, a level at a time: its nodes are disjoint, so that Q1 costs ε once for all of them, and so does Q2."""
     candidates = by_value(table.codebook)
     builder = TreeBuilder(table.codebook.sizes)

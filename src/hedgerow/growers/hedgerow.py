@@ -121,9 +121,7 @@ class Stages:
         }
 
 
-def plan(
-    codebook: Codebook, settings: Settings, epsilon: Fraction, delta: Fraction, rows: int | None, public: bool
-) -> Plan:
+def plan(codebook: Codebook, settings: Settings, epsilon: Fraction, delta: Fraction, rows: int | None, public: bool) -> Plan:
     """What `grow` would do for a table of that many rows (a public number, or one that is assumed)."""
     if rows is None:
         raise PlanError(

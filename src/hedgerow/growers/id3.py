@@ -46,10 +46,7 @@ def number_of_queries(codebook: Codebook, settings: Settings) -> int:
 
 def plan(codebook: Codebook, settings: Settings, epsilon: Fraction) -> Plan:
     each, k = epsilon / number_of_queries(codebook, settings), len(codebook.sizes)
-    events = [
-        Tables.cost(each * (k - level), codebook.schema.k, k - level)
-        for level in range(levels(codebook, settings))
-    ]
+    events = [Tables.cost(each * (k - level), codebook.schema.k, k - level) for level in range(levels(codebook, settings))]
     chosen = {"queries": number_of_queries(codebook, settings), "levels": levels(codebook, settings)}
     return Plan("Private ID3", epsilon, None, "", codebook.n_classes, tuple(events), (), settings=settings, chosen=chosen)
 

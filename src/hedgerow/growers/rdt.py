@@ -139,9 +139,7 @@ def events(settings: Settings, epsilon: Fraction, rows_are_public: bool, rows_pe
     return (Rows.cost(for_rows, rows_per_person), counts) if need_rows else (counts,)
 
 
-def plan(
-    codebook: Codebook, settings: Settings, epsilon: Fraction, rows: int | None, public: bool, rng: np.random.Generator
-) -> Plan:
+def plan(codebook: Codebook, settings: Settings, epsilon: Fraction, rows: int | None, public: bool, rng: np.random.Generator) -> Plan:
     """What `grow` would build for a table of that many rows (a public number, or one that is assumed)."""
     if settings.max_depth is None and rows is None:
         raise PlanError(
@@ -173,9 +171,7 @@ def grow(table: PrivateTable, plan: Plan, rng: np.random.Generator) -> Grown:
 # ---------------------------------------------------------------- the plain forest: exact counts, no privacy
 
 
-def grow_plain(
-    table: UnprotectedTable, codebook: Codebook, settings: Settings, prune: bool, rng: np.random.Generator
-) -> CountedForest:
+def grow_plain(table: UnprotectedTable, codebook: Codebook, settings: Settings, prune: bool, rng: np.random.Generator) -> CountedForest:
     """Algorithm 2, RDT, N times, with its last step: prune subtrees with zero counts."""
     n = table.ask(Rows()) if settings.max_depth is None else None
     trees = structures(codebook, n, settings, rng)

@@ -55,9 +55,7 @@ def number_of_trees(codebook: Codebook, n: int, beta: Fraction, settings: Settin
     return tau
 
 
-def build_random_tree(
-    codebook: Codebook, root: int, n: int, theta_squared: Fraction, max_leaves: int, rng: np.random.Generator
-) -> Tree:
+def build_random_tree(codebook: Codebook, root: int, n: int, theta_squared: Fraction, max_leaves: int, rng: np.random.Generator) -> Tree:
     """Section 4.3: ask on until no attribute is left, or the next nodes' estimated support would not be above θ.
 
     Estimated support is n divided by the domain sizes on the path. The text can also be read as making those nodes and
@@ -121,9 +119,7 @@ def budget_shares(epsilon: Fraction, rows_are_public: bool) -> tuple[Fraction, F
     return for_rows, epsilon - for_rows
 
 
-def plan(
-    codebook: Codebook, settings: Settings, epsilon: Fraction, rows: int | None, public: bool, rng: np.random.Generator
-) -> Plan:
+def plan(codebook: Codebook, settings: Settings, epsilon: Fraction, rows: int | None, public: bool, rng: np.random.Generator) -> Plan:
     """What `grow` would build for a table of that many rows (a public number, or one that is assumed)."""
     if rows is None:
         raise PlanError(
@@ -131,18 +127,14 @@ def plan(
             "assumed size: plan(rows=10000)."
         )
     if settings.max_leaves < len(codebook.sizes):
-        raise PlanError(
-            f"max_leaves: got {settings.max_leaves}; expected at least {len(codebook.sizes)}, one leaf for each possible tree."
-        )
+        raise PlanError(f"max_leaves: got {settings.max_leaves}; expected at least {len(codebook.sizes)}, one leaf for each possible tree.")
     for_rows, beta = budget_shares(epsilon, public)
     trees = structures(codebook, rows, beta, settings, rng)
     charges: list[Event] = [] if public else [Rows.cost(for_rows, codebook.schema.k)]
     charges.append(LeafCounts.cost(beta, codebook.schema.k, len(trees)))
     source = "declared public" if public else "assumed; fit charges for a noisy count"
     chosen = _chosen(codebook, trees, beta, settings)
-    return Plan(
-        "SNR forest", epsilon, rows, source, codebook.n_classes, tuple(charges), trees, public, settings, settings.tables, chosen
-    )
+    return Plan("SNR forest", epsilon, rows, source, codebook.n_classes, tuple(charges), trees, public, settings, settings.tables, chosen)
 
 
 def _chosen(codebook: Codebook, trees: tuple[Tree, ...], beta: Fraction, settings: Settings) -> dict[str, str]:

@@ -80,9 +80,7 @@ def explain(forest: AdditiveForest, codes: NDArray[Any], rows: list[int]) -> tup
         said.sort(key=lambda one: -abs(one.score))
         total = times * float(start[c] + added[i, :, c].sum())
         error = times * float(np.sqrt((errors[i, :, c] ** 2).sum()))
-        found.append(
-            Explanation(row + 1, classes[best], float(shares[i, best]), about, times * float(start[c]), tuple(said), total, error)
-        )
+        found.append(Explanation(row + 1, classes[best], float(shares[i, best]), about, times * float(start[c]), tuple(said), total, error))
     return tuple(found)
 
 

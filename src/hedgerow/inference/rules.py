@@ -61,7 +61,7 @@ class Rule:
 
     @property
     def condition_text(self) -> str:
-        """"If smoker is current and age is 40 to 60"; a path that asks nothing is "For every row"."""
+        """ "If smoker is current and age is 40 to 60"; a path that asks nothing is "For every row"."""
         return "If " + " and ".join(map(str, self.conditions)) if self.conditions else "For every row"
 
     def text(self) -> str:

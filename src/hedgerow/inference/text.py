@@ -42,17 +42,17 @@ def error_text(error: float) -> str:
 
 
 def count_with_error(value: float, error: float) -> str:
-    """"1,204 ± 35"; an exact count stands alone."""
+    """ "1,204 ± 35"; an exact count stands alone."""
     return f"{count_text(value)} ± {error_text(error)}" if error > 0 else count_text(value)
 
 
 def share_text(share: float) -> str:
-    """"61 %"; what is there but would round to nothing is "below 1 %"."""
+    """ "61 %"; what is there but would round to nothing is "below 1 %"."""
     return "below 1 %" if 0 < share < 0.005 else f"{share * 100:.0f} %"
 
 
 def share_with_error(share: float, error: float) -> str:
-    """"81 % ± 3 %", with one more digit where the error is below one per cent."""
+    """ "81 % ± 3 %", with one more digit where the error is below one per cent."""
     if error <= 0:
         return f"{share * 100:.0f} %" if share in (0, 1) else f"{share * 100:.3g} %"
     places = 0 if error >= 0.01 else 1

@@ -62,19 +62,13 @@ def _choose(
 ) -> Integers:
     """Both mechanisms; tests open `guard` (infinite: every comparison is exact) and shrink the buffer."""
     if scores.dtype != np.int64 or allowed.dtype != np.bool_:
-        raise TypeError(
-            f"private choice: need int64 scores and bool allowed, got {scores.dtype}, {allowed.dtype}"
-        )
+        raise TypeError(f"private choice: need int64 scores and bool allowed, got {scores.dtype}, {allowed.dtype}")
     if scores.ndim != 2 or scores.shape != allowed.shape:
-        raise ValueError(
-            f"private choice: need two matrices of one shape, got {scores.shape}, {allowed.shape}"
-        )
+        raise ValueError(f"private choice: need two matrices of one shape, got {scores.shape}, {allowed.shape}")
     if rate < 0:
         raise ValueError(f"private choice: rate must not be negative, got {rate}")
     if not allowed.any(axis=1).all():
-        raise ValueError(
-            "private choice: every row needs at least one allowed column; drop rows with no candidate"
-        )
+        raise ValueError("private choice: every row needs at least one allowed column; drop rows with no candidate")
     if rate and not Fraction(1, 2**1000) <= rate <= 2**1000:
         # A float of this rate would not have the precision that GUARD assumes: decide everything exactly.
         rate_float, guard = 0.0, math.inf
@@ -90,9 +84,7 @@ def _choose(
     while done < n_rows:
         n_words = max(2, min(buffer_words, (n_rows - done) * 4 * columns))
         words = np.frombuffer(coins.bytes(8 * n_words), dtype=np.uint64)
-        done, n_pending = _choice_kernel(
-            scores, allowed, rate_float, guard, set_aside, words, chosen, done, pending
-        )
+        done, n_pending = _choice_kernel(scores, allowed, rate_float, guard, set_aside, words, chosen, done, pending)
         for row, position, coin, n_left, *candidates in pending[:n_pending].tolist():
             values = scores[row].tolist()
             best = max(values[c] for c in np.flatnonzero(allowed[row]))
@@ -101,9 +93,7 @@ def _choose(
     return chosen
 
 
-def _finish_choice(
-    gaps: dict[int, int], position: int, word: int, rate: Fraction, set_aside: bool, coins: Coins
-) -> int:
+def _finish_choice(gaps: dict[int, int], position: int, word: int, rate: Fraction, set_aside: bool, coins: Coins) -> int:
     """Go on with a row exactly where the kernel left it.  [S4] [S5]
 
     gaps : for each candidate still in play, in the kernel's order, how far it is below the best.

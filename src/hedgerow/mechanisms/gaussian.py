@@ -58,9 +58,7 @@ def discrete_gaussian(sigma_squared: Fraction, size: int, coins: Coins) -> Integ
 _REJECTED, _ACCEPTED, _UNDECIDED = 0, 1, 2
 
 
-def _discrete_gaussian(
-    sigma_squared: Fraction, size: int, coins: Coins, guard: float = GUARD, block: int = BUFFER_BYTES // 8
-) -> Integers:
+def _discrete_gaussian(sigma_squared: Fraction, size: int, coins: Coins, guard: float = GUARD, block: int = BUFFER_BYTES // 8) -> Integers:
     """The sampler with its tuning open to tests: `guard` (infinite: every coin is exact), most proposals at once."""
     scale = Fraction(min(math.isqrt(int(sigma_squared)) + 1, LARGEST_SCALE))  # any scale >= σ would be right
     centre, rate = sigma_squared / scale, 1 / (2 * sigma_squared)
@@ -87,9 +85,7 @@ def _discrete_gaussian(
 
 
 @compiled
-def _gaussian_kernel(
-    proposals: Integers, words: Words, centre: float, rate: float, guard: float, verdicts: Verdicts
-) -> None:
+def _gaussian_kernel(proposals: Integers, words: Words, centre: float, rate: float, guard: float, verdicts: Verdicts) -> None:
     """Decide each proposal by its own word where floats may; leave the others undecided.  [S6]"""
     for i in range(proposals.size):
         size = abs(proposals[i])

@@ -38,12 +38,10 @@ def add_noise(counts: NDArray[np.int64], event: Event, coins: Coins, sampler: Sa
 def check_noise_source(event: Event, sampler: Sampler) -> None:
     """Refuse, before anything is charged, Gaussian noise from a sampler that has none here."""
     if event.mechanism == DISCRETE_GAUSSIAN and sampler is not discrete_laplace:
-        raise PlanError(f"{event.verb}: Gaussian noise (delta above 0) is drawn by sampler=\"hedgerow\" alone.")
+        raise PlanError(f'{event.verb}: Gaussian noise (delta above 0) is drawn by sampler="hedgerow" alone.')
 
 
-def choose_columns(
-    scores: NDArray[np.int64], allowed: NDArray[np.bool_], event: Event, unit: int, coins: Coins
-) -> NDArray[np.int64]:
+def choose_columns(scores: NDArray[np.int64], allowed: NDArray[np.bool_], event: Event, unit: int, coins: Coins) -> NDArray[np.int64]:
     """One allowed column for each row of integer scores with `unit` steps for 1."""
     rate = 1 / (event.scale * unit)
     choose = permute_and_flip if event.mechanism == PERMUTE_AND_FLIP else exponential_mechanism

@@ -166,9 +166,7 @@ def _laplace_kernel(
     return done, n_pending
 
 
-def _settle(
-    draws: Integers, pending: list[list[int]], thresholds: Bytes, rate: Fraction, coins: Coins
-) -> None:
+def _settle(draws: Integers, pending: list[list[int]], thresholds: Bytes, rate: Fraction, coins: Coins) -> None:
     """Finish pending comparisons exactly. Digits and excess enter linearly: add what is missing.  [S1]"""
     depth, columns = thresholds.shape
     k = columns - 1

@@ -87,7 +87,7 @@ class _View:
         return [int(c) for c in np.argsort(-self.counts[node], kind="stable")[:_BARS]]
 
     def counts_text(self, node: int) -> str:
-        """"none 120 ± 15, cardiac 35 ± 15", and how many classes are left out."""
+        """ "none 120 ± 15, cardiac 35 ± 15", and how many classes are left out."""
         shown, sd = self.classes_to_show(node), float(self.sd[node])
         words = [f"{self.classes[c]} {count_with_error(float(self.counts[node, c]), sd)}" for c in shown]
         rest = len(self.classes) - len(shown)
@@ -146,9 +146,7 @@ def _depth(max_depth: int) -> int:
 # ---------------------------------------------------------------- text
 
 
-def tree_text(
-    forest: CountedForest, tree: int, max_depth: int = 3, *, max_nodes: int = MAX_LINES, removed: Removed = None
-) -> str:
+def tree_text(forest: CountedForest, tree: int, max_depth: int = 3, *, max_nodes: int = MAX_LINES, removed: Removed = None) -> str:
     """The tree as indented lines, without the nodes that are `removed` (for each tree, see `inference/rules.py`).
 
     `tree` is numbered from 0; the heading counts from 1.
@@ -195,9 +193,7 @@ def _add_lines(view: _View, shown: Shown, indent: str, lines: list[str]) -> None
 _MARGIN, _GAP_BETWEEN = 20.0, 10.0
 
 
-def tree_svg(
-    forest: CountedForest, tree: int, max_depth: int = 3, *, max_boxes: int = MAX_BOXES, removed: Removed = None
-) -> str:
+def tree_svg(forest: CountedForest, tree: int, max_depth: int = 3, *, max_boxes: int = MAX_BOXES, removed: Removed = None) -> str:
     """The tree from left to right as a standalone SVG. `tree` is numbered from 0; the heading counts from 1.
 
     Boxes that ask show the attribute; the others show the majority class, the support, and a bar for each class with a

@@ -251,4 +251,3 @@ def ticks(low: float, high: float) -> list[float]:
 
 def tick_text(value: float) -> str:
     return "0" if abs(value) < 1e-12 else f"{value:+.3g}".replace("-", "−")
-

@@ -1,8 +1,8 @@
 """Effects and explanations as text: bars to the left and to the right of 0, each number with its ±.
 
-    age: 16 % of what the attributes say; what its values add to the log-odds of >50K
-      below 26.125      22 % of rows  ████████████│              −2.10 ± 0.21
-      26.125 to 35.25   24 % of rows            ██│              −0.32 ± 0.04
+age: 16 % of what the attributes say; what its values add to the log-odds of >50K
+  below 26.125      22 % of rows  ████████████│              −2.10 ± 0.21
+  26.125 to 35.25   24 % of rows            ██│              −0.32 ± 0.04
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ VALUES = 12  # of one attribute
 
 
 def signed(value: float) -> str:
-    """"+1.22", "−0.40"; what rounds to nothing has no sign."""
+    """ "+1.22", "−0.40"; what rounds to nothing has no sign."""
     text = f"{value:+.2f}".replace("-", "−")
     return "0.00" if text in ("+0.00", "−0.00") else text
 
@@ -54,7 +54,7 @@ def values_to_show(effect: Effect, most: int) -> tuple[NDArray[np.int64], str]:
 
 
 def about(effect: Effect) -> str:
-    """"age: 16 % of what the attributes say"."""
+    """ "age: 16 % of what the attributes say"."""
     return f"{plain(effect.attribute)}: {share_text(effect.importance)} of what the attributes say"
 
 

@@ -64,9 +64,7 @@ def html_report(
     budget:     the budget that paid, for a gauge and its list of requests
     rules, trees: how many of them to show
     """
-    content = report_content(
-        release, score=score, calibration=calibration, plan_lines=plan_lines, budget=budget, rules=rules, trees=trees
-    )
+    content = report_content(release, score=score, calibration=calibration, plan_lines=plan_lines, budget=budget, rules=rules, trees=trees)
     return page(f"Forest for {release.schema.target.name}", content, footer(release))
 
 
@@ -143,9 +141,8 @@ def _as_text(text: str) -> str:
 
 
 def footer(release: Release) -> str:
-    return (
-        f"Made by {release.made_by}. Every number on this page was computed from what was released"
-        + ("; looking at it costs no privacy." if release.certificate.private else ".")
+    return f"Made by {release.made_by}. Every number on this page was computed from what was released" + (
+        "; looking at it costs no privacy." if release.certificate.private else "."
     )
 
 

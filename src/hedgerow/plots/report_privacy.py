@@ -69,8 +69,7 @@ def meaning(certificate: Certificate) -> str:
         "budget keeps that total.",
         _protected_less(certificate),
         "The schema was taken as public. If its values or bounds were copied from the rows, they are not protected.",
-        "A rule describes; it does not say what causes what. The ± is the noise alone, not the chance of who is in the "
-        "table.",
+        "A rule describes; it does not say what causes what. The ± is the noise alone, not the chance of who is in the table.",
     ]
     left, right = f"<h3>It means</h3>{items(means)}", f"<h3>It does not mean</h3>{items(does_not)}"
     content = f'<div class="two"><div>{left}</div><div>{right}</div></div>'

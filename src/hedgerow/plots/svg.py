@@ -70,14 +70,9 @@ def fit(text: str, width: float, size: float, bold: bool = False) -> str:
     return text + "…"
 
 
-def label(
-    x: float, y: float, text: str, size: float = 12, kind: str = "hw-text", anchor: str = "start", more: str = ""
-) -> str:
+def label(x: float, y: float, text: str, size: float = 12, kind: str = "hw-text", anchor: str = "start", more: str = "") -> str:
     """One line of text. `more` is markup of the caller's own making, never words of the release."""
-    return (
-        f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" text-anchor="{anchor}"{more}>'
-        f"{escape(text)}</text>"
-    )
+    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" text-anchor="{anchor}"{more}>{escape(text)}</text>'
 
 
 def whisker(low: float, high: float, y: float, cap: float = 2.5) -> str:

@@ -83,9 +83,7 @@ def bin_edges(classes: int, bins: int) -> NDArray[np.float64]:
     return np.linspace(1 / classes, 1.0, bins + 1)
 
 
-def reliability(
-    shares: NDArray[np.float64], classes: NDArray[np.uint16], n_classes: int, edges: NDArray[np.float64]
-) -> NDArray[np.int64]:
+def reliability(shares: NDArray[np.float64], classes: NDArray[np.uint16], n_classes: int, edges: NDArray[np.float64]) -> NDArray[np.int64]:
     """Counts of (bin of the largest probability; wrong, right) over rows of class probabilities: (bins, 2).
 
     A row with a probability that is no finite number is in the lowest bin, and taken to say the first class. A row of no declared class

@@ -35,6 +35,7 @@ MAX_NAME = 200  # characters
 EPSILON_DP, EPSILON_DELTA_DP = "epsilon-DP", "epsilon-delta-DP"
 COUNTING = 1  # how a row is read and counted: parts that were counted in different ways cannot be added
 
+
 class EventRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A charged event; see `accounting/events.py` for the meaning of each field."""
 
@@ -388,9 +389,7 @@ def losses_of(parts: Iterable[Part]) -> Loss:
     such divisions are tried, the owners' statements first or the mergers' first; both bound the loss, so the smaller one holds (by ε; of
     two with the same ε, by δ).
     """
-    losses = [
-        min(_divided(ensemble, owners_first) for owners_first in (True, False)) for ensemble in by_ensemble(parts).values()
-    ]
+    losses = [min(_divided(ensemble, owners_first) for owners_first in (True, False)) for ensemble in by_ensemble(parts).values()]
     return exact_sum(epsilon for epsilon, _ in losses), exact_sum(delta for _, delta in losses)
 
 

@@ -279,10 +279,7 @@ def check_total(counts: Sequence[NDArray[np.int64]], most: float = 2.0**62) -> N
 
 
 def ensemble_records_of(ensembles: Sequence[Ensemble]) -> list[EnsembleRecord]:
-    return [
-        EnsembleRecord(ensemble.trees, list(ensemble.columns), list(map(text_of_noise, ensemble.noise)))
-        for ensemble in ensembles
-    ]
+    return [EnsembleRecord(ensemble.trees, list(ensemble.columns), list(map(text_of_noise, ensemble.noise))) for ensemble in ensembles]
 
 
 def _ensembles(document: Document, schema: Schema) -> tuple[Ensemble, ...]:

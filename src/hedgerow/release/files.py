@@ -53,9 +53,7 @@ def signed_text(format: str, hash_: str) -> bytes:
 def check_hash(document: HashedDocument, format: str) -> None:
     """Damage is found by the hash; a change by somebody else, by the signatures."""
     if content_hash(document) != document.content_hash:
-        raise ReleaseError(
-            "its content does not match its content hash: the file was changed or damaged. Get it again from its source."
-        )
+        raise ReleaseError("its content does not match its content hash: the file was changed or damaged. Get it again from its source.")
     if len(document.signatures) > MAX_SIGNATURES:
         raise ReleaseError(f"it has more than {MAX_SIGNATURES} signatures.")
     for signature in document.signatures:

@@ -28,9 +28,7 @@ from hedgerow.trees.forest import LEAVES, CountedForest, Ensemble
 from hedgerow.trees.tree import NODE, Tree
 
 
-def merge(
-    releases: Iterable[Release], *, disjoint: bool = False, batches: bool = False, names: Iterable[str] = ()
-) -> Release:
+def merge(releases: Iterable[Release], *, disjoint: bool = False, batches: bool = False, names: Iterable[str] = ()) -> Release:
     """One forest from several that were counted in the same trees: their counts are added, and so is their noise.
 
     releases: counted from one plan, or in the trees of one forest; may be a generator, of which one at a time is held
@@ -47,9 +45,7 @@ def merge(
     for name, release in _named(releases, names):
         check_random_trees(release, name)
         if release.forest.united:
-            raise MergeError(
-                f"{name} unites columns of several owners. Merge the rows of each owner's forests first, then the columns."
-            )
+            raise MergeError(f"{name} unites columns of several owners. Merge the rows of each owner's forests first, then the columns.")
         if base is None:
             base, first = release, name
             total = [np.zeros_like(counts) for counts in release.forest.counts]

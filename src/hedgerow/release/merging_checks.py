@@ -25,9 +25,7 @@ _ENOUGH = 64  # counts with a noise of at least 1: two tables have the same nois
 
 def check_random_trees(release: Release, name: str) -> None:
     """Refuse a forest whose trees follow from its rows, with the reason and what to use instead."""
-    instead = (
-        "Use --algorithm hedgerow, rdt or snr: `hedgerow plan --save` and `hedgerow count`, or `hedgerow fit` with one of them."
-    )
+    instead = "Use --algorithm hedgerow, rdt or snr: `hedgerow plan --save` and `hedgerow count`, or `hedgerow fit` with one of them."
     if release.algorithm not in RANDOM_TREES:
         if not release.certificate.parts:
             raise MergeError(f"{name} ({release.algorithm}) holds exact counts without any privacy: not to be added to others. {instead}")
@@ -155,9 +153,7 @@ class Tables:
         twin = self._noise.get(digest.digest())
         self._noise[digest.digest()] = name
         if twin is not None:
-            raise MergeError(
-                f"{name} holds the very counts of {twin}, noise and all: it is a copy under another name. Leave one out."
-            )
+            raise MergeError(f"{name} holds the very counts of {twin}, noise and all: it is a copy under another name. Leave one out.")
 
 
 # ---------------------------------------------------------------- in words

@@ -64,9 +64,7 @@ def make_key(path: Path, name: str) -> PublicKey:
         raise KeyFileError(f"key {str(path)!r}: expected the name of a new file.")
     public_path = path.with_name(path.name + ".pub")
     key = Ed25519PrivateKey.generate()
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
+    private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     public = PublicKey(_text_of(key.public_key()), name)
     _write_new(public_path, f"{public.text} {name}".rstrip().encode() + b"\n", 0o644)
     try:

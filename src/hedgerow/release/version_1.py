@@ -52,9 +52,7 @@ def from_version_1(data: bytes) -> dict[str, Any]:
     document = msgspec.json.decode(data, type=Document1)
     unhashed = msgspec.json.encode(msgspec.structs.replace(document, content_hash=""))
     if hashlib.sha256(unhashed).hexdigest() != document.content_hash:
-        raise ReleaseError(
-            "its content does not match its content hash: the file was changed or damaged. Get it again from its source."
-        )
+        raise ReleaseError("its content does not match its content hash: the file was changed or damaged. Get it again from its source.")
     plain: dict[str, Any] = msgspec.to_builtins(document)
     certificate, released, noise = plain["certificate"], plain.pop("released"), plain.pop("noise")
     events, sampler = certificate.pop("events"), certificate.pop("sampler")

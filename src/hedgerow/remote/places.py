@@ -31,7 +31,9 @@ def place_of(url: str) -> Place:
     service, pages, name = url.rstrip("/").rpartition(PAGES)
     dataset = unquote(name)
     if not pages or not service or not dataset.strip() or "/" in name:
-        raise CuratorError(f"address: got {url!r:.200}; expected that of a dataset's page, such as https://clinic-a.example/datasets/visits.")
+        raise CuratorError(
+            f"address: got {url!r:.200}; expected that of a dataset's page, such as https://clinic-a.example/datasets/visits."
+        )
     return Place(url, checked_address(service), dataset)
 
 
@@ -54,10 +56,7 @@ def tokens_for(places: Iterable[Place], file: Path | None, environment: Mapping[
         if not token:
             raise CuratorError(f"tokens: got none. {WRITE} For one service, the variable {TOKEN} will do.")
         if len({place.service for place in wanted}) > 1:
-            raise CuratorError(
-                f"{TOKEN} holds one token, and there are several services: each would see the token of another. "
-                + WRITE
-            )
+            raise CuratorError(f"{TOKEN} holds one token, and there are several services: each would see the token of another. " + WRITE)
         return dict.fromkeys(wanted, token)
     lines = _lines(file)
     found = {place: _longest(place.url, lines) for place in wanted}

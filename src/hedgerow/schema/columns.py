@@ -91,9 +91,7 @@ def rows_as_array(table: Any, width: int) -> NDArray[Any]:
     if hasattr(table, "__array__"):
         return np.asarray(table)
     if not isinstance(table, Sequence):
-        raise TableError(
-            f"table: got {type(table).__name__}; expected a data frame, a mapping of columns or a dense array of rows."
-        )
+        raise TableError(f"table: got {type(table).__name__}; expected a data frame, a mapping of columns or a dense array of rows.")
     array = np.empty((len(table), width), dtype=object)
     for i, row in enumerate(table):
         try:

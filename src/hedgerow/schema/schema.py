@@ -117,7 +117,7 @@ def _branch_name(name: Any, where: str) -> str | None:
     if name is None:
         return None
     if not isinstance(name, str) or not name:
-        raise SchemaError(f"{where}: got {name!r}; expected the name of a branch, such as \"other\", or nothing.")
+        raise SchemaError(f'{where}: got {name!r}; expected the name of a branch, such as "other", or nothing.')
     return str(name)
 
 

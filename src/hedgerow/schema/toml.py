@@ -52,8 +52,8 @@ _DRAFT = [
     "# differential privacy can be claimed for what is trained with this schema.",
     "#",
     "# You may add, at the top:      rows = 12960            a PUBLIC number of rows",
-    "# to a categorical attribute:   other = \"other\"         a branch for values that are not listed",
-    "# to any attribute:             missing = \"unknown\"     a branch for missing values",
+    '# to a categorical attribute:   other = "other"         a branch for values that are not listed',
+    '# to any attribute:             missing = "unknown"     a branch for missing values',
     "# to a numeric attribute:       edges = [0, 18, 65, 120]  cells of your own, for skewed numbers",
 ]
 _MARK = "unreviewed = true   # read from the data: check against public knowledge, then delete this line"

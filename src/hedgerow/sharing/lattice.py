@@ -190,9 +190,7 @@ class Search:
         self.tried += 1
         return _groups(ids, number, branch.counts, self.bounds)
 
-    def _refined(
-        self, ids: NDArray[np.int32], number: int, column: NDArray[np.int64], level: Level
-    ) -> tuple[NDArray[np.int32], int]:
+    def _refined(self, ids: NDArray[np.int32], number: int, column: NDArray[np.int64], level: Level) -> tuple[NDArray[np.int32], int]:
         """Groups split by the values of one attribute at a level, numbered as they are met."""
         width = int(level.group.max()) + 1
         if number * width > _DENSE:

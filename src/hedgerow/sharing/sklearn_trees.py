@@ -197,7 +197,7 @@ def _meaning(name: str, schema: Schema) -> _Column:
         problem = "may mean several things" if found else "is not known"
         raise PlanError(
             f"from_sklearn: the column {name!r} {problem} in the schema; expected an attribute ({', '.join(schema.names)}) or "
-            "\"attribute=value\"."
+            '"attribute=value".'
         )
     return found[0]
 

@@ -81,9 +81,7 @@ def count(
     how: dict[str, Any] = {"n_jobs": threads_of(n_jobs), "progress": progress, "sampler": sampler, "coins": coins}
     try:
         with closing(open_rows(recipe, X, y, schema=plan.schema, **how)) as engine:
-            return count_rows(
-                engine, plan, name, budget=budget, sampler=sampler, coins=coins, keep=lambda release, _: kept.append(release)
-            )
+            return count_rows(engine, plan, name, budget=budget, sampler=sampler, coins=coins, keep=lambda release, _: kept.append(release))
     except HedgerowWarning as warning:  # a warning that was made an error comes after the counts are paid for
         if kept:
             warning.release = kept[0]  # type: ignore[attr-defined]

@@ -32,9 +32,7 @@ class Recipe:
     tables: int = 1
 
     @classmethod
-    def of(
-        cls, name: str, epsilon: Any = None, *, delta: Any = 0, bins: Any = None, random_state: Any = None, **settings: Any
-    ) -> Recipe:
+    def of(cls, name: str, epsilon: Any = None, *, delta: Any = 0, bins: Any = None, random_state: Any = None, **settings: Any) -> Recipe:
         """By the algorithm's name; what is not given is its default."""
         if name not in ALGORITHMS:
             raise PlanError(f"algorithm: got {name!r}; expected one of {', '.join(ALGORITHMS)}.")

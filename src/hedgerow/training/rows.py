@@ -132,8 +132,7 @@ def checked_table(X: Any, y: Any, schema: Schema, what: str = "fit") -> tuple[An
 
 def missing_labels(what: str) -> TableError:
     return TableError(
-        f"{what} requires y to be passed, but the target y is None: give the labels, or a data frame "
-        "that holds the declared target column."
+        f"{what} requires y to be passed, but the target y is None: give the labels, or a data frame that holds the declared target column."
     )
 
 

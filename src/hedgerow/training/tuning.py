@@ -12,9 +12,7 @@ from hedgerow.errors import PlanError
 from hedgerow.training.recipe import Recipe
 
 
-def checked_search(
-    recipe: Recipe, grid: Mapping[str, Sequence[Any]], share: Any, who: str
-) -> tuple[list[dict[str, Any]], Fraction]:
+def checked_search(recipe: Recipe, grid: Mapping[str, Sequence[Any]], share: Any, who: str) -> tuple[list[dict[str, Any]], Fraction]:
     """All combinations of a grid, and the share of ε that pays for the search; refused before anything is spent."""
     part = exact_epsilon(share, "share")
     if exact_delta(recipe.delta):

@@ -16,7 +16,7 @@ from hedgerow import Categorical, Numeric, Schema, Target
 
 SCHEMA = Schema([Numeric("age", 0, 120), Categorical("ward", ["planted-schema-a", "planted-schema-b"])], Target("class", ["a", "b"]))
 ROWS = ["41,planted-row,a", "977431,planted-schema-a,b", "42,planted-schema-b,planted-class", "43,,a"]
-BROKEN = "age,ward,class\n41,planted-broken,a\nplanted-number,planted-schema-a,b,planted-more,planted-most\n\"planted-quote,a,b\n"
+BROKEN = 'age,ward,class\n41,planted-broken,a\nplanted-number,planted-schema-a,b,planted-more,planted-most\n"planted-quote,a,b\n'
 PLANTED = ("planted", "977431", "hrw_")
 
 

@@ -387,7 +387,6 @@ def test_a_long_look_is_asked_for_again(sessions: Sessions, slow: Callable[[], N
     assert sessions.end(id).json()["spent"]["epsilon"] == "0.1"
 
 
-
 def test_whoever_waits_for_a_look_holds_no_thread(sessions: Sessions, limits: Limits, slow: Callable[[], None]) -> None:
     object.__setattr__(limits, "look_wait_seconds", 300)
     client = sessions.running.client

@@ -1,7 +1,7 @@
 """What other processes do to a ledger: started by the tests as programs, so that they can be killed.
 
-    ledger_work.py race ADDRESS THREADS REQUESTS     reserves 0.01 as often as told; prints how often it was paid and refused
-    ledger_work.py write ADDRESS THREADS             reserves, opens and settles for ever; prints what was acknowledged
+ledger_work.py race ADDRESS THREADS REQUESTS     reserves 0.01 as often as told; prints how often it was paid and refused
+ledger_work.py write ADDRESS THREADS             reserves, opens and settles for ever; prints what was acknowledged
 """
 
 from __future__ import annotations

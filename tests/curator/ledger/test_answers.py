@@ -72,7 +72,8 @@ def test_a_key_is_of_one_request_and_one_person(answers: Answers, ledger: Ledger
     key = opened(ledger)
     answers.store("ada", "k", REQUEST, key, b"ada's", JSON)
     for step in (
-        lambda: answers.stored("ada", "k", OTHER), lambda: answers.store("ada", "k", OTHER, key, b"", JSON),
+        lambda: answers.stored("ada", "k", OTHER),
+        lambda: answers.store("ada", "k", OTHER, key, b"", JSON),
         lambda: answers.settle_and_store("ada", "k", OTHER, key, b"", JSON),
     ):
         with pytest.raises(PlanError, match="another request"):
@@ -169,11 +170,15 @@ def test_odd_keys_and_what_is_refused(answers: Answers, ledger: Ledger) -> None:
         assert found is not None
         assert found.content == name.encode()
     wrong: list[Callable[[], Any]] = [
-        lambda: answers.stored("ada", "", REQUEST), lambda: answers.stored("ada", "a\0", REQUEST), lambda: answers.stored("", "k", REQUEST),
-        lambda: answers.stored("ada", "new", "abc"), lambda: answers.stored("ada", "new", REQUEST.upper()),
+        lambda: answers.stored("ada", "", REQUEST),
+        lambda: answers.stored("ada", "a\0", REQUEST),
+        lambda: answers.stored("", "k", REQUEST),
+        lambda: answers.stored("ada", "new", "abc"),
+        lambda: answers.stored("ada", "new", REQUEST.upper()),
         lambda: answers.stored("ada", "new", None),  # type: ignore[arg-type]
         lambda: answers.store("ada", "new", REQUEST, key, "text", JSON),  # type: ignore[arg-type]
-        lambda: answers.store("ada", "new", REQUEST, key, b"", ""), lambda: answers.store("ada", "x" * 201, REQUEST, key, b"", JSON),
+        lambda: answers.store("ada", "new", REQUEST, key, b"", ""),
+        lambda: answers.store("ada", "x" * 201, REQUEST, key, b"", JSON),
     ]
     for step in wrong:
         with pytest.raises(LedgerError, match="expected"):

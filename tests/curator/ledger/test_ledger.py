@@ -130,8 +130,11 @@ def test_after_closing_nothing_is_opened_and_what_was_open_may_end(ledger: Ledge
     ledger.opened(first.key)
     ledger.close("patients", "the study has ended")
     for step in (
-        lambda: ledger.reserve(*WHO, "0.1"), lambda: ledger.opened(second.key), lambda: ledger.close("patients"),
-        lambda: ledger.ceiling("patients", 5), lambda: ledger.ceiling("patients", 5, analyst="ada"),
+        lambda: ledger.reserve(*WHO, "0.1"),
+        lambda: ledger.opened(second.key),
+        lambda: ledger.close("patients"),
+        lambda: ledger.ceiling("patients", 5),
+        lambda: ledger.ceiling("patients", 5, analyst="ada"),
     ):
         with pytest.raises(LedgerError, match="is closed"):
             step()
@@ -185,7 +188,5 @@ def test_an_empty_ledger(new_address: Callable[[], str]) -> None:
 
 def test_the_hash_is_what_it_was() -> None:
     """A ledger that was written by an older hedgerow must verify for ever."""
-    entry = LedgerEntry(
-        1, "2026-01-02T03:04:05Z", "reserve", "k", "patients", "ada", "research", "fit é", "1/3", "0", "0" * 64
-    )
+    entry = LedgerEntry(1, "2026-01-02T03:04:05Z", "reserve", "k", "patients", "ada", "research", "fit é", "1/3", "0", "0" * 64)
     assert hash_of(entry) == "ccd73b08a806313f81e234bbede2b73e6cbf01917ced2ba3aa99df7fcb64696e"

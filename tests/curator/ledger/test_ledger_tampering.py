@@ -47,8 +47,10 @@ def test_entries_are_guarded(history: Ledger, statement: str) -> None:
 
 def test_each_database_has_its_own_way_to_empty_a_table(history: Ledger) -> None:
     statements = (
-        ["REPLACE INTO ledger_entries SELECT * FROM ledger_entries WHERE seq = 3",
-         f"REPLACE INTO ledger_entries SELECT 13, {COLUMNS[5:]} FROM ledger_entries WHERE seq = 3"]
+        [
+            "REPLACE INTO ledger_entries SELECT * FROM ledger_entries WHERE seq = 3",
+            f"REPLACE INTO ledger_entries SELECT 13, {COLUMNS[5:]} FROM ledger_entries WHERE seq = 3",
+        ]
         if history.database.embedded
         else ["TRUNCATE ledger_entries"]
     )
@@ -165,8 +167,14 @@ def test_a_head_that_was_written_down_long_ago(history: Ledger) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        "spent_epsilon = '0'", "spent_delta = '0.1'", "ceiling_epsilon = '100'", "closed = (1 = 1)", "name = 'eve'", "spent_epsilon = 'x'",
-        "unit = 'row'", "unit = 'x'",
+        "spent_epsilon = '0'",
+        "spent_delta = '0.1'",
+        "ceiling_epsilon = '100'",
+        "closed = (1 = 1)",
+        "name = 'eve'",
+        "spent_epsilon = 'x'",
+        "unit = 'row'",
+        "unit = 'x'",
     ],
 )
 def test_balances_that_are_not_the_sum(history: Ledger, change: str) -> None:
@@ -221,6 +229,8 @@ def append(ledger: Ledger, last: LedgerEntry) -> None:
     entry = last.sealed()
     values = ", ".join("NULL" if value is None else f"'{value}'" for value in asdict(entry).values())
     forge(
-        ledger, "DROP INDEX ledger_entries_once", f"INSERT INTO ledger_entries VALUES ({values})",
+        ledger,
+        "DROP INDEX ledger_entries_once",
+        f"INSERT INTO ledger_entries VALUES ({values})",
         f"UPDATE ledger_head SET seq = {entry.seq}, hash = '{entry.hash}'",
     )

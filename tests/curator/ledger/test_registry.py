@@ -21,7 +21,8 @@ from hedgerow.errors import LedgerError, SchemaError, TableError
 from hedgerow.schema.csv_dialect import CSVDialect
 
 SCHEMA = Schema(
-    [Numeric("age", 0, 120), Categorical("smoker", ["no", "yes", "naïve \"quote\"\n"])], Target("class", ["a", "b"]),
+    [Numeric("age", 0, 120), Categorical("smoker", ["no", "yes", 'naïve "quote"\n'])],
+    Target("class", ["a", "b"]),
     csv=CSVDialect(multiline=True),
 )
 
@@ -50,8 +51,12 @@ def test_files_patterns_folders_and_databases(registry: Registry, file: Path, tm
         connection.execute(f"CREATE TABLE visits AS SELECT * FROM read_csv('{file}')")
     monkeypatch.chdir(tmp_path)
     places: dict[str, Any] = {
-        "file": "rows/table.csv", "path": file, "pattern": "rows/*.csv", "folder": "rows",
-        "table": SQLTable("clinic.duckdb", table="visits"), "query": SQLTable("clinic.duckdb", query="SELECT * FROM visits"),
+        "file": "rows/table.csv",
+        "path": file,
+        "pattern": "rows/*.csv",
+        "folder": "rows",
+        "table": SQLTable("clinic.duckdb", table="visits"),
+        "query": SQLTable("clinic.duckdb", query="SELECT * FROM visits"),
     }
     for name, place in places.items():
         registry.register(name, place, SCHEMA)
@@ -78,7 +83,9 @@ def test_a_name_is_used_once(registry: Registry, file: Path) -> None:
     assert ledger.balance("patients").closed
     assert ledger.verify().sound
     for step in (
-        lambda: registry.register("patients", file, SCHEMA), lambda: registry.open_rows("patients"), lambda: registry.close("patients"),
+        lambda: registry.register("patients", file, SCHEMA),
+        lambda: registry.open_rows("patients"),
+        lambda: registry.close("patients"),
         lambda: ledger.reserve("patients", "ada", "research", "0.1"),
     ):
         with pytest.raises(LedgerError):
@@ -127,9 +134,21 @@ def test_places_that_cannot_work(registry: Registry, file: Path, tmp_path: Path)
     other = tmp_path / "other.csv"
     other.write_text("name,class\nada,a\n")
     places: list[Any] = [
-        other, tmp_path / "missing.csv", tmp_path / "*.parquet", tmp_path, "", "  ", None, 7, b"rows", os.devnull, "s3://bucket/x.parquet",
-        SQLTable(str(file), table="visits"), SQLTable(str(tmp_path / "no.duckdb"), table="visits"),
-        SQLTable(":memory:", query="DROP TABLE x"), SQLTable("postgresql://ada@127.0.0.1:1/clinic", table="visits"),
+        other,
+        tmp_path / "missing.csv",
+        tmp_path / "*.parquet",
+        tmp_path,
+        "",
+        "  ",
+        None,
+        7,
+        b"rows",
+        os.devnull,
+        "s3://bucket/x.parquet",
+        SQLTable(str(file), table="visits"),
+        SQLTable(str(tmp_path / "no.duckdb"), table="visits"),
+        SQLTable(":memory:", query="DROP TABLE x"),
+        SQLTable("postgresql://ada@127.0.0.1:1/clinic", table="visits"),
     ]
     for place in places:
         with pytest.raises(TableError):
@@ -143,10 +162,16 @@ def test_places_that_cannot_work(registry: Registry, file: Path, tmp_path: Path)
 @pytest.mark.parametrize(
     "address",
     [
-        "postgresql://ada:s3cret@127.0.0.1:1/clinic", "POSTGRES://ada:s3cret@h/clinic", "postgresql://ada:s3/cret@h/clinic",
-        "postgresql://ada:s3?cret@h/clinic", "postgresql://ada:s3cret", "postgresql://ada@h/clinic?password=s3cret",
-        "postgresql://ada@h/clinic?sslmode=require&pass%77ord=s3cret", "postgresql://ada@h/clinic?sslpassword=s3cret",
-        "mysql://ada:s3cret@h/clinic", "host=h user=ada password = s3cret",
+        "postgresql://ada:s3cret@127.0.0.1:1/clinic",
+        "POSTGRES://ada:s3cret@h/clinic",
+        "postgresql://ada:s3/cret@h/clinic",
+        "postgresql://ada:s3?cret@h/clinic",
+        "postgresql://ada:s3cret",
+        "postgresql://ada@h/clinic?password=s3cret",
+        "postgresql://ada@h/clinic?sslmode=require&pass%77ord=s3cret",
+        "postgresql://ada@h/clinic?sslpassword=s3cret",
+        "mysql://ada:s3cret@h/clinic",
+        "host=h user=ada password = s3cret",
     ],
 )
 def test_a_password_is_refused_and_not_repeated(tmp_path: Path, address: str) -> None:

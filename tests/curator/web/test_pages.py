@@ -389,7 +389,7 @@ def test_closed_and_withdrawn(running: Running, ada: Browser, owner: Browser) ->
     assert owner.post("/owner/datasets/patients/close", {"typed_name": "patients"}).status_code == 303
     assert ">closed</span>" in ada.get("/").text
     page = ada.get("/datasets/patients").text
-    assert "<form method=\"post\" action=\"/datasets" not in page
+    assert '<form method="post" action="/datasets' not in page
     assert ada.post("/datasets/patients/forests", {**FORM, "key": "new"}).status_code == 409
     assert "takes no more requests" in ada.get(release).text
     assert owner.post("/owner/people/ada/withdraw", {"dataset": "patients", "purpose": "research"}).status_code == 303

@@ -1,6 +1,6 @@
 """Peak memory of one fit (the first fold, ε = 1) beyond its input, in a process that makes no other but a small one to warm up.
 
-    python -m hedgerow_experiments.peers.memory SET MODEL      measures a model of this environment, prints JSON
+python -m hedgerow_experiments.peers.memory SET MODEL      measures a model of this environment, prints JSON
 """
 
 from __future__ import annotations

@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 CELLS = 10  # equal-width cells of a numeric attribute over its public bounds
 
 
-def cells_of(
-    X: NDArray[np.float64], sizes: NDArray[np.int64], bounds: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def cells_of(X: NDArray[np.float64], sizes: NDArray[np.int64], bounds: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Whole numbers for all attributes, and how many each may take."""
     codes = X.copy()
     for j in np.flatnonzero(sizes == 0):

@@ -193,7 +193,6 @@ def jobs_of(context: RequestContext, name: str, before: int, most: int) -> dict[
     return {"jobs": listed, "before": found[-1].seq if len(found) == most else None}
 
 
-
 @router.get("/releases/{id}", response_class=Response, responses={200: {"content": {RELEASE: {}}}})
 def release(context: Context, id: str) -> Response:
     """The release, byte for byte as it was stored."""

@@ -74,4 +74,3 @@ def predicted(release: Release, rows: Sequence[dict[str, Any]], most: int) -> di
 
 def _few(names: Sequence[str]) -> str:
     return ", ".join(repr(name)[:60] for name in names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
-

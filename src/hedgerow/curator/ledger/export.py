@@ -17,7 +17,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would compute a cell
 def exported(entries: Iterable[LedgerEntry], format: str) -> Iterator[str]:
     """Pieces of text, each a line or so."""
     if format not in ("csv", "json"):
-        raise LedgerError(f"format: got {format!r}; expected \"csv\" or \"json\".")
+        raise LedgerError(f'format: got {format!r}; expected "csv" or "json".')
     return _csv(entries) if format == "csv" else _json(entries)
 
 

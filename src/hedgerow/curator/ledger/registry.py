@@ -166,7 +166,7 @@ def _refuse_password(place: SQLTable) -> None:
     address = place.database
     if not place.remote:
         if "://" in address or "password=" in address.lower().replace(" ", ""):
-            raise TableError("database: expected a DuckDB file, postgresql://user@host/name or \":memory:\". Nothing was registered.")
+            raise TableError('database: expected a DuckDB file, postgresql://user@host/name or ":memory:". Nothing was registered.')
         return
     if "***" in masked(address) or "password" in unquote(address.partition("?")[2]).lower():
         raise TableError(

@@ -49,9 +49,7 @@ def bits(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.round(unknown, 6))
 
 
-def candidates(
-    X: NDArray[np.float64], classes: NDArray[np.int64], n_classes: int, categorical: NDArray[np.bool_]
-) -> Iterator[Candidates]:
+def candidates(X: NDArray[np.float64], classes: NDArray[np.int64], n_classes: int, categorical: NDArray[np.bool_]) -> Iterator[Candidates]:
     """All conditions on the rows that are still covered: each value, or each cut half-way between neighbouring numbers."""
     for j in range(X.shape[1]):
         values, place = np.unique(X[:, j], return_inverse=True)

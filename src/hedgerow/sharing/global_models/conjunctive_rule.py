@@ -120,7 +120,7 @@ class ConjunctiveRuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
             return mask
         if isinstance(self.categorical_features, str):
             if self.categorical_features != "all":
-                raise PlanError(f"categorical_features: got {self.categorical_features!r}; expected \"all\", a mask or places.")
+                raise PlanError(f'categorical_features: got {self.categorical_features!r}; expected "all", a mask or places.')
             return ~mask
         asked = np.asarray(self.categorical_features)
         try:

@@ -1,9 +1,9 @@
 """The paper's kinds of global models by name, or any scikit-learn estimator, ready to learn from rows of a declared table.
 
-    from hedgerow import global_model
+from hedgerow import global_model
 
-    model = global_model("naive bayes", schema).fit(pseudo_rows, labels)
-    model.predict(rows)
+model = global_model("naive bayes", schema).fit(pseudo_rows, labels)
+model.predict(rows)
 """
 
 from __future__ import annotations

@@ -107,9 +107,7 @@ def found_in(groups: Groups, codes: Codes, sizes: Sequence[int], subset: Subset)
     return group
 
 
-def best_first(
-    attributes: int, start: int, right: Callable[[Subset, Sequence[int]], Sequence[int]], patience: int
-) -> tuple[Subset, int]:
+def best_first(attributes: int, start: int, right: Callable[[Subset, Sequence[int]], Sequence[int]], patience: int) -> tuple[Subset, int]:
     """The best subset found, and how many rows it gets right.
 
     start:                  how many rows the empty subset gets right

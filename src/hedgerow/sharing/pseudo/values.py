@@ -83,9 +83,7 @@ class Templates:
         return codes, numbers
 
 
-def _numbers(
-    interval: NDArray[np.float64], asked: NDArray[np.bool_], numeric: str, rng: np.random.Generator
-) -> NDArray[np.float64]:
+def _numbers(interval: NDArray[np.float64], asked: NDArray[np.bool_], numeric: str, rng: np.random.Generator) -> NDArray[np.float64]:
     """A number from each interval; where the path does not ask, anywhere in it."""
     low, end, high = interval
     where = rng.random(len(low))

@@ -26,9 +26,7 @@ def prepare(arrays: Any, classes: int, variant: str) -> tuple[Any, Callable[[flo
     more = {"learning_rate": float(variant)} if variant else {}
 
     def make(epsilon: float) -> Any:
-        return DPExplainableBoostingClassifier(
-            feature_types=kinds, privacy_bounds=known, epsilon=epsilon, delta=DELTA, n_jobs=1, **more
-        )
+        return DPExplainableBoostingClassifier(feature_types=kinds, privacy_bounds=known, epsilon=epsilon, delta=DELTA, n_jobs=1, **more)
 
     return X, make
 
