@@ -11,7 +11,6 @@ import exact as exact_answers
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow import private_table as verbs
 from hedgerow.accounting.meter import Budget
 from hedgerow.audit.neighbours import Table
 from hedgerow.audit.outputs import Feature
@@ -19,7 +18,7 @@ from hedgerow.engines.memory import MemoryRows
 from hedgerow.mechanisms.coins import SYSTEM
 from hedgerow.mechanisms.samplers import discrete_laplace
 from hedgerow.private_table import PrivateTable
-from hedgerow.queries import Choose
+from hedgerow.queries import Choose, choose
 from hedgerow.queries.scores import Score, scores_of
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.splits import by_value
@@ -45,7 +44,7 @@ def chosen_root(table: Table, score: Score = MARGIN, epsilon: int = 1, finalists
         true = scores_of(score, exact_answers.split_counts(engine, tree, np.array([0])), candidates)
         allowed[0, np.argsort(-true[0], kind="stable")[finalists:]] = False
     private = PrivateTable(engine, Budget(epsilon).reserve(epsilon, "a root"))
-    with patch.object(verbs, "_listed", lambda score: score):
+    with patch.object(choose, "score_named", lambda name: score):
         return table.schema.names[int(private.ask(Choose(tree, [0], candidates, allowed, score), Fraction(epsilon))[0])]
 
 

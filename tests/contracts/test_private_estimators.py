@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
@@ -21,7 +20,7 @@ from hedgerow.accounting.zcdp import rho_for
 from hedgerow.errors import BudgetError, PlanError
 from hedgerow.estimators import all_estimators
 from hedgerow.mechanisms.coins import SeededCoins
-from hedgerow.private_table import PrivateTable
+from hedgerow.queries import BY_NAME
 from hedgerow.release.release import Release
 from hedgerow.schema.schema import Categorical, Schema, Target
 
@@ -31,7 +30,7 @@ mismatch = pytest.mark.filterwarnings("ignore::hedgerow.errors.SchemaMismatchWar
 BY_NOISY_ROWS = [HedgerowClassifier]  # which of its stages run is decided by the noisy n̂, which is paid for first
 WITH_DELTA = [estimator for estimator in PRIVATE if estimator._algorithm.delta]
 with_delta = pytest.mark.parametrize("algorithm", WITH_DELTA)
-VERBS = {name for name, thing in vars(PrivateTable).items() if inspect.isfunction(thing) and not name.startswith("_")}
+VERBS = set(BY_NAME)
 
 
 def odd_tables() -> dict[str, tuple[dict[str, np.ndarray], np.ndarray]]:

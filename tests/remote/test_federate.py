@@ -234,7 +234,7 @@ def test_counts_that_failed_over_the_rows_are_paid_again(three: Three, monkeypat
         raise RuntimeError("row 17 holds 57.3")
 
     with monkeypatch.context() as patch:
-        patch.setattr("hedgerow.engines.streamed.StreamedRows.leaf_counts", fails)
+        patch.setattr("hedgerow.engines.streamed.StreamedRows._pass", fails)
         said = three.run(clinics=three.clinics[:1], code=2)
     assert "could not be ended; its owner can see why. It has cost ε = 0.5" in said
     assert "57.3" not in said

@@ -87,7 +87,7 @@ def test_one_look_a_level(served: Served, monkeypatch: pytest.MonkeyPatch) -> No
     assert verbs[: 2 * levels - 1] == (["class_counts", "choose"] * levels)[: 2 * levels - 1]
     assert len(verbs) <= 2 * levels
     assert levels > 2
-    assert passes == ["ClassCounts"] + ["SplitCounts"] * verbs.count("choose")
+    assert passes == ["ClassCounts"] + ["Choose"] * verbs.count("choose")
     assert model.predict({"age": [90], "smoker": ["yes"], "ward": ["a"]})[0] in ("ill", "well")
 
 

@@ -248,11 +248,11 @@ def test_rows_without_a_branch_stop_and_are_not_counted_anew() -> None:
     assert forest.counts[0].sum(axis=1).min() > 0
 
 
-def test_names_from_a_data_frame_and_from_tree() -> None:
+def test_names_from_a_data_frame() -> None:
     pandas = pytest.importorskip("pandas")
     columns, y = table(60, 2)
     model = DecisionTreeClassifier(max_depth=3).fit(pandas.DataFrame(matrix(columns), columns=COLUMNS), y)
-    a, b = from_sklearn(model, None, schema()), Tree.from_sklearn(model, COLUMNS, schema())
+    a, b = from_sklearn(model, None, schema()), from_sklearn(model, COLUMNS, schema())
     assert a.trees == b.trees
     assert a.counts[0].tolist() == b.counts[0].tolist()
 

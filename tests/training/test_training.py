@@ -64,10 +64,9 @@ def test_what_keeps_epsilon_is_in_the_private_room(name: str) -> None:
 
 
 def test_all_lists_of_algorithms_are_the_table() -> None:
-    from hedgerow.curator.web.words import ALGORITHMS as OFFERED
-
     from hedgerow.audit.algorithms import ALGORITHMS as AUDITED
     from hedgerow.curator.http.requests import Algorithm as Asked
+    from hedgerow.curator.web.descriptions import ALGORITHMS as OFFERED
 
     keep = [name for name, each in ALGORITHMS.items() if each.private]
     assert list(ESTIMATORS) == [str(each) for each in AlgorithmOption] == list(ALGORITHMS)

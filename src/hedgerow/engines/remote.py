@@ -44,6 +44,7 @@ class RemoteEngine(ABC):
 class RemoteSource(ABC):
     """A table that stays with its holder, as estimators take it in the place of X."""
 
+    __slots__ = ()
     codebook: Codebook
 
     @abstractmethod

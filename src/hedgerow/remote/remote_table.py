@@ -26,8 +26,10 @@ from hedgerow.schema.schema import Schema
 class RemoteTable(NamedQueries, RemoteSource):
     """Rows at a service, for one purpose. A query costs its price; `session` pays once for several; an estimator takes it as X.
 
-    table.ask(Rows(), Fraction(1, 10))     with table.session(1) as paid: paid.ask(Rows(), …)     HedgerowClassifier(epsilon=1).fit(table)
+    table.ask(Rows(), Fraction(1, 10))     with table.session(1) as paid: paid.ask(Rows(), …)     HedgerowClassifier(None, 1).fit(table)
     """
+
+    __slots__ = ("_dataset", "_purpose", "_transport", "codebook")
 
     def __init__(self, transport: Transport, dataset: str, purpose: str, codebook: Codebook) -> None:
         self.codebook = codebook

@@ -185,7 +185,7 @@ def test_one_plan_is_checked_at_a_time(running: Running, monkeypatch: pytest.Mon
 def test_a_job_that_failed_after_it_was_opened_is_paid_again(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     """Never fresh noise for one charge: nothing was stored, so the same key costs a second time."""
     with monkeypatch.context() as patch:
-        patch.setattr("hedgerow.engines.streamed.StreamedRows.leaf_counts", _fails)
+        patch.setattr("hedgerow.engines.streamed.StreamedRows._pass", _fails)
         first = running.ended(running.ada, running.post(running.ada, PATH, body(hedgerow_plan()), "k").json())
     assert (first["state"], running.curator.ledger.reservation(first["id"]).state) == ("failed", "open")
     second = running.ended(running.ada, running.post(running.ada, PATH, body(hedgerow_plan()), "k").json())

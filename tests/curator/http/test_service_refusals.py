@@ -134,7 +134,7 @@ def test_a_broken_table_is_told_to_the_owner_alone(running: Running, caplog: pyt
 
 
 def test_a_failure_in_the_middle_stays_spent(running: Running, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr("hedgerow.engines.streamed.StreamedRows.count_rows", _fails)
+    monkeypatch.setattr("hedgerow.engines.streamed.StreamedRows._pass", _fails)
     with caplog.at_level(logging.INFO, logs.NAME):
         job = running.ended(running.ada, running.post(running.ada, "/v1/datasets/patients/forests", FOREST, "k").json())
     assert job["state"] == "failed"
