@@ -33,10 +33,18 @@ class Published:
 
 
 def publish(
-    X: Any, y: Any, schema: Schema, requirement: Requirement | None, *, siblings: str = NEEDED, hits_only: bool = False, **settings: Any
+    X: Any,
+    y: Any,
+    schema: Schema,
+    requirement: Requirement | None,
+    *,
+    siblings: str = NEEDED,
+    hits_only: bool = False,
+    n_jobs: int = 1,
+    **settings: Any,
 ) -> Published:
     """An owner's part: learn a tree on its own rows and prune it. Without a requirement the tree is shared as it is, and claims nothing."""
-    local = fit(Recipe.of("local-tree", **settings), X, y, schema=schema)
+    local = fit(Recipe.of("local-tree", **settings), X, y, schema=schema, n_jobs=n_jobs)
     if requirement is None:
         return Published(local, None, local)
     pruned = prune(local.forest, requirement, siblings=siblings, hits_only=hits_only)
