@@ -71,11 +71,21 @@ TESTS: dict[str, list[str]] = {  # a file that is not there is left out
         "tests/private_table/test_verbs_by_hand.py", "tests/private_table/test_best_scale.py", "tests/accounting/test_units.py", *VERBS,
         "tests/queries/test_gradients.py",
     ],
-    "mechanisms/scores.py": [
+    "queries/scores.py": [
         "tests/mechanisms/test_scores.py", "tests/private_table/test_private_table.py", "tests/growers/test_greedy.py",
     ],
     "mechanisms/coins.py": ["tests/mechanisms/test_samplers.py", "tests/whole/test_traps.py", "tests/estimators/test_estimators.py"],
-    "remote_stub.py": ["tests/remote/test_remote_table.py", "tests/remote/test_remote_estimators.py"],
+    **{
+        f"queries/{name}.py": [
+            "tests/private_table/test_verbs_by_hand.py", "tests/queries/test_questions.py", *VERBS, "tests/queries/test_gradients.py",
+            "tests/curator/http/test_sessions.py", "tests/remote/test_remote_table.py",
+        ]
+        for name in (
+            "best", "best_scale", "choose", "class_counts", "confusion", "gradient_sums", "leaf_counts", "nodes", "query", "reliability",
+            "rows", "sizes", "tables",
+        )
+    },
+    "accounting/charges.py": ["tests/mechanisms/test_mechanisms.py", *VERBS],
     "accounting/meter.py": METERS,
     "accounting/budget_file.py": ["tests/accounting/test_budget_crashes.py", *METERS],
     "accounting/units.py": ["tests/accounting/test_units.py", EXAMPLES, *METERS],
