@@ -25,10 +25,12 @@ from hedgerow.errors import BudgetError, PlanError
 from hedgerow.mechanisms.choices import exponential_mechanism
 from hedgerow.mechanisms.coins import SYSTEM, Coins
 from hedgerow.mechanisms.noise import add_noise, check_noise_source, choose_columns, sampler_named
-from hedgerow.queries import BY_NAME
+from hedgerow.queries import BY_NAME, QUERIES
 from hedgerow.queries.choose import ChooseLocally
 from hedgerow.queries.query import Answer, ChoiceQuery, CountingQuery, Query, Sums
 from hedgerow.schema.codebook import Codebook
+
+ASKABLE = frozenset((*QUERIES, ChooseLocally))  # all that is proven, and one that is not and says so in its event
 
 
 def _check_unit(own: Unit, meter: Reservation) -> None:
@@ -78,12 +80,13 @@ class PrivateTable(NamedQueries):
 
     def ask(self, query: Query[Answer], price: Price) -> Answer:
         """The private answer to a query, for a price that is charged before any row is looked at. `queries/` says what it is."""
-        return query.answer(self.released(query, price))
+        arrays = self.released(query, price)
+        return query.answer(arrays)
 
     def released(self, query: Query[Any], price: Price) -> Sums:
         """The answer as the arrays that leave the table."""
-        if not isinstance(query, (CountingQuery, ChoiceQuery)):
-            raise PlanError(f"ask: got {type(query).__name__}; expected a query of hedgerow.queries.")
+        if type(query) not in ASKABLE:  # a class of one's own could state any sensitivity
+            raise PlanError(f"ask: got {type(query).__name__}; expected a query of the closed list hedgerow.queries.QUERIES.")
         query.check(self.codebook)
         event = query.event(price, self._k)
         check_noise_source(event, self._sampler)
@@ -94,6 +97,7 @@ class PrivateTable(NamedQueries):
         if isinstance(query, CountingQuery):
             exact = query.exact(sums, self.codebook)
             return query.released([add_noise(numbers, event, self._coins, self._sampler) for numbers in exact])
+        assert isinstance(query, ChoiceQuery)
         return [self._chosen(query, sums, event)]
 
     def _charge(self, event: Event) -> Event:
@@ -104,12 +108,14 @@ class PrivateTable(NamedQueries):
         scores = query.scores(sums, self.codebook)
         if isinstance(query, ChooseLocally):
             return self._chosen_locally(query, scores, event.epsilon)
-        return choose_columns(scores, query.choices, event, query.score.unit, self._coins)
+        return choose_columns(scores, query.choices.copy(), event, query.score.unit, self._coins)
 
     def _chosen_locally(self, query: ChooseLocally, scores: Any, epsilon: Fraction) -> Any:
         """Not proven: each node has a rate of its own.  [V8]"""
         rates = query.rates(epsilon, self._k)
-        rows = [exponential_mechanism(scores[i : i + 1], query.choices[i : i + 1], rate, self._coins)[0] for i, rate in enumerate(rates)]
+        rows = [
+            exponential_mechanism(scores[i : i + 1], query.choices[i : i + 1].copy(), rate, self._coins)[0] for i, rate in enumerate(rates)
+        ]
         return np.array(rows, dtype=np.int64)
 
     @property

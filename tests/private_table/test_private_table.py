@@ -513,3 +513,35 @@ def test_opendp_as_sampler() -> None:
     with pytest.raises(PlanError, match='sampler="hedgerow" alone'):
         gaussian.ask(Rows(), Rho(Fraction(1, 1000)))
     assert reservation.events == ()
+
+
+def test_only_queries_of_the_closed_list_are_asked() -> None:
+    class Cheaper(Rows):
+        @classmethod
+        def cost(cls, price: Any, k: int, queries: int = 1, n_classes: int = 2) -> Any:
+            return replace(Rows.cost(Fraction(100), k), epsilon=Fraction(1, 10**9))
+
+    table, reservation, _ = private(50)
+    for strange in (Cheaper(), object()):
+        with pytest.raises(PlanError, match="closed list"):
+            table.ask(strange, Fraction(1, 100))  # type: ignore[arg-type]
+    assert not reservation.events
+
+
+def test_a_query_cannot_change_after_it_was_made() -> None:
+    """Asked again with a smaller mask, tables would be charged for one attribute and told for all."""
+    asked, allowed, nodes = ALL.copy(), ALL.copy(), np.array(NODES)
+    tables, choice = Tables(TREE, nodes, asked), Choose(TREE, nodes, CANDIDATES, allowed, GINI)
+    asked[:, 1:] = False
+    allowed[:] = False
+    nodes[:] = 0
+    assert tables.asked.all()
+    assert choice.allowed.all()
+    assert list(tables.nodes) == list(choice.nodes) == list(NODES)
+    scale = BestScale(MODEL, np.array([1.0, 0.5]))
+    for array in (tables.asked, tables.nodes, choice.allowed, choice.nodes, scale.scales):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = array[-1]  # type: ignore[index]
+    assert isinstance(Best([zeros]).predictors, tuple)
+    assert isinstance(LeafCounts([TREE]).trees, tuple)
+    assert isinstance(GradientSums([TREE], MODEL).asked, tuple)

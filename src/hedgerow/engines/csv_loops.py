@@ -4,8 +4,8 @@ A record is a line: what stands between two LF, without one CR at its end. A rec
 that is open at its end, text after a closing quote, more cells than the header (empty ones at the end do not count), bytes in a needed
 cell that are no UTF-8, more than MOST_LINE bytes. Fewer cells are missing values. An empty line is no row, unless there is one column.
 
-These are plain functions; `csv_compiled.py` has the same, compiled. A small file is split by them as they are, since that is done
-before numba is imported.
+These are plain functions; `csv_compiled.py` has the same, compiled. A small file of rows to predict is split by them as they are, since
+that is done before numba is imported; private queries always use the compiled ones.
 """
 
 from __future__ import annotations

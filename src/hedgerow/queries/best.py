@@ -38,7 +38,7 @@ class Best(ChoiceQuery[int]):
     calls_predictors = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "predictors", list(self.predictors))
+        object.__setattr__(self, "predictors", tuple(self.predictors))
 
     @property
     def choices(self) -> NDArray[np.bool_]:

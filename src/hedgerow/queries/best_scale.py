@@ -13,7 +13,7 @@ from hedgerow.accounting.prices import Price
 from hedgerow.errors import PlanError
 from hedgerow.queries.attacks import RIGHT, WRONG, Attack, sure_of_some
 from hedgerow.queries.forms import MOST_CHOICES, ModelForm, model_form, read_model
-from hedgerow.queries.query import Block, ChoiceQuery, Decoder, Encoder, QueryForm, Sums, short_form
+from hedgerow.queries.query import Block, ChoiceQuery, Decoder, Encoder, QueryForm, Sums, frozen, short_form
 from hedgerow.queries.scores import BRIER
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.additive_model import AdditiveModel
@@ -41,7 +41,7 @@ class BestScale(ChoiceQuery[int]):
     score = BRIER
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scales", np.array(self.scales, dtype=np.float64))
+        object.__setattr__(self, "scales", frozen(self.scales, np.float64))
 
     @property
     def choices(self) -> NDArray[np.bool_]:
@@ -63,7 +63,7 @@ class BestScale(ChoiceQuery[int]):
     def add(self, block: Block, sums: Sums) -> None:
         from hedgerow.queries import kernels
 
-        sums[0] += kernels.brier_sums(self.model, np.asarray(self.scales), block.codes, block.classes, block.margins)
+        sums[0] += kernels.brier_sums(self.model, np.array(self.scales), block.codes, block.classes, block.margins)
 
     def scores(self, sums: Sums, codebook: Codebook) -> NDArray[np.int64]:
         return -sums[0][None]

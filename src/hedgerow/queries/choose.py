@@ -36,7 +36,7 @@ from hedgerow.queries.forms import (
     tree_form,
 )
 from hedgerow.queries.nodes import SplitCounts, split_numbers
-from hedgerow.queries.query import ChoiceQuery, Counts, Decoder, Encoder, QueryForm, Sums, short_form
+from hedgerow.queries.query import ChoiceQuery, Counts, Decoder, Encoder, QueryForm, Sums, frozen, short_form
 from hedgerow.queries.scores import GINI, MAX, NORMAL_GINI, Score, score_named, scores_of
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.splits import Candidates, by_value
@@ -62,6 +62,10 @@ class _SplitChoice(SplitCounts, ChoiceQuery[Counts]):
 
     candidates: Candidates
     allowed: NDArray[np.bool_]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "allowed", frozen(self.allowed))
 
     @property
     def choices(self) -> NDArray[np.bool_]:
@@ -151,6 +155,10 @@ class ChooseLocally(_SplitChoice):
     label = "V8"
     score = NORMAL_GINI
     mechanism = LOCAL_SENSITIVITY
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "sizes", frozen(self.sizes))
 
     def check(self, codebook: Codebook) -> None:
         super().check(codebook)

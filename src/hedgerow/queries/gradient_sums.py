@@ -40,7 +40,7 @@ class GradientSums(CountingQuery[Sums]):
     Form = GradientSumsForm
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "asked", list(self.asked))
+        object.__setattr__(self, "asked", tuple(self.asked))
 
     def check(self, codebook: Codebook) -> None:
         if not self.asked or type(self.model) is not AdditiveModel or not self.model.fits(codebook.sizes, codebook.n_classes):

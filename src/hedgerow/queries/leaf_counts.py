@@ -34,7 +34,7 @@ class LeafCounts(CountingQuery[Sums]):
     Form = LeafCountsForm
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "trees", list(self.trees))
+        object.__setattr__(self, "trees", tuple(self.trees))
 
     def check(self, codebook: Codebook) -> None:
         if not self.trees:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import PlanError
 from hedgerow.queries.forms import Decoder, TreeForm, read_nodes, read_tree
-from hedgerow.queries.query import Block, PriceForm, Query, QueryForm, Sums
+from hedgerow.queries.query import Block, PriceForm, Query, QueryForm, Sums, frozen
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.tree import Tree
 
@@ -27,7 +27,7 @@ class NodeQuery(Query[Any]):
     nodes: Nodes
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "nodes", np.asarray(self.nodes, dtype=np.int64))
+        object.__setattr__(self, "nodes", frozen(self.nodes, np.int64))
 
     def check(self, codebook: Codebook) -> None:
         """Public: depends on the tree alone."""

@@ -211,6 +211,13 @@ class UnprotectedTable(Protocol):
     def ask(self, query: CountingQuery[Answer]) -> Answer: ...
 
 
+def frozen(values: Any, dtype: Any = None) -> NDArray[Any]:
+    """A copy that nobody can change: what a query was checked for is what it asks, each time that it is asked."""
+    array = np.array(values, dtype=dtype)
+    array.setflags(write=False)
+    return array
+
+
 def check_tree(name: str, trees: Sequence[Any], codebook: Codebook) -> None:
     """The leaves of each tree are disjoint parts of rows of this schema."""
     for tree in trees:
@@ -220,5 +227,5 @@ def check_tree(name: str, trees: Sequence[Any], codebook: Codebook) -> None:
 
 __all__ = [
     "Block", "ChoiceQuery", "CountingQuery", "Counts", "Decoder", "Encoder", "PriceForm", "Query", "QueryForm", "Shapes", "Sums",
-    "UnprotectedTable", "check_tree", "price_form", "short_form",
+    "UnprotectedTable", "check_tree", "frozen", "price_form", "short_form",
 ]  # fmt: skip

@@ -15,7 +15,7 @@ from hedgerow.errors import PlanError
 from hedgerow.queries.attacks import COPIES, DIGIT, MORE, PURE, Attack, copies_tree
 from hedgerow.queries.forms import mask_form, nodes_form, read_mask, tree_form
 from hedgerow.queries.nodes import Nodes, NodesForm, SplitCounts, decode_nodes, split_numbers
-from hedgerow.queries.query import CountingQuery, Counts, Decoder, Encoder, QueryForm, Shapes, Sums, price_form
+from hedgerow.queries.query import CountingQuery, Counts, Decoder, Encoder, QueryForm, Shapes, Sums, frozen, price_form
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.tree import Tree
 
@@ -38,6 +38,10 @@ class Tables(SplitCounts, CountingQuery[Counts]):
     name = "tables"
     label = "V6"
     Form = TablesForm
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "asked", frozen(self.asked))
 
     def check(self, codebook: Codebook) -> None:
         super().check(codebook)
