@@ -108,7 +108,7 @@ def count_rows(
         raise PlanError("count: the table is read by another schema than the plan's.")
     event = LeafCounts.cost(plan.epsilon, plan.schema.k, len(plan.trees))
     _ = engine.codebook.coders  # whatever could fail about the schema fails here
-    purse = checked_budget(budget, plan.epsilon)
+    paying = checked_budget(budget, plan.epsilon)
     if plan.n_counts > MAX_COUNTS:
         raise PlanError(
             f"plan: its trees have {plan.n_counts:,} counts, more than the {MAX_COUNTS:,} that are counted at once. Nothing was spent. "
@@ -140,7 +140,7 @@ def count_rows(
     trial = add_batch(before, released([event], nothing, "trial", free), name.disjoint)
     check_total(trial.forest.counts, most=2.0**61)
     del nothing, trial
-    reservation = reserved(engine, purse, plan.epsilon, f"count {plan.algorithm}")  # charge, then look
+    reservation = reserved(engine, paying, plan.epsilon, f"count {plan.algorithm}")  # charge, then look
     table = private_table(engine, reservation, coins, sampler)
     counts = table.ask(LeafCounts(plan.trees), plan.epsilon)
     counted = released(reservation.events, counts, table.sampler, random_name(coins), table._secret)

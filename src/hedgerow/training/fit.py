@@ -85,7 +85,7 @@ def train(
     plans = [(each, plan_of(each, trial)) for each in tried]
     finals = [plan_of(each, epsilon * (1 - share)) for each in tried or [recipe]]
     _ = codebook.coders  # whatever could fail about the schema fails here
-    purse = checked_budget(budget, epsilon, delta)
+    paying = checked_budget(budget, epsilon, delta)
     if schema.unreviewed:
         warnings.warn(
             "domains were read from private data (" + ", ".join(schema.unreviewed) + "): the release claims no "
@@ -94,7 +94,7 @@ def train(
             stacklevel=4,
         )
     what = f"{'tune and ' if tried else ''}fit {recipe.algorithm.title}"
-    reservation = reserved(engine, purse, epsilon, what, delta)  # charge, then look
+    reservation = reserved(engine, paying, epsilon, what, delta)  # charge, then look
     table = private_table(engine, reservation, coins, sampler)
     best, chosen = 0, recipe
     if tried:
@@ -154,7 +154,7 @@ def check_delta(epsilon: Fraction, delta: Fraction, sampler: str) -> None:
 
 def checked_budget(budget: Any, epsilon: Fraction, delta: Fraction = Fraction(0)) -> Budget:
     """The one that was given; without one the request has a budget of its own."""
-    purse = budget if budget is not None else Budget(epsilon, delta)
-    if not isinstance(purse, Budget):
-        raise PlanError(f"budget: got {purse!r}; expected a hedgerow.Budget or BudgetFile.")
-    return purse
+    paying = budget if budget is not None else Budget(epsilon, delta)
+    if not isinstance(paying, Budget):
+        raise PlanError(f"budget: got {paying!r}; expected a hedgerow.Budget or BudgetFile.")
+    return paying

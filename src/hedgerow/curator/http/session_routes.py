@@ -1,4 +1,4 @@
-"""The low-level verbs over HTTP: a session pays once, and its looks are numbered."""
+"""Sessions over HTTP: a session reserves once, and its queries are numbered."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ BODY = {
 
 
 @router.post("/datasets/{name}/sessions", status_code=201, response_model=responses.Session)
-def begin(asking: Context, name: str, body: NewSession, key: Key) -> dict[str, Any]:
-    """Pay for looks at the rows, which are asked for afterwards; `end` gives back what they did not cost."""
-    asking.purposes(name)
-    sessions, request = asking.service.sessions, hash_of_request("session", name, body.model_dump())
-    session = sessions.find(asking.person.name, key, request)
+def begin(context: Context, name: str, body: NewSession, key: Key) -> dict[str, Any]:
+    """Pay for queries of the rows, which are asked afterwards; `end` gives back what they did not cost."""
+    context.purposes(name)
+    sessions, request = context.service.sessions, hash_of_request("session", name, body.model_dump())
+    session = sessions.find(context.person.name, key, request)
     if session is None:
-        schema = asking.open_dataset(name, body.purpose).schema
-        _check_bins(asking, schema, body.bins)
+        schema = context.open_dataset(name, body.purpose).schema
+        _check_bins(context, schema, body.bins)
         if body.delta != "0":
             rho_for(exact_epsilon(body.epsilon), exact_delta(body.delta))  # refuses what has no ρ
         wanted = ReservationRequest(name, body.purpose, body.epsilon, body.delta, session_note(body.what), Unit.of(schema))
-        session = sessions.open(asking.person.name, key, request, body.bins, wanted, asking.reserve)
+        session = sessions.open(context.person.name, key, request, body.bins, wanted, context.reserve)
     reserved = session.reserved
     return {
         "id": session.id, "dataset": reserved.dataset, "purpose": reserved.purpose, "epsilon": text_of_fraction(reserved.epsilon),
@@ -60,9 +60,9 @@ def begin(asking: Context, name: str, body: NewSession, key: Key) -> dict[str, A
     }  # fmt: skip
 
 
-def _check_bins(asking: RequestContext, schema: Any, bins: int) -> None:
-    if bins > asking.service.limits.bins:
-        raise PlanError(f"bins: got {bins}; this service takes at most {asking.service.limits.bins}. Nothing was spent.")
+def _check_bins(context: RequestContext, schema: Any, bins: int) -> None:
+    if bins > context.service.limits.bins:
+        raise PlanError(f"bins: got {bins}; this service takes at most {context.service.limits.bins}. Nothing was spent.")
     try:
         _ = Codebook(schema, bins).coders
     except SchemaError as error:
@@ -70,12 +70,12 @@ def _check_bins(asking: RequestContext, schema: Any, bins: int) -> None:
 
 
 @router.post("/sessions/{id}/end", response_model=responses.Ended)
-async def end(asking: Context, id: str) -> dict[str, Any]:
-    """Settle: what the looks have cost is kept, the rest given back. Said again, the answer is the same."""
-    session = _live(asking, id)
-    if session is not None and not await asking.service.sessions.end_soon(session):
+async def end(context: Context, id: str) -> dict[str, Any]:
+    """Settle: what the queries have cost is kept, the rest given back. Said again, the answer is the same."""
+    session = _live(context, id)
+    if session is not None and not await context.service.sessions.end_soon(session):
         raise Refusal(409, "busy", "A look of the session is still being made. Wait for its answer, then end it.", {"Retry-After": "1"})
-    reserved = await run_in_threadpool(_own, asking, id)
+    reserved = await run_in_threadpool(_own, context, id)
     delta = 0 * reserved.delta if reserved.state == "released" else reserved.delta
     return {"id": id, "state": reserved.state, "spent": {"epsilon": text_of_fraction(reserved.cost), "delta": text_of_fraction(delta)}}
 
@@ -86,36 +86,36 @@ LOOK: dict[int | str, dict[str, Any]] = {200: {"content": {"application/json": {
 
 
 @router.post("/sessions/{id}/{verb}", response_class=Response, responses=LOOK, openapi_extra=BODY)
-async def look(asking: Context, id: str, verb: str, content: RawBody) -> Response:
-    """One verb. The same number with the same body gets the same bytes; 202 says that the look is still being made."""
-    asked = await run_in_threadpool(_asked, asking, id, verb, content)
-    await asked.done.within(asking.service.limits.look_wait_seconds)  # no thread waits
-    if asked.result is None:
+async def query(context: Context, id: str, verb: str, content: RawBody) -> Response:
+    """One query. The same number with the same body gets the same bytes; 202 says that it is still being counted."""
+    queried = await run_in_threadpool(_queried, context, id, verb, content)
+    await queried.done.within(context.service.limits.look_wait_seconds)  # no thread waits
+    if queried.result is None:
         return Response(RUNNING, 202, {"Retry-After": "1"}, "application/json")
-    if asked.result.refused is not None:
-        raise Refusal(*asked.result.refused)
-    return Response(asked.result.content, media_type="application/json")
+    if queried.result.refused is not None:
+        raise Refusal(*queried.result.refused)
+    return Response(queried.result.content, media_type="application/json")
 
 
-def _asked(asking: RequestContext, id: str, verb: str, content: bytes) -> SessionQuery:
-    session = _live(asking, id)
+def _queried(context: RequestContext, id: str, verb: str, content: bytes) -> SessionQuery:
+    session = _live(context, id)
     if session is None:
-        raise _gone(_own(asking, id))
-    granted = asking.curator.accounts.may(asking.person, session.reserved.dataset, session.reserved.purpose)  # it may be withdrawn by now
+        raise _gone(_own(context, id))
+    granted = context.curator.accounts.may(context.person, session.reserved.dataset, session.reserved.purpose)  # it may be withdrawn by now
     if not granted or (verb not in BY_NAME and verb != ChooseLocally.name):
         raise not_found()
-    return asking.service.sessions.query(session, verb, number_of(content), content)
+    return context.service.sessions.query(session, verb, number_of(content), content)
 
 
-def _live(asking: RequestContext, id: str) -> Session | None:
+def _live(context: RequestContext, id: str) -> Session | None:
     """The person's own. Somebody else's is looked up in the ledger as one that is not there, and not found."""
-    session = asking.service.sessions.live(id)
-    return session if session is not None and session.reserved.analyst == asking.person.name else None
+    session = context.service.sessions.live(id)
+    return session if session is not None and session.reserved.analyst == context.person.name else None
 
 
-def _own(asking: RequestContext, id: str) -> Reserved:
-    found = asking.reservation(id)
-    if found.analyst != asking.person.name:
+def _own(context: RequestContext, id: str) -> Reserved:
+    found = context.reservation(id)
+    if found.analyst != context.person.name:
         raise not_found()
     return found
 
