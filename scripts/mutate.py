@@ -47,9 +47,9 @@ DOCUMENT, BEGIN, END = ROOT / "docs" / "AUDIT.md", "<!-- mutations -->\n", "<!--
 EXPLAINED = ROOT / "scripts" / "mutants_explained.toml"
 
 # The tests that matter for a module, the quickest first.
-VERBS = [
+QUERIES = [
     "tests/private_table/test_private_table.py", "tests/whole/test_user_level.py", "tests/whole/test_delta.py",
-    "tests/private_table/test_verb_noise.py", "tests/private_table/test_gaussian_verbs.py", "tests/mechanisms/test_noise_paths.py",
+    "tests/private_table/test_query_noise.py", "tests/private_table/test_gaussian_queries.py", "tests/mechanisms/test_noise_paths.py",
 ]  # fmt: skip
 SAMPLING = ["tests/mechanisms/test_samplers.py", "tests/mechanisms/test_sampler_distributions.py"]
 METERS = [
@@ -66,9 +66,9 @@ TESTS: dict[str, list[str]] = {  # a file that is not there is left out
     "mechanisms/samplers.py": SAMPLING,
     "mechanisms/choices.py": SAMPLING,
     "mechanisms/gaussian.py": ["tests/mechanisms/test_gaussian.py", "tests/mechanisms/test_gaussian_distribution.py"],
-    "mechanisms/noise.py": ["tests/mechanisms/test_mechanisms.py", *VERBS],
+    "mechanisms/noise.py": ["tests/mechanisms/test_mechanisms.py", *QUERIES],
     "private_table.py": [
-        "tests/private_table/test_verbs_by_hand.py", "tests/private_table/test_best_scale.py", "tests/accounting/test_units.py", *VERBS,
+        "tests/private_table/test_queries_by_hand.py", "tests/private_table/test_best_scale.py", "tests/accounting/test_units.py", *QUERIES,
         "tests/queries/test_gradients.py",
     ],
     "queries/scores.py": [
@@ -77,7 +77,7 @@ TESTS: dict[str, list[str]] = {  # a file that is not there is left out
     "mechanisms/coins.py": ["tests/mechanisms/test_samplers.py", "tests/whole/test_traps.py", "tests/estimators/test_estimators.py"],
     **{
         f"queries/{name}.py": [
-            "tests/private_table/test_verbs_by_hand.py", "tests/queries/test_questions.py", *VERBS, "tests/queries/test_gradients.py",
+            "tests/private_table/test_queries_by_hand.py", "tests/queries/test_queries.py", *QUERIES, "tests/queries/test_gradients.py",
             "tests/curator/http/test_sessions.py", "tests/remote/test_remote_table.py",
         ]
         for name in (
@@ -85,7 +85,7 @@ TESTS: dict[str, list[str]] = {  # a file that is not there is left out
             "rows", "sizes", "tables",
         )
     },
-    "accounting/charges.py": ["tests/mechanisms/test_mechanisms.py", *VERBS],
+    "accounting/charges.py": ["tests/mechanisms/test_mechanisms.py", *QUERIES],
     "accounting/meter.py": METERS,
     "accounting/budget_file.py": ["tests/accounting/test_budget_crashes.py", *METERS],
     "accounting/units.py": ["tests/accounting/test_units.py", EXAMPLES, *METERS],

@@ -1,4 +1,4 @@
-"""Every verb and every private estimator under attack, in the size of CI. `make audit-ci`; `make audit` does more, and stores it:
+"""Every query and every private estimator under attack, in the size of CI. `make audit-ci`; `make audit` does more, and stores it:
 slow verbs at three ε instead of one, and more fits.
 
 False alarms: the verdicts of all attacks together are wrong with a chance below one in a million (audits.LEVEL). Power is asserted where a

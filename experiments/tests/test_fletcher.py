@@ -134,7 +134,7 @@ def test_the_number_of_rows_is_declared_and_not_paid_for() -> None:
     assert schema.rows == 862  # nine tenths of 958
     for model in dprf_report.MODELS:
         fitted = dprf.model_of(model, schema, "1", 0).fit(data.columns, data.y)
-        assert [event.verb for event in fitted.release_.certificate.events] == ["leaf_counts"]
+        assert [event.query for event in fitted.release_.certificate.events] == ["leaf_counts"]
 
 
 @needs_files

@@ -142,7 +142,7 @@ def is_private_table(table: Any) -> bool:
 
 
 def reserved(engine: Engine, budget: Budget, epsilon: Fraction, what: str, delta: Fraction = Fraction(0)) -> Reservation:
-    """Charge, then look: elsewhere first, since what is refused there must cost nothing here; then from one's own budget.
+    """Charge, then read: elsewhere first, since what is refused there must cost nothing here; then from one's own budget.
 
     The unit is that of the schema by which the rows are read, whoever asks.  [U3]
     """

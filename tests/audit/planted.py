@@ -55,7 +55,7 @@ def behind(kind: type[PrivateTable], train: Trainer, table: Table) -> Release:
         return train(table)
 
 
-# ---------------------------------------------------------------- verbs that answer wrongly
+# ---------------------------------------------------------------- queries that answer wrongly
 
 
 class HalfTheNoise(PrivateTable):

@@ -1,4 +1,4 @@
-"""Every verb and every private estimator is attacked, and a small attack on each verb finds no more than was paid.
+"""Every query and every private estimator is attacked, and a small attack on each query finds no more than was paid.
 
 The large attacks are an experiment whose results are stored (experiments/tests/test_audits.py runs it in the size of CI).
 """
@@ -27,10 +27,10 @@ def test_every_private_estimator_is_attacked() -> None:
     assert {estimator for estimator, _ in ALGORITHMS.values()} == private
 
 
-@pytest.mark.parametrize("verb", slow_but(4, attacks()), ids=str)
-def test_a_small_attack_on_each_verb(verb: str) -> None:
+@pytest.mark.parametrize("query", slow_but(4, attacks()), ids=str)
+def test_a_small_attack_on_each_query(query: str) -> None:
     """In the ordinary tests: the attack runs, and finds at least some of ε where one must show. False alarms: LEVEL."""
-    finding = attack_query(attacks()[verb], "5", 2_000, LEVEL)
+    finding = attack_query(attacks()[query], "5", 2_000, LEVEL)
     assert not finding.violated
     assert finding.bounds["95 %"] > 0.5  # the weakest of them shows 1.8 of 5
 

@@ -91,7 +91,7 @@ def test_with_a_delta(unit: str) -> None:
     assert shares.keys() == {"rows", "choose", "leaf_counts", "best", "gradient_sums", "best_scale"}
 
 
-def test_the_bounds_of_the_verbs_are_attained() -> None:
+def test_the_bounds_of_the_queries_are_attained() -> None:
     """Else a sensitivity would be stated larger than it is, or the tables would not be aimed well."""
     shares: dict[str, float] = {}
     for name in ("hedgerow", "dpdf", "diffpid3", "private-id3", "evaluate"):

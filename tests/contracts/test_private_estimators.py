@@ -76,7 +76,7 @@ def test_the_certificate_states_what_was_charged_and_no_more_was(algorithm: Any,
     assert certificate.guarantee == "epsilon-DP"
     assert Fraction(certificate.epsilon) == exact_epsilon(epsilon)  # what was asked for bounds every way the run could go
     assert 0 < charged == budget.spent <= exact_epsilon(epsilon)
-    assert {event.verb for event in certificate.events} <= VERBS
+    assert {event.query for event in certificate.events} <= VERBS
     for event in certificate.events:
         plain = event.queries * Fraction(event.sensitivity) / Fraction(event.epsilon)
         counts = event.mechanism == "discrete Laplace"
@@ -87,11 +87,11 @@ def test_the_certificate_states_what_was_charged_and_no_more_was(algorithm: Any,
     assert sum(event.epsilon for event in planned) == exact_epsilon(epsilon)
     if algorithm in BY_NOISY_ROWS:
         assert charged == exact_epsilon(epsilon)  # what a stage does not need goes to the counts: nothing ever comes back
-        others = [[e for e in events if e.verb != "leaf_counts"] for events in (certificate.events, planned)]
-        assert Counter((e.verb, Fraction(e.epsilon)) for e in others[0]) <= Counter((e.verb, e.epsilon) for e in others[1])
+        others = [[e for e in events if e.query != "leaf_counts"] for events in (certificate.events, planned)]
+        assert Counter((e.query, Fraction(e.epsilon)) for e in others[0]) <= Counter((e.query, e.epsilon) for e in others[1])
         return
     assert len(certificate.events) <= len(planned)
-    assert {(event.verb, Fraction(event.epsilon)) for event in certificate.events} <= {(e.verb, e.epsilon) for e in planned}
+    assert {(event.query, Fraction(event.epsilon)) for event in certificate.events} <= {(e.query, e.epsilon) for e in planned}
 
 
 @mismatch
@@ -194,7 +194,7 @@ def test_the_plan_can_be_read_before_any_row_is_seen(algorithm: Any) -> None:
     plan = algorithm(small_schema(), "0.7").plan(rows=1000)
     assert "0.7" in str(plan)
     assert "charge" in str(plan)
-    assert {event.verb for event in plan.events} <= VERBS
+    assert {event.query for event in plan.events} <= VERBS
 
 
 @private

@@ -125,13 +125,13 @@ def test_plan_touches_no_data_and_fit_keeps_to_it(algorithm: Any) -> None:
         assert word in text
     assumed = algorithm(small_schema(), 1).plan(rows=10_000)
     assert "assumed" in str(assumed)
-    assert [e.verb for e in assumed.events] == ["rows", "leaf_counts"]
+    assert [e.query for e in assumed.events] == ["rows", "leaf_counts"]
 
 
 @private
 def test_without_public_rows_three_percent_pays_for_a_noisy_count(algorithm: Any) -> None:
     release = algorithm(small_schema(), 2).fit(*small_table(5000)).release_
-    assert [(e.verb, e.epsilon) for e in release.certificate.events] == [("rows", "0.06"), ("leaf_counts", "1.94")]
+    assert [(e.query, e.epsilon) for e in release.certificate.events] == [("rows", "0.06"), ("leaf_counts", "1.94")]
     assert abs(release.released["rows"] - 5000) < 1000  # noise of scale 16.7: off by more with probability e^(−60)
 
 

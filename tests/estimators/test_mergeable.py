@@ -415,7 +415,7 @@ def test_the_charge_is_the_plans_and_comes_first(algorithm: Any, monkeypatch: py
     assert set(spent) == {Fraction("0.7")}
     assert budget.spent == Fraction("0.7") == release.certificate.spent
     assert [entry.what for entry in budget.entries] == [f"count {release.algorithm}"]
-    assert [event.verb for event in release.certificate.events] == ["leaf_counts"]
+    assert [event.query for event in release.certificate.events] == ["leaf_counts"]
     assert release.certificate.guarantee == "epsilon-DP"
 
 
@@ -632,7 +632,7 @@ def test_a_table_that_shaped_the_trees_stays_in_the_claim() -> None:
     first = shaped()
     release = count(first, *small_table(100), owner="north")
     before, new = release.certificate.parts
-    assert (before.counted, before.epsilon, [event.verb for event in before.events]) == (False, "1", ["rows", "leaf_counts"])
+    assert (before.counted, before.epsilon, [event.query for event in before.events]) == (False, "1", ["rows", "leaf_counts"])
     assert before.key == first.certificate.parts[0].key
     assert (new.owner, new.counted, new.epsilon) == ("north", True, "1")
     assert release.certificate.epsilon == "2"
@@ -648,7 +648,7 @@ def test_trees_that_are_stated_to_be_chosen_beforehand() -> None:
     first = shaped()
     release = count(first, *small_table(100), owner="north", trees_chosen_beforehand=True)
     before, new = release.certificate.parts
-    assert (before.counted, before.epsilon, [event.verb for event in before.events]) == (False, "0.03", ["rows"])
+    assert (before.counted, before.epsilon, [event.query for event in before.events]) == (False, "0.03", ["rows"])
     assert (before.stated_beforehand, new.stated_beforehand) == (True, False)
     assert release.certificate.epsilon == "1.03"
     assert before.statement == "shaped the trees only; stated: they were taken without regard to its counts"
@@ -666,7 +666,7 @@ def test_a_search_that_shaped_the_trees_stays_in_the_claim() -> None:
         release = count(first, *small_table(100), trees_chosen_beforehand=stated)
         before = next(part for part in release.certificate.parts if not part.counted)
         assert (before.epsilon, before.stated_beforehand, release.certificate.epsilon) == ("1", False, "2")
-        assert [event.verb for event in before.events] == ["leaf_counts", "leaf_counts", "best", "leaf_counts"]
+        assert [event.query for event in before.events] == ["leaf_counts", "leaf_counts", "best", "leaf_counts"]
 
 
 def test_trees_of_a_plan_were_chosen_by_somebody_too() -> None:
@@ -1014,8 +1014,8 @@ def test_a_private_number_of_rows_is_paid_once(algorithm: Any) -> None:
     trees = model.release_.forest.trees
     model.partial_fit(*small_table(500, seed=1), batch="second")
     first, second = model.release_.certificate.parts
-    assert ([event.verb for event in first.events], list(first.released)) == (["rows", "leaf_counts"], ["rows"])
-    assert ([event.verb for event in second.events], second.released) == (["leaf_counts"], {})
+    assert ([event.query for event in first.events], list(first.released)) == (["rows", "leaf_counts"], ["rows"])
+    assert ([event.query for event in second.events], second.released) == (["leaf_counts"], {})
     assert model.release_.forest.noise == (len(trees) / Fraction(97, 100), len(trees))
     assert model.release_.forest.trees == trees
     assert Release.from_json(model.release_.to_json()).forest.noise == model.release_.forest.noise

@@ -135,14 +135,14 @@ def test_the_noise_is_the_one_that_is_charged(price: Any) -> None:
     assert noise.var() == pytest.approx(said, rel=0.3)
     assert abs(noise.mean()) < 8 * math.sqrt(said / noise.size)
     event = budget.events[0]
-    assert (event.verb, event.queries, event.sensitivity) == ("reliability", 1, 1)
+    assert (event.query, event.queries, event.sensitivity) == ("reliability", 1, 1)
 
 
 def test_the_truth_within_its_error() -> None:
     exact = calibration(MODEL, TEST, TRUTH)
     noisy = private_calibration(MODEL, TEST, TRUTH, epsilon=1)
     assert noisy.certificate.epsilon == "1"
-    assert [event.verb for event in noisy.certificate.events] == ["reliability"]
+    assert [event.query for event in noisy.certificate.events] == ["reliability"]
     assert noisy.noise_scale == 1
     assert np.abs(noisy.counts - exact.counts).max() < 40 * noisy.noise_sd
     assert abs(noisy.rows - 2000) < 8 * noisy.rows_error
@@ -254,7 +254,7 @@ def test_both_at_once_share_one_charge() -> None:
     assert budget.spent == Fraction(1, 2)
     assert len(budget.entries) == 1
     assert score.certificate == found.certificate
-    assert [(event.verb, event.epsilon) for event in found.certificate.events] == [("confusion", "0.25"), ("reliability", "0.25")]
+    assert [(event.query, event.epsilon) for event in found.certificate.events] == [("confusion", "0.25"), ("reliability", "0.25")]
     assert found.certificate.epsilon == "0.5"
     assert score.noise_scale == found.noise_scale == 4
 

@@ -26,7 +26,7 @@ def test_the_truth_within_its_error() -> None:
     assert abs(score.rows - 2000) < 6 * score.rows_error
     assert abs(score.majority[1] - max((TRUTH == "yes").mean(), (TRUTH == "no").mean())) < 0.05
     assert score.certificate.epsilon == "2"
-    assert [event.verb for event in score.certificate.events] == ["confusion"]
+    assert [event.query for event in score.certificate.events] == ["confusion"]
     assert "accuracy 0." in repr(score)
 
 

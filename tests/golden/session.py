@@ -147,7 +147,7 @@ def _listening(app: Any) -> Iterator[str]:
 
 
 def looks(codebook: Any) -> dict[str, Callable[[Any, Any], Any]]:
-    """Every verb that may travel: from a private table and a price."""
+    """Every query that may travel: from a private table and a price."""
     trees = PublicPlan.from_json(expected("owners/rdt-plan.json")).trees
     tree, below = trees[0], [1, 2]  # two nodes under the root
     rdt, dpdf = (Release.from_json(expected(f"releases/{name}.json")) for name in ("rdt", "dpdf"))
@@ -184,7 +184,7 @@ COUNTING = ("rows", "leaf_counts", "sizes", "class_counts", "tables", "gradient_
 
 
 def ask_all(service: Service) -> None:
-    """By the client: all verbs in one session, those that count in a session with a δ, one alone; rows, and persons."""
+    """By the client: all queries in one session, those that count in a session with a δ, one alone; rows, and persons."""
     for dataset in ("flat", "persons"):
         table = service.table(dataset)
         verbs = looks(table.codebook)

@@ -1,4 +1,4 @@
-"""Golden bytes: releases, plans, merges, scores, predictions and the HTTP session of the verbs are what they were, byte for byte.
+"""Golden bytes: releases, plans, merges, scores, predictions and the HTTP session of the queries are what they were, byte for byte.
 
 A change that is meant to leave results alone must leave `expected/` alone. Where a release, a plan or a request is meant to change,
 
@@ -71,14 +71,14 @@ def test_release_from_a_service(name: str, running: Service) -> None:
     check(f"releases/{name}.json", CASES[name].bytes(running.table(dataset)))
 
 
-def test_every_estimator_and_every_verb_is_there() -> None:
+def test_every_estimator_and_every_query_is_there() -> None:
     used = {type(case.make()).__name__ for case in CASES.values()}
     learnt_from_public_rows = {"ConjunctiveRuleClassifier", "DecisionTableClassifier"}
     assert used == {name for name in hedgerow.__all__ if name.endswith("Classifier")} - learnt_from_public_rows
     releases = {name: Release.load(path) for name, path in cases.golden_releases().items()}
     events = [event for release in releases.values() for event in release.certificate.events]
     verbs = "rows leaf_counts sizes class_counts tables gradient_sums choose best best_scale"  # confusion and reliability are scores
-    assert {event.verb for event in events} == set(verbs.split())
+    assert {event.query for event in events} == set(verbs.split())
     mechanisms = {"discrete Laplace", "discrete Gaussian", "permute-and-flip", "exponential mechanism"}
     assert mechanisms < {event.mechanism for event in events}  # and the local sensitivity
     assert {release.certificate.guarantee for release in releases.values()} == {"epsilon-DP", "epsilon-delta-DP", "anonymity", "none"}
@@ -140,7 +140,7 @@ def test_every_version_that_was_ever_written_is_there() -> None:
     assert json.loads(expected("releases/rdt.json"))["version"] == newest  # a new version needs files of the one before
 
 
-# ---------------------------------------------------------------- the verbs over HTTP
+# ---------------------------------------------------------------- the queries over HTTP
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +164,7 @@ def test_the_service_answers_the_same_bytes(recording: list[Request], tmp_path: 
     same_requests(replayed(recording, tmp_path), recording, ("method", "path", "request", "status", "response"))
 
 
-def test_every_verb_that_may_travel_is_recorded(recording: list[Request]) -> None:
+def test_every_query_that_may_travel_is_recorded(recording: list[Request]) -> None:
     asked = [re.fullmatch("/v1/sessions/session-[0-9]+/([a-z_]+)", each.path) for each in recording]
     verbs = "rows leaf_counts sizes class_counts tables gradient_sums choose confusion reliability best best_scale"
     assert {found[1] for found in asked if found} == {*verbs.split(), "end"}

@@ -47,7 +47,7 @@ def concept(rows: int, seed: int = 0, values: int = 2, attributes: int = 6) -> t
 
 
 def charged(release: Release) -> list[tuple[str, Fraction]]:
-    return [(event.verb, Fraction(event.epsilon)) for event in release.certificate.events]
+    return [(event.query, Fraction(event.epsilon)) for event in release.certificate.events]
 
 
 def attributes_on_paths(tree: Tree) -> list[list[int]]:
@@ -87,8 +87,8 @@ def test_dpdf_charges_its_epsilon_exactly_at_full_depth(depth: int, trees: int) 
     each = beta / (trees * (2 * depth - 1))
     assert charged(release) == (([("class_counts", each), ("choose", each)] * (depth - 1)) + [("class_counts", each)]) * trees
     assert release.certificate.spent == beta == Fraction(release.certificate.epsilon)
-    assert [(event.verb, event.epsilon, event.scale) for event in model.plan().events] == [
-        (event.verb, Fraction(event.epsilon), Fraction(event.scale)) for event in release.certificate.events
+    assert [(event.query, event.epsilon, event.scale) for event in model.plan().events] == [
+        (event.query, Fraction(event.epsilon), Fraction(event.scale)) for event in release.certificate.events
     ]
     assert release.forest.noise == (1 / each,)
     assert [tree.height for tree in release.forest.trees] == [depth - 1] * trees
@@ -125,7 +125,7 @@ def test_dpdf_splits_by_what_was_released(epsilon: Any, sensitivity: str) -> Non
             assert np.array_equal(tree.attribute >= 0, wanted)
             ended += int((~wanted & (tree.depth + 1 < depth)).sum())
             # Q1 on every level that exists, Q2 between them
-            verbs = [next(events).verb for _ in range(2 * tree.height + 1)]
+            verbs = [next(events).query for _ in range(2 * tree.height + 1)]
             assert verbs == ["class_counts", "choose"] * tree.height + ["class_counts"]
         assert next(events, None) is None
     assert ended  # some branch did end early: the rule was put to the test
@@ -185,7 +185,7 @@ def test_dpdf_with_local_sensitivity_claims_no_epsilon(tmp_path: Any) -> None:
     assert (certificate.guarantee, certificate.epsilon) == ("none", None)
     assert "not proven" in certificate.sentence()
     assert certificate.spent == budget.spent == 7  # it is paid all the same
-    assert {e.mechanism for e in certificate.events if e.verb == "choose"} == {"exponential mechanism with local sensitivity"}
+    assert {e.mechanism for e in certificate.events if e.query == "choose"} == {"exponential mechanism with local sensitivity"}
     release.save(tmp_path / "r.json")
     assert Release.load(tmp_path / "r.json").certificate == certificate
     # A tree that never chose has nothing unproven in it.
@@ -261,7 +261,7 @@ def test_diffpid3_charges_its_epsilon_exactly_at_full_depth(depth: int, criterio
         assert len(set(path)) == len(path)
     constant = {"gini": 2, "max": 1, "gini_half": Fraction(1, 2), "information_gain": math.log2(10**6 + 1) + 1 / math.log(2)}
     for event in release.certificate.events:
-        if event.verb == "choose":
+        if event.query == "choose":
             assert event.mechanism == "exponential mechanism"
             assert float(Fraction(event.sensitivity)) == pytest.approx(float(constant[criterion]), rel=1e-2)
             twice = 2 if criterion == "gini_half" else 1

@@ -91,7 +91,7 @@ def test_events_add_up_to_epsilon_exactly() -> None:
         settings = rdt.Settings(n_estimators=7, max_depth=depth)
         plan = rdt.plan(codebook, settings, epsilon, rows or 1, rows is not None, np.random.default_rng(0))
         grown = rdt.grow(table, plan, np.random.default_rng(0))
-        assert [event.verb for event in reservation.events] == verbs
+        assert [event.query for event in reservation.events] == verbs
         assert reservation.charged == epsilon
         assert reservation.events == plan.events
         assert grown.forest.noise == (reservation.events[-1].scale,) == (7 / reservation.events[-1].epsilon,)

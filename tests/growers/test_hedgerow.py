@@ -308,7 +308,7 @@ def test_few_rows_measure_few_attributes_and_those_that_tell() -> None:
     for _ in range(30):
         release = HedgerowClassifier(wide_schema(rows=2000), "0.04").fit(columns, (columns["a5"] > 0).astype(int)).release_
         assert release.chosen["attributes measured"] == len(release.forest.trees) == 1
-        assert [event.verb for event in release.certificate.events][:2] == ["choose", "leaf_counts"]
+        assert [event.query for event in release.certificate.events][:2] == ["choose", "leaf_counts"]
         found += int(release.forest.trees[0].attribute[0]) == 5
     assert found >= 18
 
@@ -335,7 +335,7 @@ def expected_events(release: Release, epsilon: Fraction, delta: Fraction) -> lis
     most = 2 if "up to 2" in planned.chosen["top questions"] else 0
     events = list(planned.events)
     for _ in range(most - release.chosen["top questions"]):
-        events.remove(next(event for event in reversed(events) if event.verb == "choose"))
+        events.remove(next(event for event in reversed(events) if event.query == "choose"))
     return [EventRecord.of(event) for event in events]
 
 
@@ -359,8 +359,8 @@ def test_traps_1_and_11_what_is_charged_follows_from_what_is_released(kind: str,
     release = HedgerowClassifier(wide_schema(rows=rows), 2, delta, budget=budget).fit(*TEMPTING[kind]()).release_
     chance = Fraction(delta).limit_denominator(10**9)
     events, expected = release.certificate.events, expected_events(release, Fraction(2), chance)
-    assert [(e.verb, e.mechanism) for e in events] == [(e.verb, e.mechanism) for e in expected]
-    own = [[(e.verb, e.epsilon, e.rho) for e in each if e.verb not in ("leaf_counts", "gradient_sums")] for each in (events, expected)]
+    assert [(e.query, e.mechanism) for e in events] == [(e.query, e.mechanism) for e in expected]
+    own = [[(e.query, e.epsilon, e.rho) for e in each if e.query not in ("leaf_counts", "gradient_sums")] for each in (events, expected)]
     assert own[0] == own[1]
     assert (budget.spent, budget.spent_delta) == (2, chance)  # the same whatever the rows are
     part = release.certificate.parts[0]
@@ -377,7 +377,7 @@ def test_trap_11_what_depends_on_the_number_of_rows_depends_on_the_noisy_one(del
         chance = Fraction(delta).limit_denominator(10**9)
         n = max(1, release.released["rows"])
         paid = Fraction(3, 1000)
-        stages = grower.Stages.of(release.codebook, n, grower.Purse.after_rows(release.codebook, n, Fraction(1, 10), chance, paid))
+        stages = grower.Stages.of(release.codebook, n, grower.BudgetShares.after_rows(release.codebook, n, Fraction(1, 10), chance, paid))
         assert release.chosen["signal to noise"] == round(stages.nu, 3)
         assert release.chosen["attributes measured"] == stages.measured
 
@@ -482,7 +482,7 @@ def test_a_plan_costs_what_it_says(rows: int, attributes: int, delta: Any, epsil
     schema = wide_schema(attributes, rows if public else None, classes)
     plan = HedgerowClassifier(schema, epsilon, delta).plan(None if public else rows)
     assert plan.fixed == public
-    assert [event.verb for event in plan.events].count("rows") == (not public)
+    assert [event.query for event in plan.events].count("rows") == (not public)
     if any(event.rho for event in plan.events):
         cost = sum(EventRecord.of(event).zcdp_cost for event in plan.events)
         assert Fraction(999, 1000) * rho_for(epsilon, plan.delta) < cost <= rho_for(epsilon, plan.delta)
@@ -573,7 +573,7 @@ def test_rows_can_be_added_to_a_forest_that_chose_its_questions() -> None:
     assert whole.chosen == first.chosen
     assert whole.certificate.epsilon == "9"
     assert [part.counted for part in whole.certificate.parts] == [True, True]
-    assert {event.verb for event in whole.certificate.events} >= {"choose", "leaf_counts"}
+    assert {event.query for event in whole.certificate.events} >= {"choose", "leaf_counts"}
     model = HedgerowClassifier(wide_schema(), 4).partial_fit(*wide_table(2000), batch="a", disjoint=True)
     model.partial_fit(*wide_table(2000, seed=1), batch="b", disjoint=True)
     assert (model.release_.certificate.epsilon, len(model.release_.forest.noise)) == ("4", 2)
@@ -583,11 +583,11 @@ def test_rows_can_be_added_to_a_forest_that_chose_its_questions() -> None:
 def test_counts_that_decided_how_they_are_read_have_shaped_what_others_count() -> None:
     """The private choice of a reading is a look with the counts in hand. Its answer alone is not covered by its own ε."""
     first = questioned()
-    verbs = [event.verb for event in first.certificate.events]
+    verbs = [event.query for event in first.certificate.events]
     assert verbs[-3:] == ["leaf_counts", "best", "best_scale"]
     before, _ = sorted(count(first, *wide_table(500), epsilon=1).certificate.parts, key=lambda part: part.counted)
     assert (before.counted, before.epsilon) == (False, "8")
-    assert [event.verb for event in before.events] == verbs
+    assert [event.query for event in before.events] == verbs
 
 
 def test_a_forest_that_may_go_several_ways_shapes_with_its_whole_loss() -> None:
@@ -595,8 +595,8 @@ def test_a_forest_that_may_go_several_ways_shapes_with_its_whole_loss() -> None:
     chose = HedgerowClassifier(wide_schema(rows=30), "0.1").fit(*wide_table(30)).release_
     asked = HedgerowClassifier(wide_schema(), "0.01").fit(*wide_table(30)).release_
     for first, verbs in ((chose, {"choose"}), (asked, {"rows"})):
-        assert {event.verb for event in first.certificate.events[:-1]} >= verbs
-        assert first.certificate.events[-1].verb == "leaf_counts"
+        assert {event.query for event in first.certificate.events[:-1]} >= verbs
+        assert first.certificate.events[-1].query == "leaf_counts"
         shaped = next(p for p in count(first, *wide_table(100), trees_chosen_beforehand=True).certificate.parts if not p.counted)
         assert (shaped.epsilon, shaped.events, shaped.stated_beforehand) == (first.certificate.epsilon, first.certificate.events, False)
     counted = count(shared(), *wide_table(100), owner="a")
@@ -785,14 +785,14 @@ def without(*verbs: str) -> Callable[[dict[str, Any]], None]:
     return change
 
 
-@pytest.mark.parametrize("verb", ["choose", "rows"])
-def test_what_was_chosen_without_a_named_look_is_refused(verb: str) -> None:
+@pytest.mark.parametrize("query", ["choose", "rows"])
+def test_what_was_chosen_without_a_named_look_is_refused(query: str) -> None:
     release = HedgerowClassifier(wide_schema(), 8).fit(*wide_table(3000)).release_
     with pytest.raises(ReleaseError, match="looks at rows that its certificate does not name"):
-        Release.from_json(unpaid(release, without(verb)))
+        Release.from_json(unpaid(release, without(query)))
     few = HedgerowClassifier(wide_schema(), "0.1").fit(*wide_table(300)).release_
     with pytest.raises(ReleaseError, match="looks at rows that its certificate does not name"):
-        Release.from_json(unpaid(few, without(verb)))
+        Release.from_json(unpaid(few, without(query)))
 
 
 def test_questions_are_a_whole_number() -> None:

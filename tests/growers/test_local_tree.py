@@ -60,7 +60,7 @@ class Rows:
         if isinstance(query, LeafCounts):
             return self.leaf_counts(list(query.trees))
         assert isinstance(query, Tables)
-        assert query.asked.all()
+        assert query.attributes.all()
         return self.split_counts(query.tree, query.nodes)
 
     def leaf_counts(self, trees: list[Tree]) -> list[np.ndarray]:

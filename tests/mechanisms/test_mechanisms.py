@@ -108,7 +108,7 @@ def test_sums_stay_inside_64_bits() -> None:
 def test_noise_must_follow_from_what_was_charged(field: str) -> None:
     right = counting_event("rows", THIRD, 2, 3)
     for factor in (HALF, Fraction(2)):
-        fields = {name: getattr(right, name) for name in ("verb", "mechanism", "epsilon", "queries", "sensitivity", "scale")}
+        fields = {name: getattr(right, name) for name in ("query", "mechanism", "epsilon", "queries", "sensitivity", "scale")}
         wrong = Event(**{**fields, field: fields[field] * factor})
         with pytest.raises(PlanError, match="does not follow"):
             add_noise(np.zeros(1, dtype=np.int64), wrong, SYSTEM, discrete_laplace)
@@ -118,7 +118,7 @@ def test_noise_must_follow_from_what_was_charged(field: str) -> None:
 def test_gaussian_noise_must_follow_from_what_was_charged(field: str) -> None:
     right = counting_event("rows", Rho(THIRD), 2, 1, 3)
     for factor in (HALF, Fraction(2)):
-        fields = {name: getattr(right, name) for name in ("verb", "mechanism", "epsilon", "queries", "sensitivity", "scale", "rho")}
+        fields = {name: getattr(right, name) for name in ("query", "mechanism", "epsilon", "queries", "sensitivity", "scale", "rho")}
         wrong = Event(**{**fields, field: fields[field] * factor})
         with pytest.raises(PlanError, match="does not follow"):
             add_noise(np.zeros(1, dtype=np.int64), wrong, SYSTEM, discrete_laplace)

@@ -95,7 +95,7 @@ def test_everything_is_on_the_page(scored):
     assert release.certificate.sentence() in text
     assert "1/3 (about 0.3333)" in text
     for event in [*release.certificate.events, *score.certificate.events]:
-        for words in (event.verb, event.mechanism, event.epsilon, f"{event.queries:,}", event.scale):
+        for words in (event.query, event.mechanism, event.epsilon, f"{event.queries:,}", event.scale):
             assert words in text
     for words in [*release.certificate.assumptions, release.certificate.sampler, release.content_hash, release.made_by]:
         assert words in text
@@ -121,7 +121,7 @@ def test_a_greedy_forest_shows_pruned_trees_attributes_and_its_charges_once(data
     assert len(release.certificate.events) > 5
     # one line on the page for each kind of charge; like ones are counted
     assert len(re.findall(r"discrete Laplace\d", text)) == len(
-        {event for event in release.certificate.events if event.verb == "class_counts"}
+        {event for event in release.certificate.events if event.query == "class_counts"}
     )
     error = release.forest.leaf_noise_sd / np.sqrt(2)  # the root of each tree was counted by itself
     for total in release.forest.class_totals:

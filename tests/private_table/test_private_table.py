@@ -1,4 +1,4 @@
-"""The verbs: charge before look, the stated noise, and no other way to the rows."""
+"""The queries: charge before look, the stated noise, and no other way to the rows."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ VERBS = {
     "best_scale": lambda table, epsilon: table.ask(BestScale(MODEL, (1.0, 0.5)), epsilon),
 }
 CHOICES = ("choose", "choose_locally", "best", "best_scale")
-COUNTS = [verb for verb in VERBS if verb not in CHOICES]
-# The verbs that ask about nodes of a tree: (table, tree, nodes) -> an answer
+COUNTS = [query for query in VERBS if query not in CHOICES]
+# The queries that ask about nodes of a tree: (table, tree, nodes) -> an answer
 ABOUT_NODES = {
     "sizes": lambda table, tree, nodes: table.ask(Sizes(tree, nodes), Fraction(1)),
     "class_counts": lambda table, tree, nodes: table.ask(ClassCounts(tree, nodes), Fraction(1)),
@@ -108,41 +108,41 @@ def test_queries_are_the_whole_public_surface() -> None:
     assert not hasattr(private(1)[0], "__dict__")
 
 
-@pytest.mark.parametrize("verb", list(VERBS))
-def test_charged_before_the_rows_are_opened(verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("query", list(VERBS))
+def test_charged_before_the_rows_are_opened(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     table, reservation, engine = private(50)
     seen = []
     monkeypatch.setattr(type(engine), "_open", lambda self: seen.append(reservation.charged) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        VERBS[verb](table, Fraction(1, 3))
+        VERBS[query](table, Fraction(1, 3))
     assert seen == [Fraction(1, 3)]
     assert reservation.charged == Fraction(1, 3)  # a crash leaves it charged
 
 
-@pytest.mark.parametrize("verb", list(VERBS))
-def test_refused_without_opening(verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("query", list(VERBS))
+def test_refused_without_opening(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     table, reservation, engine = private(50, epsilon=1)
     monkeypatch.setattr(type(engine), "_open", lambda self: pytest.fail("the rows were opened"))
     with pytest.raises(BudgetError):
-        VERBS[verb](table, Fraction(2))
+        VERBS[query](table, Fraction(2))
     assert reservation.charged == 0
 
 
-@pytest.mark.parametrize("verb", list(VERBS))
-def test_an_epsilon_that_is_not_exact_is_refused(verb: str) -> None:
+@pytest.mark.parametrize("query", list(VERBS))
+def test_an_epsilon_that_is_not_exact_is_refused(query: str) -> None:
     table, reservation, _ = private(50)
     for epsilon in (0.5, 1, "1"):
         with pytest.raises(PlanError, match="exact fraction"):
-            VERBS[verb](table, epsilon)
+            VERBS[query](table, epsilon)
     assert reservation.charged == 0
 
 
-@pytest.mark.parametrize("verb", COUNTS)
-def test_almost_no_noise_gives_the_truth(verb: str) -> None:
+@pytest.mark.parametrize("query", COUNTS)
+def test_almost_no_noise_gives_the_truth(query: str) -> None:
     """ε = 1000 for a sensitivity of 1: a wrong count would show; the chance that a single number is off is below e^(−200)."""
-    enough = Fraction(1000 * (4096 if verb == "gradient_sums" else 1))
+    enough = Fraction(1000 * (4096 if query == "gradient_sums" else 1))
     table, reservation, engine = private(300, epsilon=3 * enough)
-    answer = VERBS[verb](table, enough)
+    answer = VERBS[query](table, enough)
     exact = {
         "rows": lambda: 300,
         "leaf_counts": lambda: exact_answers.leaf_counts(engine, TREES),
@@ -152,11 +152,11 @@ def test_almost_no_noise_gives_the_truth(verb: str) -> None:
         "class_counts": lambda: by_hand(NODES)[:, :2],
         "tables": lambda: exact_answers.split_counts(engine, TREE, NODES),
         "gradient_sums": lambda: exact_answers.gradient_sums(engine, TREES, MODEL),
-    }[verb]()
-    for noisy, true in zip(answer, exact, strict=True) if verb in ("leaf_counts", "gradient_sums") else [(answer, exact)]:
+    }[query]()
+    for noisy, true in zip(answer, exact, strict=True) if query in ("leaf_counts", "gradient_sums") else [(answer, exact)]:
         assert np.array_equal(noisy, true)
     (event,) = reservation.events
-    assert (event.verb, event.mechanism, event.epsilon) == (verb, "discrete Laplace", enough)
+    assert (event.query, event.mechanism, event.epsilon) == (query, "discrete Laplace", enough)
 
 
 # ---------------------------------------------------------------- prices in concentrated privacy
@@ -171,47 +171,47 @@ def with_delta(epsilon: Any = 1, delta: Any = "1e-6", sampler: str = "hedgerow")
 QUERIES = {"leaf_counts": len(TREES), "tables": 4, "gradient_sums": len(TREES)}
 
 
-@pytest.mark.parametrize("verb", COUNTS)
-def test_a_price_in_rho_is_gaussian_noise_charged_before_the_look(verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("query", COUNTS)
+def test_a_price_in_rho_is_gaussian_noise_charged_before_the_look(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     table, reservation, engine = with_delta()
     price = Rho(reservation.rho / 3)
     seen = []
     monkeypatch.setattr(type(engine), "_open", lambda self: seen.append(reservation.rho_charged) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        VERBS[verb](table, price)
+        VERBS[query](table, price)
     assert seen == [reservation.rho / 3]
     (event,) = reservation.events
-    queries, squared = QUERIES.get(verb, 1), 4096**2 if verb == "gradient_sums" else 1
-    assert (event.verb, event.mechanism, event.epsilon, event.rho) == (verb, "discrete Gaussian", 0, price.value)
+    queries, squared = QUERIES.get(query, 1), 4096**2 if query == "gradient_sums" else 1
+    assert (event.query, event.mechanism, event.epsilon, event.rho) == (query, "discrete Gaussian", 0, price.value)
     assert (event.queries, event.sensitivity, event.scale) == (queries, squared, queries * squared / (2 * price.value))
 
 
-@pytest.mark.parametrize("verb", list(VERBS))
-def test_more_rho_than_the_whole_is_refused_without_opening(verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("query", list(VERBS))
+def test_more_rho_than_the_whole_is_refused_without_opening(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     table, reservation, engine = with_delta()
     monkeypatch.setattr(type(engine), "_open", lambda self: pytest.fail("the rows were opened"))
-    price: Any = reservation.epsilon + 1 if verb in CHOICES else Rho(reservation.rho * 2)
+    price: Any = reservation.epsilon + 1 if query in CHOICES else Rho(reservation.rho * 2)
     with pytest.raises(BudgetError, match="more than what is left"):
-        VERBS[verb](table, price)
+        VERBS[query](table, price)
     assert reservation.events == ()
     assert reservation.rho_charged == 0
 
 
-@pytest.mark.parametrize("verb", COUNTS)
-def test_gaussian_noise_is_refused_where_pure_epsilon_was_reserved(verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("query", COUNTS)
+def test_gaussian_noise_is_refused_where_pure_epsilon_was_reserved(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     table, reservation, engine = private(50)
     monkeypatch.setattr(type(engine), "_open", lambda self: pytest.fail("the rows were opened"))
     with pytest.raises(BudgetError, match="delta above 0"):
-        VERBS[verb](table, Rho(Fraction(1, 1000)))
+        VERBS[query](table, Rho(Fraction(1, 1000)))
     assert reservation.events == ()
 
 
-@pytest.mark.parametrize("verb", CHOICES)
-def test_choices_are_paid_in_pure_epsilon(verb: str) -> None:
+@pytest.mark.parametrize("query", CHOICES)
+def test_choices_are_paid_in_pure_epsilon(query: str) -> None:
     table, reservation, _ = with_delta()
     with pytest.raises(PlanError, match="exact fraction"):
-        VERBS[verb](table, Rho(Fraction(1, 1000)))
-    VERBS[verb](table, Fraction(1, 100))
+        VERBS[query](table, Rho(Fraction(1, 1000)))
+    VERBS[query](table, Fraction(1, 100))
     assert reservation.rho_charged == Fraction(1, 20_000)  # ε²/2
     assert [event.epsilon for event in reservation.events] == [Fraction(1, 100)]
 
@@ -222,13 +222,13 @@ def test_the_exponential_mechanism_costs_a_quarter_of_that() -> None:
     assert reservation.rho_charged == Fraction(1, 80_000)
 
 
-@pytest.mark.parametrize("verb", COUNTS)
-def test_almost_no_gaussian_noise_gives_the_truth(verb: str) -> None:
+@pytest.mark.parametrize("query", COUNTS)
+def test_almost_no_gaussian_noise_gives_the_truth(query: str) -> None:
     """σ² = 1/1000 or less: the chance that a single number is off is below e^(−490)."""
     table, reservation, _ = with_delta(10**12)
     sure, _, _ = private(50, epsilon=10**9)
-    answer, exact = VERBS[verb](table, Rho(Fraction(10**11))), VERBS[verb](sure, Fraction(10**9))
-    many = verb in ("leaf_counts", "gradient_sums")
+    answer, exact = VERBS[query](table, Rho(Fraction(10**11))), VERBS[query](sure, Fraction(10**9))
+    many = query in ("leaf_counts", "gradient_sums")
     for noisy, true in zip(answer, exact, strict=True) if many else [(answer, exact)]:
         assert np.array_equal(noisy, true)
     assert reservation.rho_charged == 10**11 <= reservation.rho == rho_for(Fraction(10**12), Fraction("1e-6"))
@@ -303,7 +303,7 @@ def test_almost_no_noise_chooses_the_best(score: Score) -> None:
     assert [event.mechanism for event in reservation.events] == ["permute-and-flip", "exponential mechanism"]
     factor = 1 if score.monotone else 2
     for event in reservation.events:
-        assert (event.verb, event.queries, event.sensitivity) == ("choose", 1, score.plain_sensitivity)
+        assert (event.query, event.queries, event.sensitivity) == ("choose", 1, score.plain_sensitivity)
         assert event.scale == factor * score.plain_sensitivity / 10**5
 
 
@@ -322,8 +322,8 @@ def test_the_best_predictor_is_the_one_that_is_right_most_often() -> None:
     assert len(reservation.events) == 1
 
 
-@pytest.mark.parametrize("verb", list(ABOUT_NODES))
-def test_nodes_that_overlap_are_refused_before_the_charge(verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("query", list(ABOUT_NODES))
+def test_nodes_that_overlap_are_refused_before_the_charge(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     table, reservation, engine = private(50)
     monkeypatch.setattr(type(engine), "_open", lambda self: pytest.fail("the rows were opened"))
     child = int(NODES[0])
@@ -340,10 +340,10 @@ def test_nodes_that_overlap_are_refused_before_the_charge(verb: str, monkeypatch
         (other, [0]),
     ]:
         with pytest.raises(PlanError, match="none above another"):
-            ABOUT_NODES[verb](table, tree, nodes)
+            ABOUT_NODES[query](table, tree, nodes)
     assert reservation.charged == 0
     monkeypatch.undo()
-    ABOUT_NODES[verb](table, TREE, [child, int(TREE.children(int(NODES[1]))[0])])  # of different levels, but disjoint
+    ABOUT_NODES[query](table, TREE, [child, int(TREE.children(int(NODES[1]))[0])])  # of different levels, but disjoint
     assert reservation.charged == 1
 
 
@@ -375,8 +375,8 @@ def test_a_listed_name_gets_the_listed_score() -> None:
         table.ask(Choose(TREE, NODES, CANDIDATES, ALL, score), Fraction(10**6))
 
 
-@pytest.mark.parametrize("verb", ["choose", "choose_locally"])
-def test_choices_need_candidates_of_this_schema(verb: str) -> None:
+@pytest.mark.parametrize("query", ["choose", "choose_locally"])
+def test_choices_need_candidates_of_this_schema(query: str) -> None:
     table, reservation, _ = private(50)
     none_at_one = ALL.copy()
     none_at_one[0] = False
@@ -387,9 +387,9 @@ def test_choices_need_candidates_of_this_schema(verb: str) -> None:
         (CANDIDATES, ALL[:-1]),
         (finer, np.ones((len(NODES), len(finer)), dtype=bool)),
     ]:
-        by = MAX if verb == "choose" else SIZES
+        by = MAX if query == "choose" else SIZES
         with pytest.raises(PlanError, match="expected candidates"):
-            table.ask((Choose if verb == "choose" else ChooseLocally)(TREE, NODES, candidates, allowed, by), Fraction(1))
+            table.ask((Choose if query == "choose" else ChooseLocally)(TREE, NODES, candidates, allowed, by), Fraction(1))
     for asked in (~ALL, ALL[:-1], ALL[:, :-1]):
         with pytest.raises(PlanError, match="which attributes"):
             table.ask(Tables(TREE, NODES, asked), Fraction(1))
@@ -444,14 +444,14 @@ def test_noise_has_the_stated_scale_and_trees_share_epsilon() -> None:
     assert abs(noise.mean()) < 0.5
 
 
-@pytest.mark.parametrize("verb", list(VERBS))
-def test_empty_and_tiny_tables_answer_like_any_other(verb: str) -> None:
+@pytest.mark.parametrize("query", list(VERBS))
+def test_empty_and_tiny_tables_answer_like_any_other(query: str) -> None:
     for rows in (0, 1):
         table, _, _ = private(rows)
-        usual = VERBS[verb](private(300)[0], Fraction(1))
-        answer = VERBS[verb](table, Fraction(1))
+        usual = VERBS[query](private(300)[0], Fraction(1))
+        answer = VERBS[query](table, Fraction(1))
         assert type(answer) is type(usual)
-        assert np.shape(answer) == np.shape(usual) if verb not in ("leaf_counts", "gradient_sums") else len(answer) == len(usual)
+        assert np.shape(answer) == np.shape(usual) if query not in ("leaf_counts", "gradient_sums") else len(answer) == len(usual)
 
 
 def test_one_row_changes_one_cell_of_each_question() -> None:
@@ -535,13 +535,13 @@ def test_a_query_cannot_change_after_it_was_made() -> None:
     asked[:, 1:] = False
     allowed[:] = False
     nodes[:] = 0
-    assert tables.asked.all()
+    assert tables.attributes.all()
     assert choice.allowed.all()
     assert list(tables.nodes) == list(choice.nodes) == list(NODES)
     scale = BestScale(MODEL, np.array([1.0, 0.5]))
-    for array in (tables.asked, tables.nodes, choice.allowed, choice.nodes, scale.scales):
+    for array in (tables.attributes, tables.nodes, choice.allowed, choice.nodes, scale.scales):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = array[-1]  # type: ignore[index]
     assert isinstance(Best([zeros]).predictors, tuple)
     assert isinstance(LeafCounts([TREE]).trees, tuple)
-    assert isinstance(GradientSums([TREE], MODEL).asked, tuple)
+    assert isinstance(GradientSums([TREE], MODEL).trees, tuple)

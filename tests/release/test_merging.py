@@ -514,7 +514,7 @@ def test_exact_counts_are_refused(algorithm: Any, join: Any) -> None:
 def test_counts_of_unknown_noise_are_refused(join: Any) -> None:
     release = counted(plan_of(), 0)
     (part,) = release.certificate.parts
-    other = msgspec.structs.replace(part, events=[msgspec.structs.replace(part.events[0], verb="class_counts")])
+    other = msgspec.structs.replace(part, events=[msgspec.structs.replace(part.events[0], query="class_counts")])
     odd = msgspec.structs.replace(part, events=[msgspec.structs.replace(part.events[0], mechanism="permute and flip")])
     nodes = changed(release, forest=replace(release.forest, measured="nodes"))
     for bad in (changed(release, certificate=certificate_of([other])), changed(release, certificate=certificate_of([odd])), nodes):
@@ -682,14 +682,14 @@ def summed_by_hand(releases: Sequence[Release], table: Any, rows: int) -> np.nda
 def shares_by_hand(release: Release, t: int, node: int) -> np.ndarray:
     """Sections 4.5 and 4.6 for one row and one tree: the shares of the surest node on its path that stands out from the noise."""
     tree, counts = release.forest.trees[t], release.forest.node_counts[t]
-    scale = math.sqrt(sum(float(scale) ** 2 for scale in release.forest.noise))
+    squared = sum(float(scale) ** 2 for scale in release.forest.noise)
     path = [node]
     while path[0] != 0:
         path.insert(0, int(tree.parent[path[0]]))
     best: np.ndarray | None = None
     for here in path:
         leaves = int(tree.leaves_below()[here])
-        if here != 0 and counts[here].sum() / (2 * math.sqrt(2 * leaves) * scale) < 1:
+        if here != 0 and counts[here].sum() / math.sqrt(4 * 2 * leaves * squared) < 1:
             break
         positive = np.maximum(counts[here], 0)
         shares = positive / positive.sum() if positive.sum() else np.full(2, 0.5)

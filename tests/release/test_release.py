@@ -142,7 +142,7 @@ def test_the_certificate_of_a_private_forest() -> None:
     assert certificate.guarantee == "epsilon-DP"
     assert certificate.epsilon == "1/3"
     assert certificate.spent == Fraction(1, 3)
-    assert [(e.verb, e.epsilon, e.scale) for e in certificate.events] == [
+    assert [(e.query, e.epsilon, e.scale) for e in certificate.events] == [
         ("rows", "0.01", "100"),
         ("leaf_counts", "97/300", "3000/97"),
     ]

@@ -73,7 +73,7 @@ def test_the_forest_is_the_local_one(served: Served, name: str, monkeypatch: pyt
     spent = Fraction(there.release_.certificate.spent)
     assert spent <= served.spent < spent + Fraction(1, 10**6)
     asked = served.transport.asked
-    assert asked == ["sessions", *(event.verb for event in here.certificate.events), "end"]
+    assert asked == ["sessions", *(event.query for event in here.certificate.events), "end"]
 
 
 def test_one_look_a_level(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +104,7 @@ def test_the_certificate_is_what_the_ledger_charged(served: Served, name: str) -
 
 def test_a_delta(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hedgerow.training.private.hedgerow.gaussian_pays", lambda *_: True)
-    monkeypatch.setattr("hedgerow.growers.hedgerow_purse.gaussian_pays", lambda *_: True)
+    monkeypatch.setattr("hedgerow.growers.budget_shares.gaussian_pays", lambda *_: True)
     monkeypatch.setattr(SessionWorker, "coins", SeededCoins(3))
     here = seeded("HedgerowClassifier", 3, delta="1e-6").fit(str(served.file)).release_
     there = seeded("HedgerowClassifier", 4, delta="1e-6").fit(served.table).release_
@@ -169,7 +169,7 @@ def test_ones_own_budget_is_asked_too(served: Served) -> None:
 
 def test_the_number_of_rows_that_is_declared_is_ones_own(served: Served) -> None:
     release = ALL["SNRForestClassifier"](replace(SCHEMA, rows=2000), 1, random_state=1).fit(served.table).release_
-    assert [event.verb for event in release.certificate.events] == ["leaf_counts"]
+    assert [event.query for event in release.certificate.events] == ["leaf_counts"]
 
 
 def test_persons_are_the_owners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

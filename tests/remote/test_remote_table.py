@@ -1,4 +1,4 @@
-"""Every verb asked of a real server: the answers of a local private table bit for bit, paid in the owner's ledger."""
+"""Every query asked of a real server: the answers of a local private table bit for bit, paid in the owner's ledger."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def seeded(monkeypatch: pytest.MonkeyPatch) -> int:
     return 5
 
 
-def test_every_verb_is_the_local_one_bit_for_bit(served: Served, seeded: int, release: Release) -> None:
+def test_every_query_is_the_local_one_bit_for_bit(served: Served, seeded: int, release: Release) -> None:
     table = served.table
     here = local(served, seeded)
     with table.session(20, what="all verbs") as paid:
@@ -136,7 +136,7 @@ def test_gaussian_noise_in_a_session_with_a_delta(served: Served, seeded: int) -
     assert served.curator.ledger.balance("patients").spent_delta == Fraction(1, 10**6)
 
 
-def test_called_directly_a_verb_costs_its_price(served: Served, release: Release) -> None:
+def test_called_directly_a_query_costs_its_price(served: Served, release: Release) -> None:
     table = served.table
     assert 1000 < table.ask(Rows(), Fraction(1, 10)) < 3000
     assert served.spent == Fraction(1, 10)

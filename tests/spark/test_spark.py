@@ -260,8 +260,8 @@ def raising(error: Exception) -> Callable[[Any], Iterator[Any]]:
 def spark_says(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What Spark itself says, to see that there was something to hide."""
     texts: list[str] = []
-    tell = spark_job.told
-    monkeypatch.setattr(spark_job, "told", lambda error, charged: (texts.append(str(error)), tell(error, charged))[1])
+    tell = spark_job.failure
+    monkeypatch.setattr(spark_job, "failure", lambda error, charged: (texts.append(str(error)), tell(error, charged))[1])
     return texts
 
 

@@ -406,7 +406,7 @@ def test_no_person_loses_more_than_is_claimed(data: Any) -> None:
             if any((a.disjoint and b.disjoint) or (a.group and a.group == b.group) for a, b in pairs):
                 continue
             assert sum(Fraction(each.epsilon) for each in person) <= epsilon
-            assert sum(each.chance for each in person) <= delta
+            assert sum(each.exact_delta for each in person) <= delta
     assert losses_of(parts[::-1]) == (epsilon, delta)
     assert certificate_of(parts).guarantee == ("epsilon-delta-DP" if delta else "epsilon-DP")
 
@@ -415,8 +415,8 @@ def test_a_table_that_shaped_the_trees_keeps_its_whole_loss() -> None:
     release = trained()
     for stated in (False, True):  # the events before the counts are a part of what the whole covers
         shaped = shaping_part(release.certificate.parts[0], stated)
-        assert (shaped.epsilon, shaped.chance, shaped.counted, shaped.stated_beforehand) == ("1", MICRO, False, False)
-        assert [event.verb for event in shaped.events] == ["rows", "leaf_counts"]
+        assert (shaped.epsilon, shaped.exact_delta, shaped.counted, shaped.stated_beforehand) == ("1", MICRO, False, False)
+        assert [event.query for event in shaped.events] == ["rows", "leaf_counts"]
 
 
 def test_a_table_that_shaped_the_trees_is_one_table_in_early_releases_too() -> None:

@@ -23,7 +23,7 @@ def test_every_label_in_the_code_has_its_theorem_and_the_other_way_round() -> No
     assert used == proved
 
 
-def test_every_verb_has_a_theorem() -> None:
+def test_every_query_has_a_theorem() -> None:
     proof = (PACKAGE / "mechanisms" / "PROOF.md").read_text()
     for query in (*QUERIES, ChooseLocally):
         assert re.search(rf"^### {query.label}\. `{query.name}\(", proof, re.MULTILINE), query.name

@@ -116,7 +116,7 @@ def test_8_a_fitted_model_holds_nothing_but_its_release(algorithm: Any) -> None:
     assert set(vars(model.release_)) == {
         "forest", "certificate", "algorithm", "vote", "parameters", "chosen", "made_by", "correction", "_signatures",
     }  # fmt: skip
-    paid = {event.verb for event in model.release_.certificate.events}
+    paid = {event.query for event in model.release_.certificate.events}
     assert set(model.release_.released) == {"rows"} & paid  # the noisy n̂, where it was paid for
     assert set(model.release_.parameters) <= set(model.get_params()) - {"schema", "budget", "random_state"}
 

@@ -107,7 +107,7 @@ VERBS: dict[str, Callable[[PrivateTable, Any], Any]] = {
     "best_scale": lambda table, epsilon: table.ask(BestScale(MODEL, (1.0, 0.5)), epsilon),
 }
 CHOICES = ("choose", "choose_locally", "best", "best_scale")
-COUNTS = [verb for verb in VERBS if verb not in CHOICES]
+COUNTS = [query for query in VERBS if query not in CHOICES]
 
 
 def table_of(codebook: Codebook, rows: int = 60, seed: int = 0, each: int = K) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
@@ -187,12 +187,12 @@ def test_a_schema_without_persons_is_written_as_before() -> None:
 # ---------------------------------------------------------------- events
 
 
-@pytest.mark.parametrize("verb", COUNTS)
-def test_counting_has_k_times_the_sensitivity(verb: str) -> None:
+@pytest.mark.parametrize("query", COUNTS)
+def test_counting_has_k_times_the_sensitivity(query: str) -> None:
     events = []
     for codebook in (PLAIN, PERSONS):
         table, reservation = private_table(codebook)
-        VERBS[verb](table, Fraction(1, 2))
+        VERBS[query](table, Fraction(1, 2))
         events += reservation.events
     one, three = events
     assert (three.sensitivity, three.scale) == (K * one.sensitivity, K * one.scale)
@@ -200,7 +200,7 @@ def test_counting_has_k_times_the_sensitivity(verb: str) -> None:
     events = []
     for codebook in (PLAIN, PERSONS):
         table, reservation = private_table(codebook, 1, "1e-6")
-        VERBS[verb](table, Rho(Fraction(1, 10_000)))
+        VERBS[query](table, Rho(Fraction(1, 10_000)))
         events += reservation.events
     one, three = events
     assert three.mechanism == DISCRETE_GAUSSIAN
@@ -208,8 +208,8 @@ def test_counting_has_k_times_the_sensitivity(verb: str) -> None:
     assert replace(three, sensitivity=one.sensitivity, scale=one.scale) == one
 
 
-@pytest.mark.parametrize("verb", CHOICES)
-def test_choices_have_k_times_the_sensitivity(verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("query", CHOICES)
+def test_choices_have_k_times_the_sensitivity(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """And the rate at which the choice is made is one k-th, for the published local choice, too."""
     events, rates = [], []
     monkeypatch.setattr(
@@ -218,7 +218,7 @@ def test_choices_have_k_times_the_sensitivity(verb: str, monkeypatch: pytest.Mon
     monkeypatch.setattr(table_module, "exponential_mechanism", lambda scores, allowed, rate, coins: rates.append(rate) or np.zeros(9, int))
     for codebook in (PLAIN, PERSONS):
         table, reservation = private_table(codebook)
-        VERBS[verb](table, Fraction(1, 2))
+        VERBS[query](table, Fraction(1, 2))
         events += reservation.events
     one, three = events
     assert (three.sensitivity, three.scale) == (K * one.sensitivity, K * one.scale)
@@ -264,8 +264,8 @@ def each_person(who: np.ndarray) -> dict[str, np.ndarray]:
     return {text: texts == text for text in np.unique(texts)}
 
 
-@pytest.mark.parametrize("verb", COUNTS)
-def test_one_person_changes_no_more_than_is_charged_for(verb: str) -> None:
+@pytest.mark.parametrize("query", COUNTS)
+def test_one_person_changes_no_more_than_is_charged_for(query: str) -> None:
     """Every person of a table is left out in turn. The L1 and L2 norms of the change are within the events' sensitivities, and reach them.
 
     ε is so large that no number has noise: the chance that one is off is below e^(−200).
@@ -276,18 +276,18 @@ def test_one_person_changes_no_more_than_is_charged_for(verb: str) -> None:
 
     def exact(gone: np.ndarray) -> tuple[np.ndarray, Event]:
         reservation = Budget(10**9).reserve(10**9, "test", unit=Unit.of(PERSONS.schema))
-        answers = VERBS[verb](PrivateTable(without(table, gone), reservation), Fraction(10**8))
+        answers = VERBS[query](PrivateTable(without(table, gone), reservation), Fraction(10**8))
         return np.concatenate([np.asarray(answer).ravel() for answer in answers]), reservation.events[0]
 
     whole, event = exact(np.zeros(60, dtype=bool))
     gaussian, reservation = private_table(PERSONS, 1, "1e-6")
-    VERBS[verb](gaussian, Rho(Fraction(1, 10_000)))
+    VERBS[query](gaussian, Rho(Fraction(1, 10_000)))
     moved = np.array([whole - exact(gone)[0] for gone in persons.values()])
     l1, l2 = np.abs(moved).sum(axis=1), (moved.astype(np.float64) ** 2).sum(axis=1)
     most_l1, most_l2 = event.queries * event.sensitivity, reservation.events[0].queries * reservation.events[0].sensitivity
     assert l1.max() <= most_l1
     assert l2.max() <= most_l2
-    if verb != "gradient_sums":  # a row's gradient is as large as that only where the model is sure and wrong
+    if query != "gradient_sums":  # a row's gradient is as large as that only where the model is sure and wrong
         assert l1.max() == most_l1
         assert l2.max() == most_l2
 
@@ -354,12 +354,12 @@ def schema_of(k: int | None, rows: int | None = None) -> Schema:
     return small_schema(rows) if k is None else replace(small_schema(rows), person="who", rows_per_person=k)
 
 
-def one_row(verb: str) -> dict[str, Fraction]:
+def one_row(query: str) -> dict[str, Fraction]:
     """The sensitivities that are proven for one row."""
-    if verb == "gradient_sums":
+    if query == "gradient_sums":
         return {"discrete Laplace": Fraction(4096), DISCRETE_GAUSSIAN: Fraction(4096**2)}
-    if verb in ("choose", "best", "best_scale"):
-        return dict.fromkeys(("permute-and-flip", EXPONENTIAL), Fraction(1 if verb == "best" else 2))
+    if query in ("choose", "best", "best_scale"):
+        return dict.fromkeys(("permute-and-flip", EXPONENTIAL), Fraction(1 if query == "best" else 2))
     return {"discrete Laplace": Fraction(1), DISCRETE_GAUSSIAN: Fraction(1)}
 
 
@@ -398,11 +398,11 @@ def test_a_hedgerow_forest_with_delta_sees_the_true_noise() -> None:
     epsilon, delta, n = Fraction(1), Fraction("1e-6"), 100_000
     found = []
     for codebook in (PLAIN, PERSONS):
-        purse = hedgerow_grower.Purse.after_rows(codebook, n, epsilon, delta, Fraction(0))
-        other = replace(purse, amount=Fraction(1, 10), concentrated=True)
+        shares = hedgerow_grower.BudgetShares.after_rows(codebook, n, epsilon, delta, Fraction(0))
+        other = replace(shares, amount=Fraction(1, 10), concentrated=True)
         counts = counting_event("leaf_counts", other.price(Fraction(1, 2)), queries=4, rows_per_person=codebook.schema.k)
         assert noise_of(counts).sigma_squared == pytest.approx(other.noise_sd(4, Fraction(1, 2)) ** 2)
-        found.append((hedgerow_grower.signal_to_noise(codebook, n, purse), purse.noise_sd(4), other.rate(Fraction(1, 10))))
+        found.append((hedgerow_grower.signal_to_noise(codebook, n, shares), shares.noise_sd(4), other.rate(Fraction(1, 10))))
     for one, three, factor in zip(*found, (1 / K, K, 1 / K), strict=True):
         assert three == pytest.approx(factor * one)
 
@@ -422,19 +422,19 @@ def test_a_release_states_the_noise_that_was_drawn(algorithm: Any, delta: Any, m
 
     monkeypatch.setattr(table_module, "add_noise", watched)
     if delta:  # so few attributes would do better without it
-        monkeypatch.setattr("hedgerow.growers.hedgerow_purse.gaussian_pays", lambda m, epsilon, delta: bool(delta))
+        monkeypatch.setattr("hedgerow.growers.budget_shares.gaussian_pays", lambda m, epsilon, delta: bool(delta))
         monkeypatch.setattr("hedgerow.training.private.hedgerow.gaussian_pays", lambda m, epsilon, delta: bool(delta))
     model = algorithm(schema_of(K), 30, **({"delta": delta} if delta else {}), random_state=0).fit(frame(3000))
     release = model.release_
     (part,) = release.certificate.parts
     for event in part.events:
         k = K**2 if event.mechanism == DISCRETE_GAUSSIAN else K
-        assert plain_fraction(event.sensitivity) == k * one_row(event.verb)[event.mechanism]
+        assert plain_fraction(event.sensitivity) == k * one_row(event.query)[event.mechanism]
     if delta:
         assert {event.mechanism for event in part.events} >= {DISCRETE_GAUSSIAN, EXPONENTIAL}
-    counted = {noise_of(event) for event in drawn if event.verb in ("leaf_counts", "class_counts", "tables")}
+    counted = {noise_of(event) for event in drawn if event.query in ("leaf_counts", "class_counts", "tables")}
     assert set(release.forest.noise) <= counted
-    last = [noise_of(event) for event in drawn if event.verb == "leaf_counts"]
+    last = [noise_of(event) for event in drawn if event.query == "leaf_counts"]
     assert not last or release.forest.noise == (last[-1],)
     assert (part.rows_per_person, part.of_persons, part.k) == (K, True, K)
     again = Release.from_json(release.to_json())

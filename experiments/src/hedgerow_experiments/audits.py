@@ -1,4 +1,4 @@
-"""The audit of this package as an experiment: every verb, every private estimator, results stored like all others."""
+"""The audit of this package as an experiment: every query, every private estimator, results stored like all others."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LEVEL = FALSE_ALARM / (2 * VERDICTS)  # of each of the two bounds of a verdict
 
 
 def jobs(quick: bool) -> list[Job]:
-    """Quick: 200,000 runs or a million of every verb on each table, 20,000 fits of every estimator. CI does some of it (test_audits.py)."""
+    """Quick: 200,000 runs or a million of each query on each table, 20,000 fits of each estimator. CI does some of it (test_audits.py)."""
     slow = [name for name in ATTACKS if name not in FAST and name != NOT_IN_CI]
     ci: list[Job] = [{"verb": name, "epsilon": epsilon, "runs": MORE_VERB_RUNS} for name in FAST for epsilon in EPSILONS]
     ci += [{"verb": name, "epsilon": epsilon, "runs": VERB_RUNS} for name in slow for epsilon in EPSILONS]
@@ -100,7 +100,7 @@ def _verb_table(results: Sequence[Result]) -> list[Block]:
                 lines.append([f"`{name}`" + (f", δ = {delta}" if delta != "0" else ""), *cells, f"{runs:,}", ATTACKS[name].why])
     if not lines:
         return []
-    heads = ["verb", *(f"ε = {epsilon}" for epsilon in EPSILONS), "runs each table, at most", "one more row"]
+    heads = ["query", *(f"ε = {epsilon}" for epsilon in EPSILONS), "runs each table, at most", "one more row"]
     said = "Lower bound on ε as a share of the ε that was paid, at 99.9 % confidence: how much of the guarantee an attacker finds used."
     return [said, Table(heads, lines)]
 

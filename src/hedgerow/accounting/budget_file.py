@@ -40,7 +40,7 @@ class BudgetFile(Budget):
     """The budget in an existing file. All processes that open the same file share one budget."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        # Resolved once: two names of one file must share one lock, and a change of folder must not change the purse.
+        # Resolved once: two names of one file must share one lock, and a change of folder must not change the budget.
         self.path = Path(path).resolve()
         self.name = os.fspath(path)
         held = self.read()
@@ -125,7 +125,7 @@ class BudgetFile(Budget):
             self._write(_text(change(self.read())))
 
     def read(self) -> Held:
-        """All of it at once: another process may charge between two looks."""
+        """All of it at once: another process may charge between two reads."""
         try:
             if self.path.stat().st_nlink > 1:
                 raise BudgetError(

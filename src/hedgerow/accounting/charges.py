@@ -11,7 +11,7 @@ from hedgerow.accounting.zcdp import sigma_squared_for
 from hedgerow.errors import PlanError
 
 
-def counting_event(verb: str, price: Price, queries: int = 1, l1: int = 1, l2_squared: int = 1, rows_per_person: int = 1) -> Event:
+def counting_event(query: str, price: Price, queries: int = 1, l1: int = 1, l2_squared: int = 1, rows_per_person: int = 1) -> Event:
     """`queries` vectors of whole numbers, answered together for one price; by default histograms over disjoint cells.
 
     price: a fraction is pure ε, and each number gets discrete Laplace noise of scale queries·l1/ε; `Rho` is ρ-zCDP, and each number
@@ -22,19 +22,19 @@ def counting_event(verb: str, price: Price, queries: int = 1, l1: int = 1, l2_sq
     l1, l2_squared = l1 * rows_per_person, l2_squared * rows_per_person**2  # [U1]
     if isinstance(price, Rho):
         sigma_squared = sigma_squared_for(queries * l2_squared, price.value)
-        return Event(verb, DISCRETE_GAUSSIAN, Fraction(0), queries, Fraction(l2_squared), sigma_squared, price.value)  # [M3]
+        return Event(query, DISCRETE_GAUSSIAN, Fraction(0), queries, Fraction(l2_squared), sigma_squared, price.value)  # [M3]
     if not isinstance(price, Fraction):
-        raise PlanError(f"{verb}: ε must be an exact fraction, got {type(price).__name__}.")
-    return Event(verb, DISCRETE_LAPLACE, price, queries, Fraction(l1), noise_scale(queries * l1, price))  # [M1]
+        raise PlanError(f"{query}: ε must be an exact fraction, got {type(price).__name__}.")
+    return Event(query, DISCRETE_LAPLACE, price, queries, Fraction(l1), noise_scale(queries * l1, price))  # [M1]
 
 
-def choice_event(verb: str, epsilon: Price, sensitivity: Fraction, monotone: bool, mechanism: str, rows_per_person: int = 1) -> Event:
+def choice_event(query: str, epsilon: Price, sensitivity: Fraction, monotone: bool, mechanism: str, rows_per_person: int = 1) -> Event:
     """A private choice in each of some disjoint parts, for ε in all: the rate is ε/Δ if the score is monotone, else ε/2Δ.
 
     Δ is what `rows_per_person` rows, those of one person, can change; `sensitivity` is what one row can.
     """
     if not isinstance(epsilon, Fraction):
-        raise PlanError(f"{verb}: ε must be an exact fraction, got {type(epsilon).__name__}.")
+        raise PlanError(f"{query}: ε must be an exact fraction, got {type(epsilon).__name__}.")
     sensitivity = sensitivity * rows_per_person  # [U1]
     scale = noise_scale(sensitivity, epsilon) * (1 if monotone else 2)  # [S4] [S5]
-    return Event(verb, mechanism, epsilon, 1, sensitivity, scale)
+    return Event(query, mechanism, epsilon, 1, sensitivity, scale)

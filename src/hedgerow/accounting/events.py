@@ -24,9 +24,9 @@ LEAST_GAIN, MOST_GAIN = Fraction(2), Fraction(36)  # information gain, log2(N + 
 
 @dataclass(frozen=True)
 class Event:
-    """What was asked of the rows and what it costs.
+    """A query that was charged, and what it costs.
 
-    verb:        the verb of the private table ("rows", "leaf_counts", …)
+    query:       the name of the private query ("rows", "leaf_counts", …)
     mechanism:   how the answer was made private
     epsilon:     the loss of the whole event, all its queries together; 0 for Gaussian noise, whose loss is `rho`
     queries:     how many times one row may be counted in it (trees of a forest compose sequentially)
@@ -38,7 +38,7 @@ class Event:
     rho:         the loss in zero-concentrated privacy of Gaussian noise, all queries together; 0 for every other mechanism
     """
 
-    verb: str
+    query: str
     mechanism: str
     epsilon: Fraction
     queries: int

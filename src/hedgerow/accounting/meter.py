@@ -1,9 +1,9 @@
-"""Budgets: money is taken before the rows are looked at.
+"""Budgets: the loss is charged before the rows are read.
 
-    budget.reserve(ε, what)  →  Reservation  →  charge(event) before each look  →  settle() at the end
+    budget.reserve(ε, what)  →  Reservation  →  charge(event) before each query  →  settle() at the end
 
 A reservation takes the whole ε of a request at once, so that a request which cannot be paid in full is refused before it
-looks at anything. `settle` gives back what the request did not use; that amount follows from what it released. A request
+reads a row. `settle` gives back what the request did not use; that amount follows from what it released. A request
 that crashed or was interrupted never settles, and its whole reservation stays spent.
 
 A reservation with δ > 0 is a filter of concentrated privacy: its (ε, δ) is worth a ρ that is set beforehand, the ρ of its events add
@@ -57,7 +57,7 @@ class Budget:
 
     >>> budget = Budget("0.3")
     >>> for amount in (0.1, 0.2):
-    ...     reservation = budget.reserve(amount, "a look")
+    ...     reservation = budget.reserve(amount, "a query")
     >>> budget.remaining
     Fraction(0, 1)
     """
@@ -108,19 +108,21 @@ class Budget:
 
         unit: what the request is counted in. A table that is counted in another does not take the reservation.
         """
-        amount, chance, counted = exact_epsilon(epsilon), exact_delta(delta), checked_unit(unit)
-        rho = rho_for(amount, chance) if chance else Fraction(0)  # refuses what has no ρ, before anything is taken
+        amount, amount_delta, counted = exact_epsilon(epsilon), exact_delta(delta), checked_unit(unit)
+        rho = rho_for(amount, amount_delta) if amount_delta else Fraction(0)  # refuses what has no ρ, before anything is taken
         when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        entry = Entry(uuid.uuid4().hex, when, what, amount, delta=chance, unit=counted)
+        entry = Entry(uuid.uuid4().hex, when, what, amount, delta=amount_delta, unit=counted)
         self._change(lambda entries: self._with_room_for(entries, entry))
         return Reservation(self, entry, rho)
 
     def _with_room_for(self, entries: tuple[Entry, ...], new: Entry) -> tuple[Entry, ...]:
-        own, asked = self.unit, new.unit or ROW
-        if own is not None and own != asked:
-            other = f"Set rows_per_person = {own.rows_per_person} in the schema, or give it" if own.person == asked.person else "Give it"
-            advice = f"{other} a budget of its own: `hedgerow budget init FILE --epsilon TOTAL {asked.options}`."
-            check_unit(own, asked, "budget", new.what, advice)
+        own, requested = self.unit, new.unit or ROW
+        if own is not None and own != requested:
+            other = (
+                f"Set rows_per_person = {own.rows_per_person} in the schema, or give it" if own.person == requested.person else "Give it"
+            )
+            advice = f"{other} a budget of its own: `hedgerow budget init FILE --epsilon TOTAL {requested.options}`."
+            check_unit(own, requested, "budget", new.what, advice)
         remaining = self.epsilon - sum((entry.cost for entry in entries), Fraction(0))
         if not 0 < new.reserved <= remaining:
             raise BudgetError(
@@ -129,11 +131,11 @@ class Budget:
                 f"{text_of_fraction(new.reserved - remaining)}. Nothing was spent. "
                 + ("Ask for at most what remains." if remaining > 0 else "The budget is used up.")
             )
-        chance = self.delta - sum((entry.delta for entry in entries), Fraction(0))
-        if not 0 <= new.delta <= chance:
+        left_delta = self.delta - sum((entry.delta for entry in entries), Fraction(0))
+        if not 0 <= new.delta <= left_delta:
             raise BudgetError(
-                f"budget cannot pay for {new.what}: requested δ = {text_of_delta(new.delta)}, remaining {text_of_delta(chance)} of "
-                f"{text_of_delta(self.delta)}, short by {text_of_delta(new.delta - chance)}. Nothing was spent. "
+                f"budget cannot pay for {new.what}: requested δ = {text_of_delta(new.delta)}, remaining {text_of_delta(left_delta)} of "
+                f"{text_of_delta(self.delta)}, short by {text_of_delta(new.delta - left_delta)}. Nothing was spent. "
                 + ("Ask for at most what remains." if self.delta else "This budget pays for pure ε alone: it was made without a δ.")
             )
         return (*entries, new)
@@ -152,11 +154,11 @@ class Budget:
             self._entries = change(self._entries)
 
     def __repr__(self) -> str:
-        chance = f"; δ = {text_of_delta(self.delta)}, remaining {text_of_delta(self.remaining_delta)}" if self.delta else ""
+        delta = f"; δ = {text_of_delta(self.delta)}, remaining {text_of_delta(self.remaining_delta)}" if self.delta else ""
         unit = self.unit
         return (
             f"{type(self).__name__}(ε = {text_of_fraction(self.epsilon)}, spent {text_of_fraction(self.spent)}, "
-            f"remaining {text_of_fraction(self.remaining)}{chance}{'' if unit is None else f'; for {unit.words}'})"
+            f"remaining {text_of_fraction(self.remaining)}{delta}{'' if unit is None else f'; for {unit.words}'})"
         )
 
     # scikit-learn clones an estimator by copying its parameters. A copied budget would pay twice with the same money, so a
@@ -175,7 +177,7 @@ class Budget:
 
 
 class Reservation:
-    """The (ε, δ) of one request. `charge` is called before each look at the rows and refuses what was not reserved."""
+    """The (ε, δ) of one request. `charge` is called before each query and refuses what was not reserved."""
 
     def __init__(self, budget: Budget, entry: Entry, rho: Fraction = Fraction(0)) -> None:
         self._budget = budget
@@ -230,7 +232,7 @@ class Reservation:
         return self.epsilon if self.delta else self._charged
 
     def charge(self, event: Event) -> None:
-        """Take the event's loss from the reservation, or refuse: the look must come after this call returns."""
+        """Take the event's loss from the reservation, or refuse: the rows may be read only after this call returns."""
         exact = isinstance(event.epsilon, Fraction) and isinstance(event.rho, Fraction)
         if not exact or os.getpid() != self._process:
             raise BudgetError(f"{self.what}: a charge must be an exact fraction, made in the process that reserved it.")
@@ -245,12 +247,12 @@ class Reservation:
         left = self.epsilon - self._charged
         if event.rho or event.mechanism == DISCRETE_GAUSSIAN:
             raise BudgetError(
-                f"{self.what}: {event.verb} asks for Gaussian noise, which is never pure ε-differential privacy. Reserve a delta above 0."
+                f"{self.what}: {event.query} asks for Gaussian noise, which is never pure ε-differential privacy. Reserve a delta above 0."
             )
         if self._settled or not 0 < event.epsilon <= left:
             short = max(event.epsilon - left, Fraction(0))
             raise BudgetError(
-                f"{self.what}: {event.verb} requested ε = {text_of_fraction(event.epsilon)}, remaining of its "
+                f"{self.what}: {event.query} requested ε = {text_of_fraction(event.epsilon)}, remaining of its "
                 f"reservation {text_of_fraction(left)}, short by {text_of_fraction(short)}"
                 + ("; the reservation is settled already." if self._settled else ".")
             )
@@ -267,7 +269,7 @@ class Reservation:
             self._rho_charged = self._rho_charged + cost if fits else rho_after(self._rho_charged, cost, self._rho)  # [Z1]
         except PlanError as error:
             raise BudgetError(
-                f"{self.what}: {event.verb} is more than what is left of {text_of_loss(self.epsilon, self.delta)}: {error}"
+                f"{self.what}: {event.query} is more than what is left of {text_of_loss(self.epsilon, self.delta)}: {error}"
             ) from error
         self._charged, self._all_pure = (self._charged if pure is None else pure), pure is not None
 

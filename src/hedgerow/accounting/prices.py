@@ -1,4 +1,4 @@
-"""What a look at the rows may cost: a fraction is pure ε, `Rho` a loss in zero-concentrated differential privacy."""
+"""What a query may cost: a fraction is pure ε, `Rho` a loss in zero-concentrated differential privacy."""
 
 from __future__ import annotations
 

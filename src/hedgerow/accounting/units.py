@@ -81,10 +81,10 @@ def checked_unit(unit: Unit) -> Unit:
     return unit
 
 
-def check_unit(own: Unit, asked: Unit, who: str, what: str, next: str) -> None:
+def check_unit(own: Unit, requested: Unit, who: str, what: str, next: str) -> None:
     """Refuse a request of another unit; `next` says what to do.  [U3]"""
-    if own != asked:
+    if own != requested:
         raise BudgetError(
-            f"{who} cannot pay for {what}: it is for {own.words}, and this request is for {asked.words}. What was spent on both could not "
-            f"be added up. Nothing was spent. {next}"
+            f"{who} cannot pay for {what}: it is for {own.words}, and this request is for {requested.words}. What was spent on both could "
+            f"not be added up. Nothing was spent. {next}"
         )

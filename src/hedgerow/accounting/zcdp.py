@@ -73,14 +73,14 @@ def gaussian_variance(sigma_squared: Fraction) -> float:
     return 2 * math.fsum(x * x * w for x, w in enumerate(weights)) / (2 * math.fsum(weights) - 1)
 
 
-def rho_after(spent: Fraction, asked: Fraction, whole: Fraction) -> Fraction:
+def rho_after(spent: Fraction, requested: Fraction, whole: Fraction) -> Fraction:
     """What is spent after one more event. To be called before the event: it refuses what would exceed the whole.  [Z1]"""
-    if asked < 0 or spent + asked > whole:
+    if requested < 0 or spent + requested > whole:
         raise PlanError(
-            f"rho: got a request for {text_of_fraction(asked)}; expected at most {text_of_fraction(whole - spent)}, "
+            f"rho: got a request for {text_of_fraction(requested)}; expected at most {text_of_fraction(whole - spent)}, "
             f"what is left of {text_of_fraction(whole)}."
         )
-    return spent + asked
+    return spent + requested
 
 
 @lru_cache(maxsize=4096)

@@ -55,7 +55,7 @@ def release_features(release: Release) -> Features:
         best = counts.argmax(axis=1).tolist()
         found.update({f"{names[node * len(classes)].rpartition(':')[0]}: majority": classes[c] for node, c in enumerate(best)})
     found["certificate: spent"], found["noise"] = str(release.certificate.spent), str(forest.noise)
-    found["certificate: events"] = str([(event.verb, event.epsilon, event.rho) for event in release.certificate.events])
+    found["certificate: events"] = str([(event.query, event.epsilon, event.rho) for event in release.certificate.events])
     found |= {f"released {name}": number for name, number in release.released.items()}
     found |= {f"chosen {name}": _plain(value) for name, value in release.chosen.items()}
     for t, scores in enumerate(release.correction.scores):

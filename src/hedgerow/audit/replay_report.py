@@ -30,10 +30,10 @@ class Replays:
 
 
 def largest_shares(findings: Iterable[Compared]) -> dict[str, float]:
-    """By verb, over all of them."""
+    """By query, over all of them."""
     found: dict[str, float] = {}
     for finding in findings:
-        found |= {verb: max(share, found.get(verb, 0.0)) for verb, share in finding.shares.items()}
+        found |= {query: max(share, found.get(query, 0.0)) for query, share in finding.shares.items()}
     return found
 
 
@@ -53,26 +53,26 @@ def rows_of(replays: Sequence[Replay], short: bool) -> list[list[str]]:
 
 def _row(what: str, name: str, findings: Sequence[Compared]) -> list[str]:
     shares = largest_shares(findings)
-    verb, share = max(shares.items(), key=lambda each: each[1], default=("", 0.0))
-    told = f"{100 * share:.4g} %" + (f" ({verb})" if verb else "")
+    query, share = max(shares.items(), key=lambda each: each[1], default=("", 0.0))
+    words = f"{100 * share:.4g} %" + (f" ({query})" if query else "")
     verdict = "VIOLATED" if any(finding.wrong for finding in findings) else "the same"
     numbers = [f"{sum(finding.runs for finding in findings):,}", f"{sum(finding.queries for finding in findings):,}"]
-    return [plain(what), plain(name), *numbers, told, verdict]
+    return [plain(what), plain(name), *numbers, words, verdict]
 
 
 def sentences(found: Replays, most: int = 5) -> list[str]:
     """The conclusion; of a violation what differs, in which query."""
     findings = [finding for replay in found.replays for finding in replay.findings]
-    shares = ", ".join(f"{verb} {100 * share:.4g} %" for verb, share in sorted(largest_shares(findings).items()))
+    shares = ", ".join(f"{query} {100 * share:.4g} %" for query, share in sorted(largest_shares(findings).items()))
     queries, runs = sum(finding.queries for finding in findings), sum(finding.runs for finding in findings)
     if not found.violated:
         return [
-            f"largest share of a charge by verb (100 %: the bound is attained): {shares or 'none'}",
+            f"largest share of a charge by query (100 %: the bound is attained): {shares or 'none'}",
             f"the same: in {runs:,} replays {queries:,} queries were asked alike and lost at most what was charged, and the same came out",
         ]
     wrong = [(replay.what, finding) for replay in found.replays for finding in replay.findings if finding.wrong]
-    told = [f"VIOLATED: {plain(what)}, {plain(finding.pair)}: {plain(finding.wrong)}" for what, finding in wrong[:most]]
-    return told + ([f"and {len(wrong) - most} other pairs"] if len(wrong) > most else [])
+    words = [f"VIOLATED: {plain(what)}, {plain(finding.pair)}: {plain(finding.wrong)}" for what, finding in wrong[:most]]
+    return words + ([f"and {len(wrong) - most} other pairs"] if len(wrong) > most else [])
 
 
 def save(found: Replays, path: str | Path) -> None:

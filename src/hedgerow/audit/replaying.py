@@ -34,7 +34,7 @@ class Compared:
 
     runs:    how many times one table was replayed with the answers of the other: in both directions, with all kinds of answers
     queries: how many queries were compared in them
-    shares:  by verb, the largest part of its charge that a query used up: 1 is a bound that is attained, more is a violation
+    shares:  by query, the largest part of its charge that a query used up: 1 is a bound that is attained, more is a violation
     wrong:   what is violated, in words; "" if nothing is
     """
 
@@ -103,7 +103,7 @@ def _compared(ears: Listening, train: Train, pair: Pair, kinds: Sequence[Answers
             first = run(ears, train, table, Transcript(kind, own), most)
             second = first if first.wrong else run(ears, train, neighbour, Transcript(kind, own, first), most)
             runs, queries = runs + 1, queries + second.queries
-            shares |= {verb: max(share, shares.get(verb, share)) for verb, share in second.shares.items()}
+            shares |= {query: max(share, shares.get(query, share)) for query, share in second.shares.items()}
             if not second.wrong:
                 continue
             if second is not first and (again := run(ears, train, table, Transcript(kind, own, first), most)).wrong:
@@ -112,8 +112,8 @@ def _compared(ears: Listening, train: Train, pair: Pair, kinds: Sequence[Answers
                     "that replay does not know of. Next: seed it (random_state=0), or use `audit`, which needs no replaying."
                 )
             words = f"{second.wrong} (answers: {kind.name}, of the run on the {'smaller' if more else 'larger'} table)"
-            return Compared(pair.name, pair.why, runs, queries, {verb: float(share) for verb, share in shares.items()}, words)
-    return Compared(pair.name, pair.why, runs, queries, {verb: float(share) for verb, share in shares.items()})
+            return Compared(pair.name, pair.why, runs, queries, {query: float(share) for query, share in shares.items()}, words)
+    return Compared(pair.name, pair.why, runs, queries, {query: float(share) for query, share in shares.items()})
 
 
 def run(ears: Listening, train: Train, table: Table, transcript: Transcript, most: Fraction | None = None) -> Transcript:
@@ -168,7 +168,7 @@ def _records(certificates: Iterable[Certificate]) -> Iterable[str]:
 
 
 def _text(record: EventRecord) -> str:
-    return f"{record.verb} ({record.mechanism}, ε = {record.epsilon}, scale {record.scale}, ρ = {record.rho})"
+    return f"{record.query} ({record.mechanism}, ε = {record.epsilon}, scale {record.scale}, ρ = {record.rho})"
 
 
 def _certificates(output: Any) -> Iterable[Certificate]:

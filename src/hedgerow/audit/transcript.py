@@ -1,6 +1,6 @@
 """What one run asked of its private tables, step by step: recorded, or played again beside an earlier run whose answers it is given.
 
-    Asked     a verb and its arguments               Counted   exact numbers, the noise as it was drawn, the released numbers
+    Asked     a query and its arguments               Counted   exact numbers, the noise as it was drawn, the released numbers
     Charged   an event, and on which reservation     Chosen    scores, who may be chosen, the rate as it was used, the choice
 
 Losses are exact fractions, from what was drawn and not from what was planned. For the exact numbers f of one table and f′ of the other:
@@ -32,7 +32,7 @@ class Stopped(BaseException):
 
 @dataclass(frozen=True)
 class Asked:
-    verb: str
+    query: str
     given: Parts
 
 
@@ -76,7 +76,7 @@ class Transcript:
     """One run. before: the run whose answers it is given, if it is a second one.
 
     wrong:    the first thing that is not as it must be, in words
-    shares:   by verb, the largest share of its charge that the difference of the tables used up
+    shares:   by query, the largest share of its charge that the difference of the tables used up
     loose:    noise that was drawn for no query: what it was added to is not known
     output:   all that came out in the end
     """
@@ -106,11 +106,11 @@ class Transcript:
         self._blocks += 1
         return hashlib.shake_256(f"hedgerow replay {self.seed} {self._blocks}".encode()).digest(n)
 
-    def ask(self, verb: str, given: Any) -> None:
-        step = Asked(verb, parts_of(given))
-        earlier = self._earlier(step, verb)
+    def ask(self, query: str, given: Any) -> None:
+        step = Asked(query, parts_of(given))
+        earlier = self._earlier(step, query)
         if isinstance(earlier, Asked) and earlier != step:
-            self._stop(f"{verb}, query {self.queries + 1}, asks for something else: {difference(earlier.given, step.given)}")
+            self._stop(f"{query}, query {self.queries + 1}, asks for something else: {difference(earlier.given, step.given)}")
         self.steps.append(step)
 
     def charge(self, reservation: Reservation, event: Event) -> None:
@@ -118,7 +118,7 @@ class Transcript:
             self.accounts.append(reservation)
         self.queries, self.event, self._lost, self._moved = self.queries + 1, event, Fraction(0), 0
         step = Charged(event, next(i for i, known in enumerate(self.accounts) if known is reservation))
-        earlier = self._earlier(step, f"a charge for {event.verb}")
+        earlier = self._earlier(step, f"a charge for {event.query}")
         if isinstance(earlier, Charged) and earlier != step:
             self._stop(f"{self._query} is charged otherwise: {difference(parts_of(earlier), parts_of(step))}")
         self.steps.append(step)
@@ -126,7 +126,7 @@ class Transcript:
     def count(self, exact: Integers, event: Event, add: Callable[[], Integers]) -> Integers:
         """Numbers get noise: `add` draws it, through `draw`."""
         if self.event is None or event != self.event:
-            self._stop(f"{event.verb} was answered without being charged first")
+            self._stop(f"{event.query} was answered without being charged first")
         self._open = open_ = _Open(np.asarray(exact))
         try:
             released = add()
@@ -191,7 +191,7 @@ class Transcript:
             return
         if len(self.steps) < len(self.before.steps):
             gone = self.before.steps[len(self.steps)]
-            name = gone.verb if isinstance(gone, Asked) else type(gone).__name__.lower()
+            name = gone.query if isinstance(gone, Asked) else type(gone).__name__.lower()
             self.wrong = f"after query {self.queries} one run goes on ({name}) and the other ends: {difference(self.before.output, output)}"
         elif found := difference(self.before.output, output):
             self.wrong = f"all answers were the same, and what comes out is not: {found}"
@@ -200,7 +200,7 @@ class Transcript:
 
     @property
     def _query(self) -> str:
-        return f"{self.event.verb if self.event else 'nothing'}, query {self.queries}"
+        return f"{self.event.query if self.event else 'nothing'}, query {self.queries}"
 
     def _stop(self, words: str) -> NoReturn:
         self.wrong = self.wrong or words
@@ -214,7 +214,7 @@ class Transcript:
             self._stop(f"after query {self.queries} one run ends, and the other goes on with {what}")
         earlier = self.before.steps[len(self.steps)]
         if step is not None and type(earlier) is not type(step):
-            name = earlier.verb if isinstance(earlier, Asked) else type(earlier).__name__.lower()
+            name = earlier.query if isinstance(earlier, Asked) else type(earlier).__name__.lower()
             self._stop(f"after query {self.queries} one run goes on with {what}, and the other with {name}")
         return earlier
 
@@ -225,7 +225,7 @@ class Transcript:
         gaussian = self.event.mechanism == DISCRETE_GAUSSIAN
         charged = self.event.rho if gaussian else self.event.epsilon
         share = self._lost / charged
-        self.shares[self.event.verb] = max(share, self.shares.get(self.event.verb, Fraction(0)))
+        self.shares[self.event.query] = max(share, self.shares.get(self.event.query, Fraction(0)))
         if share > 1 and (not self.wrong or self._excess == self.queries):
             self._excess = self.queries
             lost = f"that is {'ρ' if gaussian else 'ε'} = {_short(self._lost)}, and {_short(charged)} was charged"

@@ -74,7 +74,7 @@ def evaluate(
     show_score(score)
     if found is not None:
         show_calibration(found)
-        each = " and ".join(f"ε = {event.epsilon} for {WHAT[event.verb]}" for event in score.certificate.events)
+        each = " and ".join(f"ε = {event.epsilon} for {WHAT[event.query]}" for event in score.certificate.events)
         say(f"charged: {each}")
     guarantee(score.certificate.sentence(), score.certificate.private)
     print_remaining(request_budget)

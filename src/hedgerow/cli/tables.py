@@ -75,7 +75,7 @@ def show_tables(release: Release) -> None:
     if len(parts) > 1:
         columns = [", ".join(ensemble.columns) for ensemble in release.forest.ensembles]
         united = len(columns) > 1
-        delta = any(part.chance for part in parts)
+        delta = any(part.exact_delta for part in parts)
         persons = any(part.of_persons for part in parts)
         heads = ["owner", "batch", "ε", *(["δ"] if delta else []), "persons disjoint"]
         heads += [*(["rows of a person"] if persons else []), *(["columns"] if united else [])]
@@ -84,7 +84,7 @@ def show_tables(release: Release) -> None:
                 part.owner or "–",
                 part.id,
                 part.epsilon,
-                *([text_of_delta(part.chance)] if delta else []),
+                *([text_of_delta(part.exact_delta)] if delta else []),
                 part.statement,
                 *([f"at most {part.k}" if part.of_persons else "1, assumed"] if persons else []),
                 *([columns[part.ensemble]] if united else []),

@@ -66,7 +66,7 @@ class Job:
             if self._context is None and self._progress is not None:
                 self._session.removeProgressHandler(self._stages_of_connect)
         if self._error is not None:
-            raise told(self._error, self._charged) from None
+            raise failure(self._error, self._charged) from None
         if self._progress is not None:
             self._progress(1.0)
         return self._rows
@@ -110,7 +110,7 @@ class Job:
             self._share = min(1.0, sum(done for done, _ in stages) / tasks)
 
 
-def told(error: BaseException, charged: bool) -> BaseException:
+def failure(error: BaseException, charged: bool) -> BaseException:
     """The error to raise instead. Nothing of the first is kept in it."""
     if isinstance(error, KeyboardInterrupt):
         return KeyboardInterrupt()

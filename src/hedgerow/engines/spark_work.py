@@ -150,8 +150,8 @@ def _safely(version: str, work: Any) -> Iterator[Any]:
 @lru_cache(maxsize=2)
 def _told(task: bytes) -> Task:
     """Kept for the next partition: a release takes a while to be checked. The bytes come from the driver, as this code does."""
-    told: Task = pickle.loads(zlib.decompress(task))  # noqa: S301
-    return told
+    job: Task = pickle.loads(zlib.decompress(task))  # noqa: S301
+    return job
 
 
 def _reader(batches: Iterable[Any]) -> Any:

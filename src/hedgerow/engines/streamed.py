@@ -150,8 +150,8 @@ class StreamedRows(CountingEngine):
         if seen is not None:
             seen(rows)
         chosen = self._persons is not None and self._persons.filled
-        told = None if chosen else getattr(self.source, "share", None)  # of a source that DuckDB sees as a stream
-        share = connection.query_progress() / 100 if told is None else told
+        reported = None if chosen else getattr(self.source, "share", None)  # of a source that DuckDB sees as a stream
+        share = connection.query_progress() / 100 if reported is None else reported
         if 0 <= share <= 1:
             self._progress(share)
 

@@ -29,7 +29,7 @@ import numpy as np
 from hedgerow.accounting.events import PERMUTE_AND_FLIP, Event
 from hedgerow.accounting.noise import noise_of, variance_of
 from hedgerow.errors import PlanError
-from hedgerow.growers.hedgerow_purse import SELECT_BELOW, Purse, signal_to_noise
+from hedgerow.growers.budget_shares import SELECT_BELOW, BudgetShares, signal_to_noise
 from hedgerow.inference.additive import RULES, SCALES, Reading, Tables
 from hedgerow.inference.layout import MOST_CELLS, TOGETHER, Layout, attributes_to_ask, cells_of
 from hedgerow.private_table import PrivateTable
@@ -76,16 +76,16 @@ class Stages:
     epochs: int
 
     @classmethod
-    def of(cls, codebook: Codebook, n: int, purse: Purse) -> Stages:
+    def of(cls, codebook: Codebook, n: int, shares: BudgetShares) -> Stages:
         m = len(codebook.sizes)
-        nu = signal_to_noise(codebook, n, purse)
+        nu = signal_to_noise(codebook, n, shares)
         few = max(codebook.n_classes - 1, math.ceil(m * (nu / SELECT_BELOW) ** 2))
         measured = min(m, max(1, few)) if nu < SELECT_BELOW else m
         questions = TOP_QUESTIONS if nu >= TOP_FROM else 0
-        reads = purse.rate(READ_SHARE) * n >= READ_FROM
-        scales = purse.rate(SCALE_SHARE) * n >= SCALE_FROM
+        reads = shares.rate(READ_SHARE) * n >= READ_FROM
+        scales = shares.rate(SCALE_SHARE) * n >= SCALE_FROM
         steps, length = Fraction(0), 0.0
-        if purse.concentrated:
+        if shares.concentrated:
             steps = STEPS_MOST * Fraction(round(100 * nu / (nu + STEPS_HALF)), 100)
             length = min(LENGTH_MOST, nu * LENGTH_PER_NU)
         return cls(nu, measured, questions, reads, scales, steps, length, max(EPOCHS, math.ceil(length * measured / STABLE)))
@@ -128,7 +128,7 @@ def plan(codebook: Codebook, settings: Settings, epsilon: Fraction, delta: Fract
             "plan: which stages run depends on the number of rows, and schema.rows declares none. Give an assumed size: plan(rows=10000)."
         )
     for_rows = Fraction(0) if public else ROWS_SHARE * epsilon
-    rest = Purse.after_rows(codebook, max(1, rows), epsilon, delta, for_rows)
+    rest = BudgetShares.after_rows(codebook, max(1, rows), epsilon, delta, for_rows)
     stages = Stages.of(codebook, max(1, rows), rest)
     m, questions, k = len(codebook.sizes), stages.questions, codebook.schema.k
     events: list[Event] = [] if public else [Rows.cost(for_rows, k)]
@@ -160,8 +160,8 @@ def plan(codebook: Codebook, settings: Settings, epsilon: Fraction, delta: Fract
     )
 
 
-def _choice(purse: Purse, share: Fraction) -> Event:
-    return Choose.cost(purse.choice(share, purse.mechanism), purse.rows_per_person, GINI, purse.mechanism)
+def _choice(shares: BudgetShares, share: Fraction) -> Event:
+    return Choose.cost(shares.choice(share, shares.mechanism), shares.rows_per_person, GINI, shares.mechanism)
 
 
 def grow(table: PrivateTable, plan: Plan) -> Grown:
@@ -174,21 +174,21 @@ def grow(table: PrivateTable, plan: Plan) -> Grown:
         paid = ROWS_SHARE * plan.epsilon
         released["rows"] = table.ask(Rows(), paid)
         n = max(1, released["rows"])
-    purse = Purse.after_rows(codebook, n, plan.epsilon, plan.delta, paid)
+    shares = BudgetShares.after_rows(codebook, n, plan.epsilon, plan.delta, paid)
     m = len(codebook.sizes)
-    stages = Stages.of(codebook, n, purse)  # 1.
-    wanted = _select(table, purse, stages) if stages.measured < m else tuple(range(m))  # 2.
-    top, joined, levels = _top_tree(table, purse, stages, n)
+    stages = Stages.of(codebook, n, shares)  # 1.
+    wanted = _select(table, shares, stages) if stages.measured < m else tuple(range(m))  # 2.
+    top, joined, levels = _top_tree(table, shares, stages, n)
     layout = Layout(top, joined, attributes_to_ask(top, joined, wanted), stages.together, cells_of(codebook))
     trees = layout.trees
-    price = purse.price(stages.left(levels, m))
+    price = shares.price(stages.left(levels, m))
     counts = table.ask(LeafCounts(trees), price)  # 3.
     noise = noise_of(LeafCounts.cost(price, codebook.schema.k, len(trees)))
     forest = CountedForest(codebook, trees, tuple(counts), (noise,))
     tables = Tables(forest, layout)
-    reading = _read(table, purse, stages, tables)  # 4.
-    correction = _steps(table, purse, stages, tables, reading) if stages.steps else NO_CORRECTION  # 5.
-    scale = _scale(table, purse, stages, tables.model(reading), correction)  # 6.
+    reading = _read(table, shares, stages, tables)  # 4.
+    correction = _steps(table, shares, stages, tables, reading) if stages.steps else NO_CORRECTION  # 5.
+    scale = _scale(table, shares, stages, tables.model(reading), correction)  # 6.
     chosen: dict[str, Any] = {
         "top questions": top.height,
         "joined": joined,
@@ -205,18 +205,18 @@ def grow(table: PrivateTable, plan: Plan) -> Grown:
     return Grown(forest, released, chosen, correction)
 
 
-def _select(table: PrivateTable, purse: Purse, stages: Stages) -> tuple[int, ...]:
+def _select(table: PrivateTable, shares: BudgetShares, stages: Stages) -> tuple[int, ...]:
     """q attributes, one private choice after the other."""
     root, candidates = TreeBuilder(table.codebook.sizes).build(), by_value(table.codebook)
     allowed = np.ones((1, len(candidates)), dtype=bool)
-    epsilon = purse.choice(SELECT_SHARE / stages.measured, purse.mechanism)
+    epsilon = shares.choice(SELECT_SHARE / stages.measured, shares.mechanism)
     for _ in range(stages.measured):
-        pick = int(table.ask(Choose(root, [0], candidates, allowed, GINI, purse.mechanism), epsilon)[0])
+        pick = int(table.ask(Choose(root, [0], candidates, allowed, GINI, shares.mechanism), epsilon)[0])
         allowed[0, pick] = False
     return tuple(int(a) for a in np.flatnonzero(~allowed[0]))
 
 
-def _top_tree(table: PrivateTable, purse: Purse, stages: Stages, n: int) -> tuple[Tree, bool, int]:
+def _top_tree(table: PrivateTable, shares: BudgetShares, stages: Stages, n: int) -> tuple[Tree, bool, int]:
     """The top tree, whether the tables are measured under it, and how many levels were paid for.
 
     The first question may have as many answers as leave rows for their class counts; the tables go under it only if they keep ν there.
@@ -225,7 +225,7 @@ def _top_tree(table: PrivateTable, purse: Purse, stages: Stages, n: int) -> tupl
     codebook = table.codebook
     builder, candidates = TreeBuilder(codebook.sizes), by_threshold(codebook)
     answers = np.array([split.n_children for split in candidates.splits])
-    s = purse.noise_sd(len(codebook.sizes))
+    s = shares.noise_sd(len(codebook.sizes))
     most_leaves = MOST_CELLS // max(1, sum(codebook.sizes) * codebook.n_classes)
     joined, levels, nu, below = False, 0, {0: stages.nu}, 1
     for level in range(stages.questions):
@@ -242,8 +242,8 @@ def _top_tree(table: PrivateTable, purse: Purse, stages: Stages, n: int) -> tupl
                 rules.append(free & enough)
         if not nodes:
             break
-        epsilon = purse.choice(TOP_SHARE, purse.mechanism)
-        picks = table.ask(Choose(tree, nodes, candidates, np.array(rules), GINI, purse.mechanism), epsilon)
+        epsilon = shares.choice(TOP_SHARE, shares.mechanism)
+        picks = table.ask(Choose(tree, nodes, candidates, np.array(rules), GINI, shares.mechanism), epsilon)
         levels += 1
         for node, pick in zip(nodes, picks.tolist(), strict=True):
             split = candidates.splits[pick]
@@ -257,21 +257,21 @@ def _top_tree(table: PrivateTable, purse: Purse, stages: Stages, n: int) -> tupl
     return builder.build(), joined, levels
 
 
-def _read(table: PrivateTable, purse: Purse, stages: Stages, tables: Tables) -> Reading:
+def _read(table: PrivateTable, shares: BudgetShares, stages: Stages, tables: Tables) -> Reading:
     readings = tables.readings
     if not stages.reads:
         return readings[0]
     models = [tables.model(reading) for reading in readings]
-    best = table.ask(Best([MostProbable(model) for model in models]), purse.choice(READ_SHARE, PERMUTE_AND_FLIP))
+    best = table.ask(Best([MostProbable(model) for model in models]), shares.choice(READ_SHARE, PERMUTE_AND_FLIP))
     return readings[best]
 
 
-def _steps(table: PrivateTable, purse: Purse, stages: Stages, tables: Tables, reading: Reading) -> Correction:
+def _steps(table: PrivateTable, shares: BudgetShares, stages: Stages, tables: Tables, reading: Reading) -> Correction:
     """`epochs` noisy gradient steps of length/epochs each, on one tree of one question for each measured attribute."""
     start = tables.model(reading)
-    price = purse.price(stages.steps / stages.epochs)
+    price = shares.price(stages.steps / stages.epochs)
     asked, scores, weight = [], [], []
-    soft = SOFT * purse.noise_sd(len(tables.attributes), stages.steps)
+    soft = SOFT * shares.noise_sd(len(tables.attributes), stages.steps)
     for j, attribute in tables.attributes.items():
         builder = TreeBuilder(table.codebook.sizes)
         groups = attribute.group.tolist()
@@ -298,8 +298,8 @@ def _steps(table: PrivateTable, purse: Purse, stages: Stages, tables: Tables, re
     return Correction(tuple(asked), rounded, tuple(np.repeat(np.round(e, 6), table.codebook.n_classes, axis=1) for e in errors))
 
 
-def _scale(table: PrivateTable, purse: Purse, stages: Stages, read: AdditiveModel, correction: Correction) -> float:
+def _scale(table: PrivateTable, shares: BudgetShares, stages: Stages, read: AdditiveModel, correction: Correction) -> float:
     if not stages.scales:
         return SCALES[0]
     model = AdditiveModel(read.base, (*read.trees, *correction.trees), (*read.scores, *correction.scores))
-    return SCALES[table.ask(BestScale(model, SCALES), purse.choice(SCALE_SHARE, PERMUTE_AND_FLIP))]
+    return SCALES[table.ask(BestScale(model, SCALES), shares.choice(SCALE_SHARE, PERMUTE_AND_FLIP))]

@@ -148,14 +148,14 @@ def plan(codebook: Codebook, settings: Settings, epsilon: Fraction, rows: int | 
         )
     trees = structures(codebook, rows, settings, rng)
     charges = events(settings, epsilon, public, codebook.schema.k)
-    fixed = all(event.verb != "rows" for event in charges)
+    fixed = all(event.query != "rows" for event in charges)
     source = "declared public" if public else "assumed" if fixed else "assumed; fit charges for a noisy count"
     return Plan("Private-RDT", epsilon, rows, source, codebook.n_classes, charges, trees, fixed, settings)
 
 
 def grow(table: PrivateTable, plan: Plan, rng: np.random.Generator) -> Grown:
     """Algorithm 4, Private-RDT, N times."""
-    charges = {event.verb: event for event in plan.events}
+    charges = {event.query: event for event in plan.events}
     released: dict[str, int] = {}
     # 1. structures before any look at the leaves; where the height needs n and none is public, a noisy n̂ is paid for
     trees = plan.trees

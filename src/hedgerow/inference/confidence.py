@@ -5,7 +5,6 @@ Everything here is computed from released noisy counts and the public noise scal
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -22,9 +21,9 @@ def signal_to_noise(forest: CountedForest, tree: int, noise_rule: str) -> NDArra
     """
     support = forest.node_counts[tree].sum(axis=1)
     n_classes = forest.codebook.n_classes
-    classes = n_classes if noise_rule == "paper" else math.sqrt(n_classes)
-    scale = math.sqrt(sum(rough_variance(noise) / 2 for noise in forest.scales[tree]))
-    noise = classes * math.sqrt(2) * scale * np.sqrt(forest.leaves_below[tree])
+    classes = n_classes**2 if noise_rule == "paper" else n_classes
+    variance = sum(rough_variance(noise) for noise in forest.scales[tree])
+    noise = np.sqrt(classes * variance * forest.leaves_below[tree])  # one root at the end: a ratio of exactly 1 is not rounded below it
     return np.asarray(support / np.maximum(noise, np.finfo(float).tiny))
 
 

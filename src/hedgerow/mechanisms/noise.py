@@ -25,11 +25,11 @@ def add_noise(counts: NDArray[np.int64], event: Event, coins: Coins, sampler: Sa
     if event.mechanism == DISCRETE_GAUSSIAN:
         check_noise_source(event, sampler)
         if event.rho != rho_of_gaussian(event.queries * event.sensitivity, event.scale):
-            raise PlanError(f"{event.verb}: the noise does not follow from what was charged.")
+            raise PlanError(f"{event.query}: the noise does not follow from what was charged.")
         noise = discrete_gaussian(event.scale, counts.size, coins).reshape(counts.shape)  # [M3]
     else:
         if event.scale != Fraction(event.queries * event.sensitivity) / event.epsilon:
-            raise PlanError(f"{event.verb}: the noise scale does not follow from what was charged.")
+            raise PlanError(f"{event.query}: the noise scale does not follow from what was charged.")
         noise = sampler(event.scale, counts.size, coins).reshape(counts.shape)  # [M1]
     limit = np.iinfo(np.int64).max // 2
     return np.clip(counts, -limit, limit) + np.clip(noise, -limit, limit)
@@ -38,7 +38,7 @@ def add_noise(counts: NDArray[np.int64], event: Event, coins: Coins, sampler: Sa
 def check_noise_source(event: Event, sampler: Sampler) -> None:
     """Refuse, before anything is charged, Gaussian noise from a sampler that has none here."""
     if event.mechanism == DISCRETE_GAUSSIAN and sampler is not discrete_laplace:
-        raise PlanError(f'{event.verb}: Gaussian noise (delta above 0) is drawn by sampler="hedgerow" alone.')
+        raise PlanError(f'{event.query}: Gaussian noise (delta above 0) is drawn by sampler="hedgerow" alone.')
 
 
 def choose_columns(scores: NDArray[np.int64], allowed: NDArray[np.bool_], event: Event, unit: int, coins: Coins) -> NDArray[np.int64]:

@@ -231,7 +231,7 @@ def _classes(release: Release) -> str:
     more = f'<p class="soft">{rest:,} smaller classes are not drawn.</p>' if rest else ""
     rows = ""
     if "rows" in release.released:
-        sd = math.sqrt(sum(variance_of(event.noise) for event in release.certificate.events if event.verb == "rows"))
+        sd = math.sqrt(sum(variance_of(event.noise) for event in release.certificate.events if event.query == "rows"))
         number = count_with_error(release.released["rows"], sd)
         rows = f"<p>A noisy number of rows was released as well: {escape(number)}.</p>"
     note = "Only hit and miss of each path are real." if release.certificate.by_hits else "Exact counts."

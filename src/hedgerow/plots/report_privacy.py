@@ -134,7 +134,7 @@ def _tables(release: Release) -> str:
         (
             part.owner or "–",
             part.id,
-            loss_text(part.epsilon) + (f", δ = {text_of_delta(part.chance)}" if part.chance else ""),
+            loss_text(part.epsilon) + (f", δ = {text_of_delta(part.exact_delta)}" if part.exact_delta else ""),
             part.statement,
             *([f"at most {part.k}" if part.of_persons else "1, assumed"] if persons else []),
             ", ".join(release.forest.ensembles[part.ensemble].columns) if release.forest.united else "all",
@@ -153,7 +153,7 @@ def events_table(events: Sequence[EventRecord]) -> str:
     gaussian = any(isinstance(event.rho, str) for event in events)
     rows = [
         (
-            *(e.verb, e.mechanism, times, "–" if e.epsilon == "0" else loss_text(e.epsilon)),
+            *(e.query, e.mechanism, times, "–" if e.epsilon == "0" else loss_text(e.epsilon)),
             *(f"{e.queries:,}", e.sensitivity, loss_text(e.scale)),
             *([loss_text(e.rho) if isinstance(e.rho, str) else "–"] if gaussian else []),
         )

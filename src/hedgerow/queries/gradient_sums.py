@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from hedgerow.accounting.events import Event
@@ -19,20 +20,20 @@ from hedgerow.trees.tree import Tree
 
 
 class GradientSumsForm(QueryForm, frozen=True, kw_only=True):
-    asked: list[TreeForm]
+    trees: list[TreeForm] = msgspec.field(name="asked")
     model: ModelForm
     price: PriceForm
 
 
 @dataclass(frozen=True, eq=False)
 class GradientSums(CountingQuery[Sums]):
-    """Sums, over the rows of every leaf of every asked tree, of the gradient of an additive model's log-likelihood.
+    """Sums, over the rows of every leaf of every tree, of the gradient of an additive model's log-likelihood.
 
     A row of class y adds trunc(GRID · (1[y = c] − softmax(F)_c)) for each class c; of two classes, for the second alone. Divide by
-    `additive_model.GRID` to get the gradient. One array (leaves, classes or 1) for each tree asked; the trees share the price.
+    `additive_model.GRID` to get the gradient. One array (leaves, classes or 1) for each tree; the trees share the price.
     """
 
-    asked: Sequence[Tree]
+    trees: Sequence[Tree]
     model: AdditiveModel
 
     name = "gradient_sums"
@@ -40,16 +41,16 @@ class GradientSums(CountingQuery[Sums]):
     Form = GradientSumsForm
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "asked", tuple(self.asked))
+        object.__setattr__(self, "trees", tuple(self.trees))
 
     def check(self, codebook: Codebook) -> None:
-        if not self.asked or type(self.model) is not AdditiveModel or not self.model.fits(codebook.sizes, codebook.n_classes):
+        if not self.trees or type(self.model) is not AdditiveModel or not self.model.fits(codebook.sizes, codebook.n_classes):
             raise PlanError("gradient_sums: expected at least one tree, and an AdditiveModel over this schema.")
-        check_tree("gradient_sums", self.asked, codebook)
+        check_tree("gradient_sums", self.trees, codebook)
 
     @property
     def queries(self) -> int:
-        return len(self.asked)
+        return len(self.trees)
 
     @classmethod
     def norms(cls, n_classes: int) -> tuple[int, int]:
@@ -68,23 +69,23 @@ class GradientSums(CountingQuery[Sums]):
     def add(self, block: Block, sums: Sums) -> None:
         from hedgerow.queries import kernels
 
-        more = kernels.gradient_sums(list(self.asked), self.model, block.codes, block.classes, block.margins)
+        more = kernels.gradient_sums(list(self.trees), self.model, block.codes, block.classes, block.margins)
         for total, some in zip(sums, more, strict=True):
             total += some
 
     def shapes(self, codebook: Codebook) -> Shapes:
-        return [(len(tree.leaves), gradient_width(codebook.n_classes)) for tree in self.asked]
+        return [(len(tree.leaves), gradient_width(codebook.n_classes)) for tree in self.trees]
 
     def answer(self, arrays: Sums) -> Sums:
         return arrays
 
     def form(self, price: Price, encode: Encoder) -> QueryForm:
-        trees = [tree_form(tree) for tree in self.asked]
-        return GradientSumsForm(number=0, asked=trees, model=model_form(self.model), price=price_form(price))
+        trees = [tree_form(tree) for tree in self.trees]
+        return GradientSumsForm(number=0, trees=trees, model=model_form(self.model), price=price_form(price))
 
     @classmethod
     def decode(cls, form: GradientSumsForm, decode: Decoder) -> GradientSums:
-        trees, model = decode.trees(form.asked), read_model(form.model, decode.codebook)
+        trees, model = decode.trees(form.trees), read_model(form.model, decode.codebook)
         decode.bound(sum(len(tree.leaves) for tree in trees) * gradient_width(decode.codebook.n_classes))
         return cls(trees, model)
 

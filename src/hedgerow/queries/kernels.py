@@ -282,20 +282,20 @@ def _sum_in_leaves(codes: Any, vectors: Any, ask: Any, onward: Any, height: int,
 
 
 def gradient_sums(
-    asked: list[Tree],
+    trees: list[Tree],
     model: AdditiveModel,
     codes: NDArray[Any],
     classes: NDArray[np.uint16],
     margins: NDArray[np.float64] | None = None,
 ) -> list[NDArray[np.int64]]:
-    """For each leaf of each asked tree the sum of the integer gradients of its rows: (leaves, gradient_width) each.
+    """For each leaf of each tree the sum of the integer gradients of its rows: (leaves, gradient_width) each.
 
     Each row's vector is a function of that row and of the model alone, and the sums are of integers: in whichever order and on however
     many threads they are taken, they are the same. `margins` are the model's for these rows, where they are known.
     """
     width = gradient_width(model.n_classes)
-    results = [np.zeros((len(tree.leaves), width), dtype=np.int64) for tree in asked]
-    places = list(map(leaf_places, asked))
+    results = [np.zeros((len(tree.leaves), width), dtype=np.int64) for tree in trees]
+    places = list(map(leaf_places, trees))
     space = np.empty((min(BLOCK, len(codes)), model.n_classes))
     vectors = np.empty((len(space), width), dtype=np.int64)
     for start in range(0, len(codes), BLOCK):
@@ -306,6 +306,6 @@ def gradient_sums(
         else:
             model.add_margins(rows, here)
         _gradients(here, labels, steps)
-        for tree, place, sums in zip(asked, places, results, strict=True):
+        for tree, place, sums in zip(trees, places, results, strict=True):
             _sum_in_leaves(rows, steps, tree.ask, tree.onward, tree.height, place, sums)
     return results

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,19 +22,19 @@ from hedgerow.trees.tree import Tree
 
 
 class TablesForm(NodesForm, frozen=True, kw_only=True):
-    """asked: for each node the attributes."""
+    """attributes: for each node, their positions; `asked` on the wire."""
 
-    asked: list[list[int]]
+    attributes: list[list[int]] = msgspec.field(name="asked")
 
 
 @dataclass(frozen=True, eq=False)
 class Tables(SplitCounts, CountingQuery[Counts]):
-    """(cell, class) counts of the asked attributes of each node, 0 elsewhere: (nodes, cells, classes); no node may lie above another.
+    """(cell, class) counts of some attributes of each node, 0 elsewhere: (nodes, cells, classes); no node may lie above another.
 
-    asked[i, a]: whether attribute a is asked at node i. The price is for all of them: each gets it / (most asked at one node).
+    attributes[i, a]: whether attribute a is counted at node i. The price is for all of them: each gets it / (most attributes of one node).
     """
 
-    asked: NDArray[np.bool_]
+    attributes: NDArray[np.bool_]
 
     name = "tables"
     label = "V6"
@@ -41,12 +42,16 @@ class Tables(SplitCounts, CountingQuery[Counts]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "asked", frozen(self.asked))
+        object.__setattr__(self, "attributes", frozen(self.attributes))
 
     def check(self, codebook: Codebook) -> None:
         super().check(codebook)
-        if self.asked.dtype != np.bool_ or self.asked.shape != (len(self.nodes), len(codebook.sizes)) or not self.asked.any():
-            raise PlanError("tables: expected for each node which attributes are asked, and at least one.")
+        if (
+            self.attributes.dtype != np.bool_
+            or self.attributes.shape != (len(self.nodes), len(codebook.sizes))
+            or not self.attributes.any()
+        ):
+            raise PlanError("tables: expected for each node which attributes are counted, and at least one.")
 
     @classmethod
     def all(cls, tree: Tree, nodes: Nodes) -> Tables:
@@ -55,12 +60,12 @@ class Tables(SplitCounts, CountingQuery[Counts]):
 
     @property
     def queries(self) -> int:
-        """A row is in one node, and in one cell of each attribute that is asked there."""
-        return int(self.asked.sum(axis=1).max())
+        """A row is in one node, and in one cell of each attribute that is counted there."""
+        return int(self.attributes.sum(axis=1).max())
 
     @cached_property
     def _wanted(self) -> NDArray[np.bool_]:
-        return np.repeat(self.asked, self.tree.sizes, axis=1)[:, :, None]
+        return np.repeat(self.attributes, self.tree.sizes, axis=1)[:, :, None]
 
     def exact(self, sums: Sums, codebook: Codebook) -> Sums:
         return [np.where(self._wanted, self.declared(sums[0]), 0)]
@@ -73,21 +78,25 @@ class Tables(SplitCounts, CountingQuery[Counts]):
 
     def form(self, price: Price, encode: Encoder) -> QueryForm:
         return TablesForm(
-            number=0, tree=tree_form(self.tree), nodes=nodes_form(self.nodes), asked=mask_form(self.asked), price=price_form(price)
+            number=0,
+            tree=tree_form(self.tree),
+            nodes=nodes_form(self.nodes),
+            attributes=mask_form(self.attributes),
+            price=price_form(price),
         )
 
     @classmethod
     def decode(cls, form: TablesForm, decode: Decoder) -> Tables:
         tree, nodes = decode_nodes(form, decode, split_numbers(decode.codebook))
-        return cls(tree, nodes, read_mask(form.asked, len(nodes), len(decode.codebook.sizes), "asked"))
+        return cls(tree, nodes, read_mask(form.attributes, len(nodes), len(decode.codebook.sizes), "asked"))
 
     @classmethod
     def attacks(cls) -> Sequence[Attack]:
         def make(codebook: Codebook) -> Tables:
             tree, nodes = copies_tree()
-            asked = np.zeros((len(nodes), len(codebook.sizes)), dtype=bool)
-            asked[:, 2:] = True
-            return cls(tree, nodes, asked)
+            attributes = np.zeros((len(nodes), len(codebook.sizes)), dtype=bool)
+            attributes[:, 2:] = True
+            return cls(tree, nodes, attributes)
 
         why = "one row more in two tables at once"
         return [Attack(cls.name, why, PURE, MORE, make, runs=COPIES, copies=True, gaussian=True, read=_both_steps)]

@@ -39,7 +39,7 @@ COUNTING = 1  # how a row is read and counted: parts that were counted in differ
 class EventRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A charged event; see `accounting/events.py` for the meaning of each field."""
 
-    verb: str
+    query: str = msgspec.field(name="verb")
     mechanism: str
     epsilon: str
     queries: int
@@ -61,7 +61,7 @@ class EventRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @classmethod
     def of(cls, event: Event) -> EventRecord:
         return cls(
-            event.verb,
+            event.query,
             event.mechanism,
             text_of_fraction(event.epsilon),
             event.queries,
@@ -126,14 +126,14 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return 1 if isinstance(self.rows_per_person, msgspec.UnsetType) else self.rows_per_person
 
     @property
-    def chance(self) -> Fraction:
+    def exact_delta(self) -> Fraction:
         """δ as a number, 0 where there is none."""
         return Fraction(0) if isinstance(self.delta, msgspec.UnsetType) else Fraction(self.delta)
 
     @property
     def worth(self) -> Fraction:
         """What its (ε, δ) is worth in concentrated privacy: what its events may cost; 0 where δ is 0."""
-        return rho_for(Fraction(self.epsilon), self.chance) if self.chance else Fraction(0)
+        return rho_for(Fraction(self.epsilon), self.exact_delta) if self.exact_delta else Fraction(0)
 
     @property
     def all_pure(self) -> bool:
@@ -168,7 +168,7 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def before_counts(self) -> bool:
         """Whether its counts are left out without anybody's word, as in the first releases. (Of one that was tuned it cannot be told.)"""
-        return not self.counted and not self.stated_beforehand and all(event.verb != "leaf_counts" for event in self.events)
+        return not self.counted and not self.stated_beforehand and all(event.query != "leaf_counts" for event in self.events)
 
     @property
     def key(self) -> tuple[str, str]:
@@ -177,7 +177,7 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def spent(self) -> Fraction:
         """The ε that its events add up to; with δ the whole, since what was not used cannot be given back (PROOF.md, Z1)."""
-        if self.chance:
+        if self.exact_delta:
             return Fraction(self.epsilon)
         return exact_sum(Fraction(event.epsilon) for event in self.events)
 
@@ -365,8 +365,8 @@ def shaping_part(part: Part, chosen_beforehand: bool = False) -> Part:
     if not part.counted:
         return part
     shaped = msgspec.structs.replace(part, counted=False, group="", signed_by=[])
-    verbs = [event.verb for event in part.events]
-    if not chosen_beforehand or verbs not in (["leaf_counts"], ["rows", "leaf_counts"]) or (part.chance and len(verbs) > 1):
+    names = [event.query for event in part.events]
+    if not chosen_beforehand or names not in (["leaf_counts"], ["rows", "leaf_counts"]) or (part.exact_delta and len(names) > 1):
         return shaped
     before = part.events[:-1]
     spent = text_of_fraction(exact_sum(Fraction(event.epsilon) for event in before))
@@ -408,7 +408,7 @@ def _divided(parts: Sequence[Part], owners_first: bool) -> Loss:
         else:
             which = ("group", part.group) if part.group else place
         epsilon, delta = largest.get(which, (Fraction(0), Fraction(0)))
-        largest[which] = max(epsilon, Fraction(part.epsilon)), max(delta, part.chance)
+        largest[which] = max(epsilon, Fraction(part.epsilon)), max(delta, part.exact_delta)
     return exact_sum(epsilon for epsilon, _ in largest.values()), exact_sum(delta for _, delta in largest.values())
 
 
@@ -449,12 +449,12 @@ def neighbours_of(parts: Sequence[Part]) -> str:
 
 def _reason(parts: Sequence[Part]) -> str:
     said = ["every look at the rows was noised and charged before it was made"]
-    worth = {part.worth for part in parts if part.chance and not part.all_pure}
+    worth = {part.worth for part in parts if part.exact_delta and not part.all_pure}
     if worth:
         which = "its looks were" if len(parts) == 1 else "the looks at each table with δ were"
         most = f"ρ = {text_of_fraction(max(worth))}{'' if len(worth) == 1 else ' at most'}"
         said.append(f"{which} composed by zero-concentrated differential privacy to {most} and converted to (ε, δ)")
-    also = ", and the δ," if any(part.chance for part in parts) else ""
+    also = ", and the δ," if any(part.exact_delta for part in parts) else ""
     ensembles = list(by_ensemble(parts).values())
     if any(len(ensemble) > 1 for ensemble in ensembles):
         if all(all_disjoint(ensemble) for ensemble in ensembles):

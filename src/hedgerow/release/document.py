@@ -165,7 +165,7 @@ def correction_of(document: Document, codebook: Codebook) -> Correction:
     if isinstance(document.corrections, msgspec.UnsetType):
         return Correction()
     records = document.corrections
-    steps = [event for event in document.certificate.events if event.verb == "gradient_sums"]
+    steps = [event for event in document.certificate.events if event.query == "gradient_sums"]
     paid = bool(steps) and all(event.queries == len(records) for event in steps)
     if document.vote != ADDITIVE or not 1 <= len(records) <= MAX_TREES or (document.certificate.guarantee != "none" and not paid):
         raise ReleaseError("it holds corrections that no gradient steps paid for, or that its vote does not use.")
@@ -183,7 +183,7 @@ def correction_of(document: Document, codebook: Codebook) -> Correction:
 
 def check_additive(document: Document, forest: CountedForest) -> None:
     """What a Hedgerow forest chose by looking at rows (n̂, attributes, top questions, reading, steps, scale) must be paid for."""
-    chosen, events = document.chosen, [event.verb for event in document.certificate.events]
+    chosen, events = document.chosen, [event.query for event in document.certificate.events]
     questions = chosen.get("top questions", 0)
     if type(questions) is not int or type(chosen.get("together", 1)) is not int:
         raise ReleaseError("it does not say in whole numbers how its trees stand.")
@@ -345,19 +345,19 @@ def _check_part(part: Part, ensembles: int, n_classes: int) -> None:
         raise ValueError("a table was counted with a number of rows for each person that is out of range")
     for event in part.events:
         _check_event(event, n_classes, part.k)
-    before = ([event.verb for event in part.events] or ["rows"]) == ["rows"]
+    before = ([event.query for event in part.events] or ["rows"]) == ["rows"]
     if part.chosen_beforehand is not msgspec.UNSET and not (part.chosen_beforehand and not part.counted and before):
         raise ValueError("that its trees were chosen beforehand is stated of a table that was counted or chose, or is not stated")
     _check_loss(part)
     if part.problem:
         return
-    if any(event.verb not in BY_NAME for event in part.events):
+    if any(event.query not in BY_NAME for event in part.events):
         raise ValueError("it claims ε with a query that has no proof")
     if any(_chooses(event) and event.mechanism not in (EXPONENTIAL, PERMUTE_AND_FLIP) for event in part.events):
         raise ValueError("it claims ε with an event that has no proof")
     if "test coins" in part.sampler:
         raise ValueError("it claims ε with coins that anyone can replay")
-    if part.released and (set(part.released) != {"rows"} or all(event.verb != "rows" for event in part.events)):
+    if part.released and (set(part.released) != {"rows"} or all(event.query != "rows" for event in part.events)):
         raise ValueError("it holds a number of rows that was not paid for")
 
 
@@ -375,7 +375,7 @@ def _check_event(event: EventRecord, n_classes: int, k: int) -> None:
         scale = event.queries * plain_fraction(event.sensitivity) / plain_fraction(event.epsilon)
         if plain_fraction(event.scale) != scale and (event.mechanism == DISCRETE_LAPLACE or plain_fraction(event.scale) != 2 * scale):
             raise ValueError("an event's noise scale does not follow from its ε")
-    query = BY_NAME.get(event.verb)
+    query = BY_NAME.get(event.query)
     if query is None:
         return
     if issubclass(query, CountingQuery):
@@ -388,11 +388,11 @@ def _check_event(event: EventRecord, n_classes: int, k: int) -> None:
 
 
 def _counts(event: EventRecord) -> bool:
-    return issubclass(BY_NAME.get(event.verb, object), CountingQuery)
+    return issubclass(BY_NAME.get(event.query, object), CountingQuery)
 
 
 def _chooses(event: EventRecord) -> bool:
-    return issubclass(BY_NAME.get(event.verb, object), ChoiceQuery)
+    return issubclass(BY_NAME.get(event.query, object), ChoiceQuery)
 
 
 def _check_loss(part: Part) -> None:
@@ -414,7 +414,7 @@ def _check_loss(part: Part) -> None:
 def _check_noise(parts: Sequence[Part], ensemble: Ensemble, measured: str) -> None:
     """The noise on the counts is what the tables' events say: one for each table, in order."""
     if len(parts) == 1 and last_count(parts[0]) is None and (measured == "nodes" or ensemble.trees == 1):  # greedy: level by level
-        counts = [event for event in parts[0].events if event.verb in ("class_counts", "tables")]
+        counts = [event for event in parts[0].events if event.query in ("class_counts", "tables")]
         paid = [event for event in counts if event.noise in ensemble.noise]
         if len({event.noise for event in paid}) != len(ensemble.noise) or len(paid) < ensemble.trees:
             raise ValueError("the noise of its counts is not what its events say")
@@ -428,4 +428,4 @@ def _check_noise(parts: Sequence[Part], ensemble: Ensemble, measured: str) -> No
 
 def last_count(part: Part) -> EventRecord | None:
     """The event of the counts that were kept: a search may have tried forests before."""
-    return next((event for event in reversed(part.events) if event.verb == "leaf_counts"), None)
+    return next((event for event in reversed(part.events) if event.query == "leaf_counts"), None)

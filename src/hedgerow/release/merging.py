@@ -165,7 +165,7 @@ def _once(parts: Sequence[Part]) -> list[Part]:
             kept[place] = part
             continue
         more, less = (part, before) if _weight(part) > _weight(before) else (before, part)
-        dearer = Fraction(less.epsilon) > Fraction(more.epsilon) or less.chance > more.chance
+        dearer = Fraction(less.epsilon) > Fraction(more.epsilon) or less.exact_delta > more.exact_delta
         if dearer or Counter(less.events) - Counter(more.events) or (less.released and less.released != more.released):
             raise MergeError(
                 f"the table {part.name} stands in two files with different looks at its rows, so it was looked at twice under one name. "
@@ -177,7 +177,7 @@ def _once(parts: Sequence[Part]) -> list[Part]:
 
 def _weight(part: Part) -> tuple[bool, Fraction, Fraction, int, bool, bytes]:
     """Which of two entries for one table is kept, whatever their order: with its counts, else the larger loss, else more looks."""
-    loss = Fraction(part.epsilon), part.chance, len(part.events)
+    loss = Fraction(part.epsilon), part.exact_delta, len(part.events)
     return (part.counted, *loss, part.stated_beforehand, msgspec.json.encode(part))
 
 

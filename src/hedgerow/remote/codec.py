@@ -45,7 +45,7 @@ class SessionForm(msgspec.Struct, frozen=True):
 class EventForm(Form, frozen=True):
     """What was charged, with exact amounts as text."""
 
-    verb: str
+    query: str = msgspec.field(name="verb")
     mechanism: str
     epsilon: str
     queries: int
@@ -151,7 +151,7 @@ def _check_same(release: Release, codebook: Codebook) -> None:
 
 def event_form(event: Event) -> EventForm:
     exact = [str(value) for value in (event.epsilon, event.sensitivity, event.scale, event.rho)]
-    return EventForm(event.verb, event.mechanism, exact[0], event.queries, exact[1], exact[2], exact[3])
+    return EventForm(event.query, event.mechanism, exact[0], event.queries, exact[1], exact[2], exact[3])
 
 
 def answer_bytes(number: int, arrays: Sequence[NDArray[np.int64]], event: Event, assumed: str) -> bytes:

@@ -183,6 +183,6 @@ def differences(release: Release, plan: PublicPlan) -> str:
         return "it has other trees or settings."
     if not release.certificate.private or len(parts) != 1 or not parts[0].counted or release.correction.trees:
         return "it does not claim ε for the counts of one table."
-    if Fraction(parts[0].epsilon) != plan.epsilon or parts[0].chance:
+    if Fraction(parts[0].epsilon) != plan.epsilon or parts[0].exact_delta:
         return f"it was counted at {release.certificate.loss}, and the plan says ε = {text_of_fraction(plan.epsilon)}."
     return ""

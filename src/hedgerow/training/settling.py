@@ -22,7 +22,7 @@ def settled(counted: CountedForest, reservation: Reservation, rows: int | None) 
         reservation.settle()
     except (BudgetError, OSError) as error:
         problems.append((f"what was not used could not be given back to the budget: {error}", HedgerowWarning))
-    sd = max((variance_of(noise_of(event)) ** 0.5 for event in reservation.events if event.verb == "rows"), default=0.0)
+    sd = max((variance_of(noise_of(event)) ** 0.5 for event in reservation.events if event.query == "rows"), default=0.0)
     lost = not_counted(counted, rows, sd)
     if lost is not None:
         problems.append((lost, SchemaMismatchWarning))

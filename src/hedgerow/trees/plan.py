@@ -60,13 +60,13 @@ class Plan:
     @property
     def noise_sd(self) -> float:
         """Standard deviation of the noise on one count in a leaf, when all tables are added up."""
-        noises = {noise_of(event) for event in self.events if event.verb in ("leaf_counts", "class_counts", "tables")}
+        noises = {noise_of(event) for event in self.events if event.query in ("leaf_counts", "class_counts", "tables")}
         return math.sqrt(self.tables * sum(map(variance_of, noises)))
 
     @property
     def rows_per_person(self) -> int:
         """How many rows of one person are counted at most: what the events' sensitivities are multiplied by."""
-        found = [event for event in self.events if event.verb in ("leaf_counts", "class_counts", "tables")]
+        found = [event for event in self.events if event.query in ("leaf_counts", "class_counts", "tables")]
         return max((math.isqrt(int(event.sensitivity)) if event.rho else int(event.sensitivity) for event in found), default=1)
 
     @property
@@ -87,12 +87,12 @@ class Plan:
             size = f"{self.n_leaves:,} leaves × {self.n_classes} classes = {self.n_counts:,} counts"
             lines += [("trees", f"{len(self.trees)}, height {self.height}"), ("count arrays", size)]
         for event, times in Counter(self.events).items():
-            what = "tree" if event.verb in ("leaf_counts", "gradient_sums") else "table"
+            what = "tree" if event.query in ("leaf_counts", "gradient_sums") else "table"
             kind, cost = ("ρ", event.rho) if event.rho else ("ε", event.epsilon)
             text = _short if any(e.rho for e in self.events) else text_of_fraction  # shares of ρ are long; the events have them exactly
             each = f", {text(cost / event.queries)} for each {what}" if event.queries > 1 else ""
             often = f"{times} × " if times > 1 else ""
-            lines.append((f"charge: {event.verb}", f"{often}{kind} = {text(cost)}{each}"))
+            lines.append((f"charge: {event.query}", f"{often}{kind} = {text(cost)}{each}"))
         if self.events:
             together = f", of {self.tables} tables together" if self.tables > 1 else ""
             k = self.rows_per_person

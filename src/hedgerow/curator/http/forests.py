@@ -59,7 +59,7 @@ def plan_as_json(made: Plan) -> dict[str, Any]:
     """The charges in order, like ones together, and the plan in words."""
     events = [
         {
-            "verb": event.verb, "mechanism": event.mechanism, "times": times, "epsilon": text_of_fraction(event.epsilon),
+            "verb": event.query, "mechanism": event.mechanism, "times": times, "epsilon": text_of_fraction(event.epsilon),
             "rho": text_of_fraction(event.rho), "queries": event.queries, "sensitivity": text_of_fraction(event.sensitivity),
             "scale": text_of_fraction(event.scale),
         }

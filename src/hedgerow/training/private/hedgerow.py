@@ -9,7 +9,7 @@ from typing import Any
 from hedgerow.accounting.loss import exact_delta
 from hedgerow.errors import PlanError
 from hedgerow.growers import hedgerow
-from hedgerow.growers.hedgerow_purse import gaussian_pays
+from hedgerow.growers.budget_shares import gaussian_pays
 from hedgerow.inference.additive import FLAT, RULES
 from hedgerow.inference.layout import Layout
 from hedgerow.inference.vote import ADDITIVE

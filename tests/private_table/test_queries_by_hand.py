@@ -1,4 +1,4 @@
-"""Every verb against its theorem, computed by hand: from the same coins come the same answers, and the event is the one that is proven."""
+"""Every query against its theorem, computed by hand: from the same coins come the same answers, and the event is the one that is proven."""
 
 from __future__ import annotations
 
@@ -82,15 +82,15 @@ def engine_of(k: int) -> MemoryRows:
     return MemoryRows(COLUMNS, LABELS, PERSONS, persons=np.arange(150) // 4, key=bytes(16))
 
 
-def asked(engine: MemoryRows, seed: int, verb: Any, delta: Any = 0) -> tuple[Any, Event]:
+def asked(engine: MemoryRows, seed: int, query: Any, delta: Any = 0) -> tuple[Any, Event]:
     """The answer, and the one event."""
     reservation = Budget(1, delta).reserve(1, "test", delta, Unit.of(engine.codebook.schema))
-    answer = verb(PrivateTable(engine, reservation, SeededCoins(seed)))
+    answer = query(PrivateTable(engine, reservation, SeededCoins(seed)))
     (event,) = reservation.events
     return answer, event
 
 
-COUNTS: dict[str, tuple[Any, Any, int, int, int]] = {  # verb; the truth; how many queries; L1 and squared L2 of one row
+COUNTS: dict[str, tuple[Any, Any, int, int, int]] = {  # query; the truth; how many queries; L1 and squared L2 of one row
     "rows": (lambda t, p: [np.array([t.ask(Rows(), p)])], lambda e: [np.array([exact_answers.count_rows(e)])], 1, 1, 1),
     "leaf_counts": (lambda t, p: t.ask(LeafCounts(TREES), p), lambda e: exact_answers.leaf_counts(e, TREES), 3, 1, 1),
     "confusion": (lambda t, p: [t.ask(Confusion(flags), p)], lambda e: [exact_answers.confusion(e, flags)], 1, 1, 1),
@@ -114,20 +114,20 @@ COUNTS: dict[str, tuple[Any, Any, int, int, int]] = {  # verb; the truth; how ma
 
 
 @each_k
-@pytest.mark.parametrize("verb", list(COUNTS))
-def test_counts_are_the_truth_and_the_noise_of_the_coins(verb: str, k: int) -> None:
-    ask, truth, queries, l1, l2_squared = COUNTS[verb]
+@pytest.mark.parametrize("query", list(COUNTS))
+def test_counts_are_the_truth_and_the_noise_of_the_coins(query: str, k: int) -> None:
+    ask, truth, queries, l1, l2_squared = COUNTS[query]
     engine = engine_of(k)
     exact = truth(engine)
     for seed in SEEDS:
         answer, event = asked(engine, seed, lambda table: ask(table, EPSILON))
-        assert event == Event(verb, DISCRETE_LAPLACE, EPSILON, queries, Fraction(k * l1), 7 * queries * k * l1)
+        assert event == Event(query, DISCRETE_LAPLACE, EPSILON, queries, Fraction(k * l1), 7 * queries * k * l1)
         coins = SeededCoins(seed)
         for found, counts in zip(answer, exact, strict=True):
             assert np.array_equal(found, counts + discrete_laplace(event.scale, counts.size, coins).reshape(counts.shape))
     answer, event = asked(engine, 1, lambda table: ask(table, Rho(RHO)), 1e-6)
     squared = k * k * l2_squared
-    assert event == Event(verb, DISCRETE_GAUSSIAN, Fraction(0), queries, Fraction(squared), 35 * queries * squared, RHO)
+    assert event == Event(query, DISCRETE_GAUSSIAN, Fraction(0), queries, Fraction(squared), 35 * queries * squared, RHO)
     coins = SeededCoins(1)
     for found, counts in zip(answer, exact, strict=True):
         assert np.array_equal(found, counts + discrete_gaussian(event.scale, counts.size, coins).reshape(counts.shape))
@@ -183,7 +183,7 @@ def test_local_choices_have_the_rates_of_their_paper(k: int) -> None:
     exact = scores_of(NORMAL_GINI, exact_answers.split_counts(engine, TREE, NODES), candidates)
     for seed in SEEDS:
         chosen, event = asked(engine, seed, lambda table: table.ask(ChooseLocally(TREE, NODES, candidates, allowed, sizes), EPSILON))
-        assert (event.verb, event.mechanism, event.epsilon, event.queries) == ("choose", LOCAL_SENSITIVITY, EPSILON, 1)
+        assert (event.query, event.mechanism, event.epsilon, event.queries) == ("choose", LOCAL_SENSITIVITY, EPSILON, 1)
         coins = SeededCoins(seed)
         for i, size in enumerate(np.maximum(sizes, 1).tolist()):
             rate = EPSILON * (size + 1) ** 2 / (4 * size) / NORMAL_GINI.unit / k

@@ -15,7 +15,7 @@ SELECT_BELOW = 4  # ν below which only some attributes are measured
 
 
 @dataclass(frozen=True)
-class Purse:
+class BudgetShares:
     """What a fit may spend: ε, or ρ where δ > 0. Shares are rounded down to short fractions, so that sums stay exact and short.
 
     rows_per_person: how many rows of a person are counted at most; what the amount buys has so many times the noise
@@ -26,7 +26,7 @@ class Purse:
     rows_per_person: int = 1
 
     @classmethod
-    def of(cls, epsilon: Fraction, delta: Fraction) -> Purse:
+    def of(cls, epsilon: Fraction, delta: Fraction) -> BudgetShares:
         return cls(rho_for(epsilon, delta), True) if delta else cls(epsilon, False)
 
     def price(self, share: Fraction) -> Price:
@@ -41,7 +41,7 @@ class Purse:
         return _short(Fraction(math.sqrt(times * self.amount * share)) * Fraction(999_999, 1_000_000))
 
     @classmethod
-    def after_rows(cls, codebook: Codebook, n: int, epsilon: Fraction, delta: Fraction, paid: Fraction) -> Purse:
+    def after_rows(cls, codebook: Codebook, n: int, epsilon: Fraction, delta: Fraction, paid: Fraction) -> BudgetShares:
         """What is left when pure ε = `paid` has bought n̂. Gaussian noise is taken only if it is the smaller and there are rows enough:
         where few attributes are chosen and measured, Laplace noise is better.  [Z4]
         """
@@ -81,10 +81,10 @@ def gaussian_pays(m: int, epsilon: Fraction, delta: Fraction) -> bool:
 
     Several rows of a person make both larger by the same factor.
     """
-    return bool(delta) and Purse.of(epsilon, delta).noise_sd(m) < Purse.of(epsilon, Fraction(0)).noise_sd(m)
+    return bool(delta) and BudgetShares.of(epsilon, delta).noise_sd(m) < BudgetShares.of(epsilon, Fraction(0)).noise_sd(m)
 
 
-def signal_to_noise(codebook: Codebook, n: int, purse: Purse) -> float:
+def signal_to_noise(codebook: Codebook, n: int, shares: BudgetShares) -> float:
     """ν: rows in a cell of a one-way table, spread evenly, against the noise on its class counts."""
     cells = sum(min(size, 16) for size in codebook.sizes) / len(codebook.sizes)
-    return n / (cells * codebook.n_classes * purse.noise_sd(len(codebook.sizes)))
+    return n / (cells * codebook.n_classes * shares.noise_sd(len(codebook.sizes)))

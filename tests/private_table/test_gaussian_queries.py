@@ -1,4 +1,4 @@
-"""The Gaussian noise of every verb that is paid in ρ, cell by cell: the charged σ², on empty and full cells alike, and independent.
+"""The Gaussian noise of every query that is paid in ρ, cell by cell: the charged σ², on empty and full cells alike, and independent.
 
 Every test accepts the truth and must reject planted errors (`PLANTED`): σ 30 % too small, one draw shared by all cells of an answer, no
 noise on empty cells. False alarms: each p-value is compared with 1e-7, and there are fewer than 30 of them.
@@ -54,7 +54,7 @@ def sure(codes: np.ndarray) -> np.ndarray:
     return np.stack([first, 1 - first], axis=1)
 
 
-# verb -> how to ask, the truth, and Δ² of the whole answer
+# query -> how to ask, the truth, and Δ² of the whole answer
 VERBS: dict[str, tuple[Callable[[PrivateTable], Any], Callable[[], Any], int]] = {
     "rows": (lambda table: [np.array([table.ask(Rows(), PRICE)])], lambda: [np.array([exact_answers.count_rows(ENGINE)])], 1),
     "leaf_counts": (lambda table: table.ask(LeafCounts(TREES), PRICE), lambda: exact_answers.leaf_counts(ENGINE, TREES), len(TREES)),
@@ -83,9 +83,9 @@ VERBS: dict[str, tuple[Callable[[PrivateTable], Any], Callable[[], Any], int]] =
 }
 
 
-def noise_of(verb: str) -> tuple[np.ndarray, np.ndarray]:
+def noise_of(query: str) -> tuple[np.ndarray, np.ndarray]:
     """(runs, cells) of noisy − exact, and the exact cells."""
-    ask, truth, _ = VERBS[verb]
+    ask, truth, _ = VERBS[query]
     exact = np.concatenate([counts.ravel() for counts in truth()])
     table = PrivateTable(ENGINE, Budget(1000, "1e-6").reserve(1000, "test", "1e-6"))
     answers = [np.concatenate([np.asarray(part).ravel() for part in ask(table)]) for _ in range(RUNS)]
@@ -114,9 +114,9 @@ def p_of_independence(noise: np.ndarray) -> float:
     return float(min(1.0, 2 * stats.norm.sf(z.max()) * len(pairs)))
 
 
-def p_values(verb: str) -> dict[str, float]:
-    noise, exact = noise_of(verb)
-    sigma_squared = VERBS[verb][2] / (2 * PRICE.value)
+def p_values(query: str) -> dict[str, float]:
+    noise, exact = noise_of(query)
+    sigma_squared = VERBS[query][2] / (2 * PRICE.value)
     found = {"independence": p_of_independence(noise)}
     for kind, cells in (("empty", exact == 0), ("full", exact != 0)):
         if cells.any():
@@ -124,9 +124,9 @@ def p_values(verb: str) -> dict[str, float]:
     return found
 
 
-@pytest.mark.parametrize("verb", list(VERBS))
-def test_the_noise_is_what_was_charged(verb: str) -> None:
-    found = p_values(verb)
+@pytest.mark.parametrize("query", list(VERBS))
+def test_the_noise_is_what_was_charged(query: str) -> None:
+    found = p_values(query)
     assert min(found.values()) > ALARM, found
 
 
@@ -145,12 +145,12 @@ def not_on_empty(counts: Any, event: Any, coins: Any, sampler: Any) -> Any:
 PLANTED = {"too little": too_little, "shared by all cells": shared, "not on empty cells": not_on_empty}
 
 
-@pytest.mark.parametrize("verb", slow_but(3, VERBS))
+@pytest.mark.parametrize("query", slow_but(3, VERBS))
 @pytest.mark.parametrize("error", list(PLANTED))
-def test_planted_errors_are_found(error: str, verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if verb == "rows" and error != "too little":
+def test_planted_errors_are_found(error: str, query: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if query == "rows" and error != "too little":
         pytest.skip("a single number that is not empty: this error cannot be made")
     monkeypatch.setattr(table_module, "add_noise", PLANTED[error])
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = p_values(verb)
+        found = p_values(query)
     assert min(p for p in found.values() if p == p) < ALARM, found

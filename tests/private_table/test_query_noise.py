@@ -1,4 +1,4 @@
-"""The noise of every verb, cell by cell: the stated scale, for empty and full cells alike, and independent of one another.
+"""The noise of every query, cell by cell: the stated scale, for empty and full cells alike, and independent of one another.
 
 Every test accepts the truth and must reject planted errors (`PLANTED`): a scale 30 % too small, one draw shared by all cells of a
 tree, no noise on empty cells. False alarms: each p-value is compared with 1e-7, and there are fewer than 40 of them.
@@ -90,9 +90,9 @@ def purses(engine: MemoryRows, epsilon: Fraction, times: int) -> Iterator[Privat
         yield table
 
 
-def noise_of(verb: str) -> tuple[np.ndarray, np.ndarray]:
+def noise_of(query: str) -> tuple[np.ndarray, np.ndarray]:
     """(runs, cells) of noisy − exact, and the exact cells."""
-    ask, truth, _ = VERBS[verb]
+    ask, truth, _ = VERBS[query]
     exact = np.concatenate([counts.ravel() for counts in truth()])
     answers = [np.concatenate([np.asarray(part).ravel() for part in ask(table)]) for table in purses(ENGINE, Fraction(1), RUNS)]
     return np.array(answers) - exact, exact
@@ -119,9 +119,9 @@ def p_of_independence(noise: np.ndarray) -> float:
     return float(min(1.0, 2 * stats.norm.sf(z.max()) * len(pairs)))
 
 
-def p_values(verb: str) -> dict[str, float]:
-    noise, exact = noise_of(verb)
-    scale = VERBS[verb][2]  # ε = 1: how often a row may be counted
+def p_values(query: str) -> dict[str, float]:
+    noise, exact = noise_of(query)
+    scale = VERBS[query][2]  # ε = 1: how often a row may be counted
     found = {"independence": p_of_independence(noise)}
     for kind, cells in (("empty", exact == 0), ("full", exact > 0)):
         if cells.any():
@@ -130,9 +130,9 @@ def p_values(verb: str) -> dict[str, float]:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("verb", list(VERBS))
-def test_the_noise_is_what_was_charged(verb: str) -> None:
-    found = p_values(verb)
+@pytest.mark.parametrize("query", list(VERBS))
+def test_the_noise_is_what_was_charged(query: str) -> None:
+    found = p_values(query)
     assert min(found.values()) > ALARM, found
 
 
@@ -152,14 +152,14 @@ PLANTED = {"too little": too_little, "shared by all cells": shared, "not on empt
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("verb", slow_but(3, VERBS))
+@pytest.mark.parametrize("query", slow_but(3, VERBS))
 @pytest.mark.parametrize("error", list(PLANTED))
-def test_planted_errors_are_found(error: str, verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if verb == "rows" and error != "too little":
+def test_planted_errors_are_found(error: str, query: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if query == "rows" and error != "too little":
         pytest.skip("a single number that is not empty: this error cannot be made")
     monkeypatch.setattr(table_module, "add_noise", PLANTED[error])
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = p_values(verb)
+        found = p_values(query)
     assert min(p for p in found.values() if p == p) < ALARM, found
 
 

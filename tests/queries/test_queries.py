@@ -90,7 +90,7 @@ def in_a_file(folder: Path) -> Engine:
 
 
 @pytest.mark.parametrize("engine", [in_memory, in_a_file])
-def test_the_verbs_refuse_them_too(engine: Any, tmp_path: Path) -> None:
+def test_the_queries_refuse_them_too(engine: Any, tmp_path: Path) -> None:
     """The look is paid for by then, since only rows show what a predictor answers; but no number leaves."""
     one = Fraction(1)
     column, single = WRONG_CLASSES["a column"], WRONG_SHARES["one for all"]
