@@ -57,6 +57,7 @@ def best_log_delta(rho: Fraction, epsilon: Fraction) -> Decimal:
     return log_delta(rho, epsilon, 1 + Fraction(math.exp(found.x)))
 
 
+@pytest.mark.slow
 @given(epsilons, deltas)
 @settings(max_examples=150, deadline=None)
 def test_rho_is_sure_and_hardly_less_than_the_best(epsilon: Fraction, delta: Fraction) -> None:
@@ -66,6 +67,7 @@ def test_rho_is_sure_and_hardly_less_than_the_best(epsilon: Fraction, delta: Fra
         assert best_log_delta(rho * (1 + Fraction(1, 10**8)), epsilon) > log_of(delta)
 
 
+@pytest.mark.slow
 @given(rhos, deltas)
 @settings(max_examples=150, deadline=None)
 def test_epsilon_is_sure_and_hardly_more_than_the_best(rho: Fraction, delta: Fraction) -> None:

@@ -411,6 +411,7 @@ def test_paths_of_a_tree_are_disjoint_rules(forest: CountedForest) -> None:
         check_disjoint(paths_of(forest, number))
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(forests(), st.data(), st.booleans())
 def test_pruned_rules(forest: CountedForest, data: Any, hits: bool) -> None:
@@ -466,6 +467,7 @@ def test_kin_are_merged() -> None:
 leaf_counts = st.lists(st.lists(st.integers(0, 12), min_size=3, max_size=3), min_size=1, max_size=4)
 
 
+@pytest.mark.slow
 @given(leaf_counts, st.booleans())
 def test_what_paths_satisfy_at_most_by_trying(counts: list[list[int]], hits: bool) -> None:
     paths = paths_of(flat(counts))

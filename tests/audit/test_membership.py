@@ -60,6 +60,7 @@ def test_a_release_that_claims_too_little_is_caught(table: Table) -> None:
     assert sentences(report)[-1].startswith("VIOLATED")
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_growing_trees_on_the_same_table_twice_gives_no_advantage(table: Table) -> None:
     """Paths that only some runs have must not tell the sides apart: both sides are trained on the same rows."""

@@ -147,6 +147,7 @@ QUICK = ["strange values refused", "choice among true finalists"]
 each_case = pytest.mark.parametrize("case", slow_but(QUICK, CASES), ids=lambda case: case.name)
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @each_case
 def test_a_planted_fault_is_caught(case: Case) -> None:
@@ -155,6 +156,7 @@ def test_a_planted_fault_is_caught(case: Case) -> None:
     assert case.words in found.findings[0].event
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @each_case
 def test_the_sound_version_is_not_accused(case: Case) -> None:

@@ -179,6 +179,7 @@ FAULTS: dict[str, tuple[faults.Fault, Request, Schema, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_in_the_trusted_code_is_seen(name: str) -> None:
     plant, train, schema, words = FAULTS[name]
@@ -200,6 +201,7 @@ def test_a_meter_that_lets_too_much_through_is_seen() -> None:
     assert "its queries cost more than the 1 that was reserved" in found.findings[0].wrong
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 3])
 def test_what_is_kept_of_a_person_depends_on_no_other(k: int) -> None:
     """Where the number of an occurrence goes on from one person to the next, removing one changes what is kept of another."""

@@ -16,6 +16,7 @@ from hedgerow.queries import Rows
 QUICK = ("--runs", 200, "--workers", 1)
 
 
+@pytest.mark.slow
 def test_consistent_evidence_and_picture(place: SimpleNamespace, run: Callable[..., Any]) -> None:
     saved, picture = place.folder / "evidence.json", place.folder / "audit.svg"
     words = ["audit", "--algorithm", "rdt", "--epsilon", "1/2", "--pairs", "outlier", "--pairs", "purity", *QUICK]
@@ -39,6 +40,7 @@ def test_a_claim_that_is_too_low_is_violated(run: Callable[..., Any], monkeypatc
     assert "VIOLATED: outlier" in result.stdout
 
 
+@pytest.mark.slow
 def test_the_tables_follow_the_schema(place: SimpleNamespace, run: Callable[..., Any]) -> None:
     result = run("audit", "--algorithm", "diffpid3", "--epsilon", 1, "--schema", place.schema, "--pairs", "bin edge", *QUICK)
     assert result.exit_code == 0, result.output

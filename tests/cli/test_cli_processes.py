@@ -18,6 +18,7 @@ FIT = ["--schema", "schema.toml", "--algorithm", "rdt", "--depth", 2, "--budget"
 WAIT = 180
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_the_charge(place: SimpleNamespace, start: Callable[..., Any], run: Callable[..., Any]) -> None:
     head, _, body = place.data.read_text().partition("\n")
     with (place.folder / "big.csv").open("w") as file:
@@ -55,6 +56,7 @@ def test_two_processes_cannot_both_spend_what_is_left(place: SimpleNamespace, st
     assert [str(entry.cost) for entry in BudgetFile(place.budget).entries] == ["3/2"]
 
 
+@pytest.mark.slow
 def test_a_broken_pipe_ends_quietly(fitted: SimpleNamespace, start: Callable[..., Any]) -> None:
     words = [["predict", "forest.json", "test.csv"], ["rules", "forest.json"], ["budget", "show", "budget.json"]]
     for command in words:

@@ -143,6 +143,7 @@ def test_a_file_that_is_no_release_is_refused(place: SimpleNamespace, run: Calla
     assert "not a sound release" in result.stderr
 
 
+@pytest.mark.slow
 def test_interrupted_work_leaves_no_file(fitted: SimpleNamespace, start: Callable[..., Any]) -> None:
     process = start("synth", fitted.forest, "-o", "big.csv", "--rows", 10**10)
     while not list(fitted.folder.glob(".big.csv.*")):

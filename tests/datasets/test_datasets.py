@@ -106,6 +106,7 @@ def test_computed_set_equals_the_public_file(name: str) -> None:
 # ---- stored sets
 
 
+@pytest.mark.slow
 @needs_files
 @pytest.mark.parametrize("name", sorted(CLASS_COUNTS))
 def test_public_set_lies_in_its_declared_domain(name: str) -> None:
@@ -191,6 +192,7 @@ def test_openml_copy_is_brought_back_to_the_documented_texts(monkeypatch: pytest
         datasets.load("car")
 
 
+@pytest.mark.slow
 @needs_files
 @pytest.mark.parametrize("name", ["adult", "bank-marketing"])
 def test_openml_copy_of_a_mixed_set(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,6 +241,7 @@ def test_patients_do_not_depend_on_how_many_or_in_what_chunks() -> None:
     assert list(datasets.patients_chunks(0, 10)) == []
 
 
+@pytest.mark.slow
 def test_patients_can_be_learnt_but_not_trivially() -> None:
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.preprocessing import OrdinalEncoder

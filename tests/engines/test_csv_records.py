@@ -135,6 +135,7 @@ def test_a_cell_that_is_escaped_otherwise_takes_no_other_row_along(tmp_path: Pat
     assert at == {"without": 20_000, "with": 20_000}
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(st.sampled_from(DIALECTS), RECORDS)
 def test_the_compiled_splitter_follows_the_rules_that_read_the_header(dialect: CSVDialect, record: bytes) -> None:
@@ -262,6 +263,7 @@ def test_of_a_long_line_after_an_open_quote_no_part_is_a_row(tmp_path: Path, mon
     assert found.tolist() == ["1"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", [b"", b"x"])
 def test_short_lines_of_a_wide_table_are_split_some_at_a_time(tmp_path: Path, line: bytes) -> None:
     columns = [f"c{i}" for i in range(3000)]

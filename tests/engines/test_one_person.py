@@ -76,6 +76,7 @@ WAYS: dict[str, Callable[[list[Person], int, bytes], np.ndarray]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", list(WAYS))
 @pytest.mark.parametrize("k", [1, 2])
 def test_what_is_kept_of_two_persons_is_what_is_kept_of_each(way: str, k: int) -> None:
@@ -164,6 +165,7 @@ def on_executors(people: list[Person], folder: Path) -> np.ndarray:
     return sums[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", [of_memory, of_a_file, on_executors])
 def test_one_person_less_changes_nobody_else_in_an_engine(engine: Any, tmp_path: Path) -> None:
     people = NEIGHBOURS if engine is not of_a_file else NEIGHBOURS[:7]

@@ -193,6 +193,7 @@ def test_equal_rows_of_a_person_count_each_for_themselves() -> None:
         assert len(limited(np.zeros(50, np.int64), codes, classes, k, KEY)[1]) == min(k, 50)
 
 
+@pytest.mark.slow
 def test_a_person_with_very_many_rows_needs_no_more_memory() -> None:
     limit = PersonLimit(3, KEY)
     rng = np.random.default_rng(0)
@@ -238,6 +239,7 @@ def test_another_key_keeps_other_rows() -> None:
     assert len({tuple(sorted(as_counts(rows).items())) for rows in kept}) == 5
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("equal", [False, True])
 def test_every_row_of_a_person_is_kept_alike_often(equal: bool) -> None:

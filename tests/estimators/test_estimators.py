@@ -202,6 +202,7 @@ def test_a_shared_budget_refuses_what_it_cannot_pay(algorithm: Any) -> None:
     assert budget.spent == 2
 
 
+@pytest.mark.slow
 def test_cross_validation_pays_for_every_fold(tmp_path: Path) -> None:
     """Trap 13: hyper-parameter search outside the budget."""
     columns, labels = small_table(300)

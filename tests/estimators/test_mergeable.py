@@ -1224,6 +1224,7 @@ def test_noise_that_is_planned_grows_by_the_root(algorithm: Any, tables: int) ->
     assert many.epsilon == one.epsilon == 1
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     st.integers(0, 2**32), st.integers(1, 100_000), st.integers(2, 5), st.integers(1, 500),

@@ -63,6 +63,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         yield found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FROM_AFAR)
 def test_release_from_a_service(name: str, running: Service) -> None:
     """The estimator here, the rows there: even the random names are the same, since both draw from the coins of this process."""
@@ -160,6 +161,7 @@ def test_the_client_sends_the_same_bytes(recording: list[Request], tmp_path: Pat
     same_requests(recorded(tmp_path), recording, ("method", "path", "request"))
 
 
+@pytest.mark.slow
 def test_the_service_answers_the_same_bytes(recording: list[Request], tmp_path: Path) -> None:
     same_requests(replayed(recording, tmp_path), recording, ("method", "path", "request", "status", "response"))
 

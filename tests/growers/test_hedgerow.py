@@ -112,6 +112,7 @@ def forest_of(book: Codebook, layout: Layout, seed: int = 0) -> CountedForest:
     return CountedForest(book, layout.trees, counts, (Fraction(3),))
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(layouts())
 def test_a_layout_follows_from_its_trees(made: tuple[Codebook, Layout]) -> None:
@@ -125,6 +126,7 @@ def test_a_layout_follows_from_its_trees(made: tuple[Codebook, Layout]) -> None:
     assert all(tree.sizes == book.sizes for tree in again.trees)
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(layouts(), st.integers(0, 2**20))
 def test_any_layout_can_be_read(made: tuple[Codebook, Layout], seed: int) -> None:

@@ -213,6 +213,7 @@ def test_questions_are_those_of_a_slow_c45(seed: int, n: int, min_leaf: int, mis
     assert ratios[chosen] == pytest.approx(max(ratios.values()), abs=1e-9)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from([0.01, 0.25, 0.5]))
 def test_pruning_is_that_of_a_recursion(seed: int, confidence: float) -> None:

@@ -230,6 +230,7 @@ def test_values_are_named_and_numbers_stay_in_order() -> None:
     assert log_odds[0] > 10 * errors[0] > 0  # red was planted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "reading"), [("two", "tree"), ("one", "tree"), ("none", "flat")])
 def test_errors_are_about_as_large_as_the_noise_makes_them(kind: str, reading: str) -> None:
     """The same counts with fresh noise 60 times: how the scores scatter against what was stated. Twice too small would be noticed."""

@@ -76,6 +76,7 @@ def is_tie(forest: CountedForest, t: int) -> bool:
     return False
 
 
+@pytest.mark.slow
 @given(counted_forests())
 def test_pruning_by_the_recursive_definition(forest: CountedForest) -> None:
     for t, tree in enumerate(forest.trees):
@@ -161,6 +162,7 @@ def votes_for(forest: CountedForest, row: np.ndarray, weigh: str) -> tuple[np.nd
     return votes, summed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weigh", VOTES)
 @given(counted_forests(), st.integers(0, 2**32))
 def test_votes_by_definition(weigh: str, forest: CountedForest, seed: int) -> None:

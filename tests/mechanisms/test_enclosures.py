@@ -160,6 +160,7 @@ alphas = st.integers(-60, 100).flatmap(lambda k: st.fractions(1, 2, max_denomina
 deltas = st.one_of(st.integers(1, 900).map(lambda k: Fraction(1, 2**k)), st.fractions(Fraction(1, 10**12), Fraction(1, 2)))
 
 
+@pytest.mark.slow
 @given(alphas, deltas)
 @settings(max_examples=150)
 def test_the_gain_is_never_above_the_truth(a: Fraction, delta: Fraction) -> None:

@@ -103,6 +103,7 @@ def test_draws_are_independent_of_their_neighbours() -> None:
             assert abs(np.corrcoef(pairs[lag:], pairs[:-lag])[0, 1]) < 6 / math.sqrt(DRAWS)
 
 
+@pytest.mark.slow
 def test_no_place_in_a_short_array_is_special() -> None:
     """The last of three draws, taken from whatever block it comes, against the exact law: nothing is selected by its value."""
     draws = np.array([_discrete_gaussian(Fraction(2), 3, SYSTEM, block=2)[[0, -1]] for _ in range(10_000)])
@@ -118,6 +119,7 @@ def test_geometric() -> None:
     assert chi_square_p(np.bincount(np.minimum(draws, 59), minlength=60), probabilities) > ALARM
 
 
+@pytest.mark.slow
 def test_same_distribution_as_opendp() -> None:
     dp = pytest.importorskip("opendp.prelude", reason="OpenDP, the oracle of this test, is not installed")
     dp.enable_features("contrib")

@@ -231,6 +231,7 @@ def extreme_joint_tables() -> np.ndarray:
     return np.array(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", [exponential, permute_and_flip])
 @pytest.mark.parametrize("name", ["GINI", "MAX", "NORMAL_GINI", "information gain 4", "information gain 1000000"])
 def test_a_choice_costs_what_it_is_charged(name: str, law: Any) -> None:

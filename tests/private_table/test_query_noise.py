@@ -296,6 +296,7 @@ def test_a_wrong_rate_is_found(name: str, mechanism: str, factor: Fraction, monk
     assert p_of_choose(name, mechanism) < ALARM
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_a_wrong_mechanism_or_rate_of_best_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     for change in ({"mechanism": "exponential mechanism"}, {"scale": Fraction(4)}, {"scale": Fraction(16)}):

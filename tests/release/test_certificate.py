@@ -109,6 +109,7 @@ def test_the_loss_is_that_of_the_worst_person(parts: list[Part]) -> None:
     assert loss_of(parts) == worst_person(parts)
 
 
+@pytest.mark.slow
 @given(tables(), st.randoms(use_true_random=False))
 def test_order_does_not_matter(parts: list[Part], random: Any) -> None:
     shuffled = random.sample(parts, len(parts))
@@ -216,6 +217,7 @@ def test_the_claim_is_the_loss(parts: list[Part]) -> None:
     assert len(certificate.events) == len(parts)
 
 
+@pytest.mark.slow
 @given(tables(least=1), st.data())
 def test_a_problem_of_any_part_takes_the_claim_away(parts: list[Part], data: Any) -> None:
     place = data.draw(st.integers(0, len(parts) - 1))

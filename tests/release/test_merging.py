@@ -210,6 +210,7 @@ def test_the_claim_is_the_loss_of_the_worst_person(data: Any, tables: list[Any],
     assert (certificate.neighbours, certificate.unit) == expected
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(data=st.data(), tables=some_tables)
 def test_no_mixture_of_statements_claims_too_little(data: Any, tables: list[Any]) -> None:
@@ -583,6 +584,7 @@ def owners_of_columns(draw: Any, algorithm: Any = PrivateRDTClassifier) -> list[
     return releases
 
 
+@pytest.mark.slow
 @BOTH
 @settings(max_examples=30)
 @given(data=st.data())
@@ -725,6 +727,7 @@ def test_united_sums_are_the_sums_of_both_forests(releases: list[Release], seed:
     assert np.allclose(united.predict_proba(mine), summed_by_hand(releases, table, 25))
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(releases=owners_of_columns(SNRForestClassifier), seed=st.integers(0, 99))
 def test_the_surest_tree_of_all_owners_decides(releases: list[Release], seed: int) -> None:
@@ -743,6 +746,7 @@ def rule_facts(rules: Sequence[Rule]) -> set[Any]:
     }
 
 
+@pytest.mark.slow
 @BOTH
 @settings(max_examples=20)
 @given(data=st.data())
@@ -965,6 +969,7 @@ def test_an_array_has_its_columns_by_position() -> None:
 # ---------------------------------------------------------------- rows that stop above the leaves
 
 
+@pytest.mark.slow
 @given(forests(), st.integers(0, 2**32))
 def test_a_row_that_stops_above_the_leaves_weighs_like_an_average_leaf(forest: CountedForest, seed: int) -> None:
     codes = codes_for(forest.codebook.sizes, 8, seed)

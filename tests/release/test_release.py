@@ -611,6 +611,7 @@ def check_refused(load: Callable[[Path], Any], data: bytes | Callable[[], bytes]
     assert len(what) < 600
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", list(BAD))
 def test_bad_documents(kind: str, tmp_path: Path) -> None:
     check_refused(Release.load, *BAD[kind], tmp_path / "forest.json")
@@ -688,6 +689,7 @@ def events_with(epsilons: list[str]) -> Change:
     return change
 
 
+@pytest.mark.slow
 def test_numbers_that_are_made_to_grow_are_not_added_up() -> None:
     """Each of them is short; their sums would have a million digits, and take hours."""
     in_seconds(3, changed(tables_with(awkward(5_000)), merged), "too many digits")
@@ -696,6 +698,7 @@ def test_numbers_that_are_made_to_grow_are_not_added_up() -> None:
     assert Release.from_json(changed(several, merged)).certificate.epsilon == text_of_fraction(Fraction(1541, 2310))
 
 
+@pytest.mark.slow
 def test_many_tables_are_checked_quickly() -> None:
     """The time grows with the file, not with its square."""
     start = time.thread_time()
@@ -706,6 +709,7 @@ def test_many_tables_are_checked_quickly() -> None:
     assert time.thread_time() - start < 10
 
 
+@pytest.mark.slow
 def test_many_columns_are_checked_quickly() -> None:
     """The time grows with the file, not with its square: 60,000 columns are allowed."""
     names = [f"a{i}" for i in range(20_000)]
@@ -1089,6 +1093,7 @@ BAD_PLAN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", list(BAD_PLAN))
 def test_bad_plans(kind: str, tmp_path: Path) -> None:
     check_refused(PublicPlan.load, *BAD_PLAN[kind], tmp_path / "plan.json")

@@ -23,6 +23,7 @@ def ada(served: Served) -> Connection:
     return hedgerow.connect(served.url, served.ada)
 
 
+@pytest.mark.slow
 def test_the_whole_way(served: Served) -> None:
     with hedgerow.connect(served.url, served.ada) as ada:
         (listed,) = ada.datasets()
@@ -151,6 +152,7 @@ def test_strange_answers(ada: Connection) -> None:
         Job.read(ada.transport, [])
 
 
+@pytest.mark.slow
 def test_an_owner(servers: Servers, served: Served) -> None:
     owner = hedgerow.connect(served.url, served.owner).owner
     file = servers.folder / "Clinic A" / "visits.csv"

@@ -79,6 +79,7 @@ def stored(clinic: Served) -> bytes:
     return file.read_bytes()
 
 
+@pytest.mark.slow
 def test_as_merged_by_hand(three: Three) -> None:
     said = three.run("--disjoint")
     assert said.count("answered") == 3
@@ -95,11 +96,13 @@ def test_as_merged_by_hand(three: Three) -> None:
     assert "exists already" in three.run(code=2)
 
 
+@pytest.mark.slow
 def test_not_stated_to_be_disjoint_the_losses_add(three: Three) -> None:
     three.run()
     assert three.forest.certificate.epsilon == "1.5"
 
 
+@pytest.mark.slow
 def test_one_is_down_and_comes_back(three: Three, servers: Servers) -> None:
     servers.stop(three.clinics[1])
     said = three.run(code=2)
@@ -115,6 +118,7 @@ def test_one_is_down_and_comes_back(three: Three, servers: Servers) -> None:
     assert len(three.forest.certificate.parts) == 3
 
 
+@pytest.mark.slow
 def test_one_refuses_and_the_others_are_enough(three: Three) -> None:
     three.clinics[2].curator.ledger.ceiling("visits", "0.25")
     said = three.run(code=2)
@@ -128,6 +132,7 @@ def test_one_refuses_and_the_others_are_enough(three: Three) -> None:
     assert three.charges() == [["0.5"]] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reason", ["closed", "not granted", "another purpose", "no token"])
 def test_reasons_in_words(three: Three, reason: str) -> None:
     curator, said = three.clinics[0].curator, ""
@@ -156,6 +161,7 @@ def test_reasons_in_words(three: Three, reason: str) -> None:
         assert three.charges() == [["0.5"]] * 3
 
 
+@pytest.mark.slow
 def test_another_schema_is_not_paid_for(three: Three, servers: Servers) -> None:
     other = Schema([Numeric("age", 0, 90), Categorical("smoker", ["no", "yes"])], Target("class", ["a", "b"]))
     three.clinics.append(servers.new("Clinic D", schema=other))
@@ -164,6 +170,7 @@ def test_another_schema_is_not_paid_for(three: Three, servers: Servers) -> None:
     assert three.charges() == [["0.5"], ["0.5"], ["0.5"], []]
 
 
+@pytest.mark.slow
 def test_two_of_one_name_are_not_paid_for(three: Three, servers: Servers) -> None:
     three.clinics.append(servers.new("Clinic D", called="Clinic A"))
     tokens(three.folder, three.clinics)
@@ -175,6 +182,7 @@ def test_two_of_one_name_are_not_paid_for(three: Three, servers: Servers) -> Non
     assert three.charges() == [["0.5"], ["0.5"], ["0.5"], []]
 
 
+@pytest.mark.slow
 def test_one_is_slow(three: Three, hold: Hold) -> None:
     go_on = hold("Clinic B")
     three.run(clinics=[three.clinics[0], three.clinics[2]])
@@ -247,6 +255,7 @@ def state(three: Three) -> Any:
     return json.loads((three.folder / "forest.federation" / "federation.json").read_text())
 
 
+@pytest.mark.slow
 def test_the_keys_are_written_before_anybody_is_asked(three: Three, monkeypatch: pytest.MonkeyPatch) -> None:
     from hedgerow.remote.transport import Transport
 
@@ -264,6 +273,7 @@ def test_the_keys_are_written_before_anybody_is_asked(three: Three, monkeypatch:
     assert {frozenset(urls) for urls in seen} == {frozenset(clinic.page for clinic in three.clinics)}
 
 
+@pytest.mark.slow
 def test_another_plan_needs_another_folder(three: Three) -> None:
     three.run()
     HedgerowClassifier(SCHEMA, epsilon="0.25").public_plan(tables=3).save(three.folder / "plan.json")
@@ -274,6 +284,7 @@ def test_another_plan_needs_another_folder(three: Three) -> None:
     assert three.forest.certificate.epsilon == "0.75"
 
 
+@pytest.mark.slow
 def test_a_kept_answer_that_was_damaged_is_fetched_again(three: Three) -> None:
     three.run()
     whole = three.kept[0].read_bytes()
@@ -285,6 +296,7 @@ def test_a_kept_answer_that_was_damaged_is_fetched_again(three: Three) -> None:
     assert "expected what an earlier run wrote" in three.run("--force", code=2)
 
 
+@pytest.mark.slow
 def test_one_command_at_a_time(three: Three) -> None:
     import fcntl
 
@@ -343,6 +355,7 @@ def test_a_service_has_a_name_that_a_release_can_hold(tmp_path: Path, name: str)
     assert (done.exit_code, "name" in done.output, (tmp_path / "new").exists()) == (2, True, False)
 
 
+@pytest.mark.slow
 def test_a_large_epsilon_must_be_repeated(three: Three) -> None:
     HedgerowClassifier(SCHEMA, epsilon=11).public_plan().save(three.folder / "plan.json")
     for clinic in three.clinics:
@@ -401,6 +414,7 @@ def counted(plan: PublicPlan, **how: Any) -> bytes:
     return hedgerow.count(plan, rows, ["a", "b", "a"], **how).to_json()
 
 
+@pytest.mark.slow
 def test_wrong_releases_are_not_merged(three: Three) -> None:
     other = HedgerowClassifier(SCHEMA, epsilon="0.5", bins=7).public_plan(rows=1000, tables=3)
     weaker = HedgerowClassifier(SCHEMA, epsilon="0.75").public_plan(rows=1000, tables=3)

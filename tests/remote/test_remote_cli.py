@@ -23,6 +23,7 @@ def place(served: Served, monkeypatch: pytest.MonkeyPatch) -> str:
     return f"{served.url}/datasets/patients"
 
 
+@pytest.mark.slow
 def test_fit_and_evaluate(served: Served, place: str, run: Callable[..., Any], tmp_path: Path) -> None:
     forest, schema = tmp_path / "forest.json", tmp_path / "schema.toml"
     fitted = run("fit", place, "--epsilon", "1", "-o", str(forest))

@@ -91,6 +91,7 @@ def test_one_look_a_level(served: Served, monkeypatch: pytest.MonkeyPatch) -> No
     assert model.predict({"age": [90], "smoker": ["yes"], "ward": ["a"]})[0] in ("ill", "well")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRIVATE)
 @pytest.mark.filterwarnings("ignore::hedgerow.errors.SchemaMismatchWarning")
 def test_the_certificate_is_what_the_ledger_charged(served: Served, name: str) -> None:
@@ -102,6 +103,7 @@ def test_the_certificate_is_what_the_ledger_charged(served: Served, name: str) -
     assert certificate.spent <= reserved.cost < certificate.spent + Fraction(1, 10**6)
 
 
+@pytest.mark.slow
 def test_a_delta(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hedgerow.training.private.hedgerow.gaussian_pays", lambda *_: True)
     monkeypatch.setattr("hedgerow.growers.budget_shares.gaussian_pays", lambda *_: True)
@@ -123,6 +125,7 @@ def test_settings_are_tuned(served: Served, monkeypatch: pytest.MonkeyPatch) -> 
     assert "best" in served.transport.asked
 
 
+@pytest.mark.slow
 def test_batches_counts_and_scores(served: Served) -> None:
     model = ALL["PrivateRDTClassifier"](None, epsilon=1, n_estimators=2, max_depth=2, random_state=1)
     model.partial_fit(served.table, batch="first", disjoint=True).partial_fit(str(served.file), batch="second", disjoint=True)
@@ -172,6 +175,7 @@ def test_the_number_of_rows_that_is_declared_is_ones_own(served: Served) -> None
     assert [event.query for event in release.certificate.events] == ["leaf_counts"]
 
 
+@pytest.mark.slow
 def test_persons_are_the_owners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two rows of a person: the schema on the server decides what one of them costs."""
     file = written(tmp_path / "patients.csv", 500)

@@ -107,6 +107,7 @@ def seeded(monkeypatch: pytest.MonkeyPatch) -> int:
     return 5
 
 
+@pytest.mark.slow
 def test_every_query_is_the_local_one_bit_for_bit(served: Served, seeded: int, release: Release) -> None:
     table = served.table
     here = local(served, seeded)
@@ -175,6 +176,7 @@ def test_what_cannot_travel_is_refused_before_anything_is_sent(served: Served, r
     assert served.transport.asked == []
 
 
+@pytest.mark.slow
 def test_overspending_is_refused_here_and_there_without_a_look(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     with served.table.session("0.5") as paid:
         paid.ask(Rows(), Fraction(1, 2))
@@ -231,6 +233,7 @@ def test_a_service_that_charges_otherwise_is_noticed(served: Served, monkeypatch
         paid.ask(Rows(), Fraction(1, 10))
 
 
+@pytest.mark.slow
 def test_the_purpose(served: Served) -> None:
     given: Any = (served.transport, "patients", SCHEMA)
     with pytest.raises(PlanError, match="'a', 'b'; expected one of them"):
@@ -270,6 +273,7 @@ class TestBusy:
     def limits(self) -> Limits:
         return Limits(stop_seconds=5, requests_each=1)
 
+    @pytest.mark.slow
     def test_a_look_waits_for_other_requests_of_the_same_person(self, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
         place, tries = urlsplit(served.url), []
         with served.table.session(1) as paid:

@@ -42,6 +42,7 @@ def code_by_definition(attribute: Categorical | Numeric, bins: int, value: Any) 
     return sum(number >= edge for edge in edges[1:-1])
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.data())
 def test_any_value_has_its_documented_code(data: Any) -> None:
@@ -106,6 +107,7 @@ def test_files_give_the_same_codes(name: str, tmp_path: Path) -> None:
     assert np.array_equal(file.codes(codebook), codebook.encode(columns))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_csv_and_memory_agree_on_any_text(data: Any, tmp_path_factory: pytest.TempPathFactory) -> None:

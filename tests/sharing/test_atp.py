@@ -93,6 +93,7 @@ def leaves_of(found: Pruned) -> int:
 # ---------------------------------------------------------------- any tree
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=200)
 @given(cases(), st.sampled_from(MODES), st.booleans())
 def test_what_every_pruned_tree_is(case: Any, siblings: str, hits: bool) -> None:
@@ -125,6 +126,7 @@ def test_what_every_pruned_tree_is(case: Any, siblings: str, hits: bool) -> None
         assert np.array_equal(found.paths.counts, again)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(cases(), st.sampled_from(MODES), st.booleans())
 def test_pruning_a_pruned_tree_changes_nothing(case: Any, siblings: str, hits: bool) -> None:
@@ -137,6 +139,7 @@ def test_pruning_a_pruned_tree_changes_nothing(case: Any, siblings: str, hits: b
         assert [(g.label, g.hit, g.miss) for g in again.groups] == [(g.label, g.hit, g.miss) for g in found.groups]
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(cases(), st.sampled_from(MODES), st.booleans())
 def test_a_tree_that_satisfies_is_left_alone(case: Any, siblings: str, hits: bool) -> None:
@@ -167,6 +170,7 @@ def same_question(one: Tree | None, other: Tree) -> bool:
     ) == len({b for _, b in pairs})
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=200)
 @given(cases())
 def test_merging_whole_families_against_a_direct_recursion(case: Any) -> None:
@@ -198,6 +202,7 @@ def test_merging_whole_families_against_a_direct_recursion(case: Any) -> None:
         assert sorted(counts(each).tolist() for each in leaves) == sorted(group.counts.tolist() for group in found.groups)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=200)
 @given(cases())
 def test_merging_what_is_needed_keeps_at_least_as_many_leaves(case: Any) -> None:
@@ -206,6 +211,7 @@ def test_merging_what_is_needed_keeps_at_least_as_many_leaves(case: Any) -> None
     assert leaves_of(needed) >= leaves_of(whole)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(cases(), st.sampled_from(MODES), st.booleans(), st.sampled_from([64, 1024]))
 def test_shares_of_a_table_are_pruned_as_its_persons(case: Any, siblings: str, hits: bool, rows: int) -> None:

@@ -138,6 +138,7 @@ def check_valid(case: Case, result: Generalised, may_go: int) -> None:
     assert not left_out & groups.keys()  # whole groups are left out
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(cases())
 def test_the_same_as_a_search_of_the_whole_lattice(case: Case) -> None:
@@ -155,6 +156,7 @@ def test_the_same_as_a_search_of_the_whole_lattice(case: Case) -> None:
         check_valid(case, result, 0)
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(cases(), st.sampled_from([0.01, 0.05, 0.1, "1/3", 0.6, 0.95]))
 def test_the_same_with_rows_left_out(case: Case, share: Any) -> None:

@@ -114,6 +114,7 @@ def test_codes_and_cells() -> None:
     assert coded.tolist() == [[0, 1, 0, 1], [2, 0, 1, 4], [3, 2, 4, 4], [1, 2, 3, 3]]
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=60, deadline=None)
 def test_any_table_of_any_schema_becomes_finite_numbers_row_by_row(data: Any) -> None:
@@ -325,6 +326,7 @@ def all_conditions(X: np.ndarray, covered: np.ndarray, categorical: list[int]) -
     return found
 
 
+@pytest.mark.slow
 @given(st.integers(4, 24), st.integers(0, 2**32 - 1), st.integers(1, 3))
 @settings(max_examples=60, deadline=None)
 def test_each_condition_is_the_best_of_all(rows: int, seed: int, least: int) -> None:

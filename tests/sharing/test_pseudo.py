@@ -98,6 +98,7 @@ def small_forest(rows: int = 500, grown: int = 1) -> CountedForest:
 # ---------------------------------------------------------------- pgen: Proposition 1
 
 
+@pytest.mark.slow
 @few
 @given(one_tree(), st.integers(0, 2**32), st.sampled_from(NUMERIC))
 def test_rows_take_their_paths_and_every_path_and_class_has_its_number(forest: CountedForest, seed: int, numeric: str) -> None:
@@ -110,6 +111,7 @@ def test_rows_take_their_paths_and_every_path_and_class_has_its_number(forest: C
         assert np.array_equal(forest.codebook.coders[j].encode(numbers), made.codes[:, j])
 
 
+@pytest.mark.slow
 @few
 @given(one_tree(), st.integers(1, 2000), st.integers(0, 2**32))
 def test_an_asked_size_is_met_exactly_and_each_path_within_one_row(forest: CountedForest, rows: int, seed: int) -> None:
@@ -122,6 +124,7 @@ def test_an_asked_size_is_met_exactly_and_each_path_within_one_row(forest: Count
         assert (np.abs(found.sum(axis=1) - share) < 1 + 1e-9).all()
 
 
+@pytest.mark.slow
 @few
 @given(one_tree(), st.integers(0, 2**32))
 def test_by_hits_the_misses_are_spread_evenly(forest: CountedForest, seed: int) -> None:
@@ -152,6 +155,7 @@ def test_misses_do_not_all_go_to_the_same_class() -> None:
     assert 60 < numbers[1] < 140
 
 
+@pytest.mark.slow
 @few
 @given(forests(), st.sampled_from(METHODS), st.integers(0, 500), st.integers(0, 2**32))
 def test_noisy_counts_never_fail_and_sizes_are_exact(forest: CountedForest, method: str, rows: int, seed: int) -> None:
@@ -239,6 +243,7 @@ def test_intervals_of_neighbouring_floats_hold_their_numbers() -> None:
 # ---------------------------------------------------------------- classes that are predicted
 
 
+@pytest.mark.slow
 @few
 @given(forests(), st.sampled_from([BASEGEN, FOREST]), st.integers(0, 2**32))
 def test_labels_are_the_predictions_of_the_release(forest: CountedForest, method: str, seed: int) -> None:
@@ -435,6 +440,7 @@ def test_whole_numbers_are_right_on_average_and_neighbours_do_not_take_turns() -
 # ---------------------------------------------------------------- paths
 
 
+@pytest.mark.slow
 @few
 @given(forests())
 def test_reach_is_the_conditions_of_every_path(forest: CountedForest) -> None:
@@ -604,6 +610,7 @@ def test_diversity_is_that_of_equal_rows(monkeypatch: pytest.MonkeyPatch) -> Non
 # ---------------------------------------------------------------- values and files
 
 
+@pytest.mark.slow
 @few
 @given(forests(), st.integers(0, 2**32))
 def test_values_read_back_as_the_same_codes_from_csv_parquet_and_memory(forest: CountedForest, seed: int) -> None:

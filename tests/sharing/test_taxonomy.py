@@ -101,6 +101,7 @@ def test_the_order_of_the_links_does_not_matter(schema: Schema, random: Any) -> 
             assert [level.names for level in again.levels[0]] == [level.names for level in before.levels[0]]
 
 
+@pytest.mark.slow
 @given(st.one_of(schemas(), schemas_with_taxonomies()), st.integers(1, 8))
 def test_levels_are_nested_partitions(schema: Schema, bins: int) -> None:
     codebook = Codebook(schema, bins)

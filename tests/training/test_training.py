@@ -203,6 +203,7 @@ def test_predicting_a_small_file_imports_its_reader_only(files: Path, forest: st
     assert found == {"duckdb", "pyarrow"}
 
 
+@pytest.mark.slow
 def test_training_imports_no_scikit_learn() -> None:
     code = "from hedgerow.training import counting, fit, planning, shared_plans\nfrom hedgerow.training.algorithms import ALGORITHMS\n"
     code += "for each in ALGORITHMS.values():\n    each.method if each.private else each.exact_method"

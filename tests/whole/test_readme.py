@@ -75,6 +75,7 @@ def test_the_commands_for_large_tables_work(tmp_path: Path) -> None:
         assert "epsilon-DP" in (tmp_path / name).read_text()
 
 
+@pytest.mark.slow
 def test_the_commands_for_several_owners_work(tmp_path: Path) -> None:
     """As the README's block needs them to be: a forest, a budget, the rows of three offices and of March."""
     run(["demo", "--tables", ".", "--rows", "4000"], tmp_path)
@@ -142,6 +143,7 @@ def test_the_chain_of_the_document_on_sharing(tmp_path: Path) -> None:
     assert (folder / "pseudo.csv.certificate.json").stat().st_size > 100
 
 
+@pytest.mark.slow
 def test_the_three_offices_of_the_document(tmp_path: Path) -> None:
     network = OWNERS.split("## Over the network")[1].split("\n## ")[0]  # tests/remote/test_federate_document.py
     said, folder = follow(OWNERS.replace(network, ""), tmp_path)

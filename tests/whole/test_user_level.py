@@ -335,6 +335,7 @@ def lower_bound_on_epsilon(planted: bool) -> float:
     return float(epsilon_at_level(hits[1], ATTACK_RUNS, hits[0], ATTACK_RUNS, ALPHA))
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_an_attack_on_one_person_finds_no_more_than_epsilon() -> None:
     """False alarm: 1e-6. With the noise for one row the same attack finds ε above 2 (it is 3; missed with a chance below 1e-6)."""

@@ -160,6 +160,7 @@ def test_a_large_epsilon_that_is_repeated(running: Running) -> None:
     assert (job["state"], job["cost"]["epsilon"]) == ("done", "11")
 
 
+@pytest.mark.slow
 def test_a_plan_may_be_larger_than_another_body(running: Running) -> None:
     large = {"purpose": "research", "plan": {"format": "hedgerow-plan", "version": 1, "trees": [0] * (1 << 20)}}
     assert running.post(running.ada, PATH, large, "k").status_code == 422

@@ -104,6 +104,7 @@ def test_a_start_removes_what_a_killed_service_had_spilled(tmp_path: Path) -> No
         assert spilled(folder) == []
 
 
+@pytest.mark.slow
 def test_the_address_is_said_when_it_is_served_and_a_port_is_of_one(tmp_path: Path) -> None:
     service = Served(tmp_path / "curator")
     try:
@@ -137,6 +138,7 @@ def test_one_service_for_a_set_of_books(address: str, tmp_path: Path) -> None:
         """Once it is gone, another may come."""
 
 
+@pytest.mark.slow
 def test_whoever_is_slow_with_the_head_of_a_request_is_shown_the_door(tmp_path: Path) -> None:
     limits = tmp_path / "limits.toml"
     limits.write_text("head_seconds = 1\nbody_seconds = 0.5\nbody_bytes = 1000\n")
@@ -178,6 +180,7 @@ def test_limits_from_a_file(tmp_path: Path) -> None:
     assert Limits.read(tmp_path / "limits.toml") == Limits(job_seconds=0.5, waiting=7)
 
 
+@pytest.mark.slow
 def test_not_served_from_a_ledger_that_was_changed(tmp_path: Path) -> None:
     ledger = Ledger.open(tmp_path)
     ledger.ceiling("patients", 1)

@@ -99,6 +99,7 @@ def refused_tokens(running: Running) -> dict[str, Any]:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_without_a_valid_token_there_is_nothing(asked: Asked) -> None:
     running = asked.running
     bad = refused_tokens(running)
@@ -121,6 +122,7 @@ def test_a_refused_token_costs_the_same_work_whatever_is_wrong_with_it(running: 
     assert len(set(work.values())) == 1, work
 
 
+@pytest.mark.slow
 def test_a_path_that_is_written_otherwise_is_no_way_in(asked: Asked) -> None:
     for route in GUARDED:
         path = route.filled("patients", UNKNOWN)
@@ -131,6 +133,7 @@ def test_a_path_that_is_written_otherwise_is_no_way_in(asked: Asked) -> None:
             assert answer.status_code in (401, 404, 405, 413), other  # 413: nobody sends anything to such an address
 
 
+@pytest.mark.slow
 def test_who_may_use_what(asked: Asked) -> None:
     """With a valid token: 403 for an analyst where owners decide, 404 for somebody else's, and an answer where one is due."""
     running = asked.running

@@ -93,6 +93,7 @@ def test_sent_again_it_is_the_same_and_paid_once(running: Running) -> None:
     assert (other.status_code, other.json()["error"]["code"]) == (409, "key_used")
 
 
+@pytest.mark.slow
 def test_a_race_for_the_last_money(running: Running) -> None:
     service = running.client.app.state.service  # type: ignore[attr-defined]
     for name in ("waiting", "waiting_each"):
@@ -226,6 +227,7 @@ def test_progress_is_a_rough_share(running: Running, monkeypatch: pytest.MonkeyP
     assert running.ended(running.ada, job)["state"] == "done"
 
 
+@pytest.mark.slow
 def test_jobs_are_bounded(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     go_on, real = threading.Event(), work.trained
     monkeypatch.setattr(work, "trained", lambda *given, **how: (go_on.wait(180), real(*given, **how))[1])

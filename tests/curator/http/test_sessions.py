@@ -309,6 +309,7 @@ RAW = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_hostile_bodies_are_refused_and_cost_nothing(sessions: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
     id, ada = sessions.id(), sessions.running.ada
     monkeypatch.setattr(StreamedRows, "_pass", looked)
@@ -408,6 +409,7 @@ def test_whoever_waits_for_a_look_holds_no_thread(sessions: Sessions, limits: Li
     assert sessions.spent == Fraction(1, 10)
 
 
+@pytest.mark.slow
 def test_what_nobody_uses_is_ended(sessions: Sessions) -> None:
     service = sessions.running.client.app.state.service  # type: ignore[attr-defined]
     looked, unused = sessions.id(epsilon="0.5"), sessions.id(epsilon="0.5")
@@ -448,6 +450,7 @@ def test_lists_of_another_length_are_refused_before_room_is_made_for_them(monkey
             QueryDecoder(Codebook(SCHEMA), limits).query(verb, json.dumps(body).encode())
 
 
+@pytest.mark.slow
 def test_a_stop_has_an_end_where_a_session_has_none(sessions: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
     never, real = threading.Event(), looking.SessionWorker.end
 
@@ -471,6 +474,7 @@ def test_a_stop_has_an_end_where_a_session_has_none(sessions: Sessions, monkeypa
     wait_until(lambda: all(sessions.running.curator.ledger.reservation(id).ended for id in ids))
 
 
+@pytest.mark.slow
 def test_a_stop_settles(curator: Curator, limits: Limits, file: Path) -> None:
     token = curator.accounts.first_owner()
     assert token is not None
@@ -484,6 +488,7 @@ def test_a_stop_settles(curator: Curator, limits: Limits, file: Path) -> None:
     assert curator.ledger.balance("patients").spent == Fraction(1, 10)
 
 
+@pytest.mark.slow
 def test_a_process_of_its_own(tmp_path: Path, file: Path) -> None:
     curator, limits = Curator.open(tmp_path / "curator"), Limits(stop_seconds=5, look_wait_seconds=300)
     token = curator.accounts.first_owner()

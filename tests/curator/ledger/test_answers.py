@@ -195,6 +195,7 @@ def test_answers_outlive_the_process(tmp_path: Path) -> None:
         assert Answers(database).stored("ada", "k", REQUEST) == stored
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_there_are_charge_and_answer_or_neither(answers: Answers, ledger: Ledger, address: str) -> None:
     ledger.ceiling("patients", 100)
     acknowledged: set[str] = set()

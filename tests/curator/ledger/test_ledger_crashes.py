@@ -21,6 +21,7 @@ SOAK = int(os.environ.get("HEDGEROW_SOAK", "1"))
 PROCESSES, THREADS, REQUESTS, PAID, KILLS = 4, 16, 1000, 100, 20 * SOAK
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("round", range(SOAK))
 def test_sixty_four_clients_race_for_what_pays_for_a_hundred(ledger: Ledger, address: str, round: int) -> None:
     words = [*WORK, "race", address, str(THREADS), str(REQUESTS // PROCESSES)]
@@ -31,6 +32,7 @@ def test_sixty_four_clients_race_for_what_pays_for_a_hundred(ledger: Ledger, add
     assert ledger.verify().sound
 
 
+@pytest.mark.slow
 def test_clients_that_make_the_tables_at_once(address: str) -> None:
     words = [*WORK, "race", address, "1", "0"]
     clients = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(PROCESSES)]

@@ -125,6 +125,7 @@ class LedgerModel(RuleBasedStateMachine):
         self.ledger.database.close()
 
 
+@pytest.mark.slow
 def test_any_sequence_against_a_simple_model(new_address: Callable[[], str]) -> None:
     how = settings(max_examples=25, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck))
     run_state_machine_as_test(lambda: LedgerModel(new_address()), settings=how)

@@ -85,6 +85,7 @@ def hidden(page: str) -> dict[str, str]:
 # ---------------------------------------------------------------- who may see a page
 
 
+@pytest.mark.slow
 def test_without_a_visit_there_is_only_the_sign_in(running: Running) -> None:
     accounts, moment = running.curator.accounts, datetime.now(UTC)
     expired = Accounts(accounts.database, lambda: moment - timedelta(days=9)).issue("ada", timedelta(days=1))[0]
@@ -159,6 +160,7 @@ def test_the_cookie(running: Running, behind_tls: bool, url: str, secure: bool) 
     assert token_of(running.ada) not in given
 
 
+@pytest.mark.slow
 def test_forms_are_taken_from_our_own_pages_alone(running: Running, owner: Browser) -> None:
     bad: list[dict[str, str]] = [
         {"Sec-Fetch-Site": "cross-site", "Origin": HOST}, {"Sec-Fetch-Site": "same-site"}, {"Sec-Fetch-Site": "none"},
@@ -435,6 +437,7 @@ def test_an_owner_sets_a_service_up(running: Running, owner: Browser) -> None:
         assert owner.get(path).status_code == 404
 
 
+@pytest.mark.slow
 def test_the_ledger_is_paged(running: Running, owner: Browser) -> None:
     for i in range(60):
         running.curator.ledger.ceiling("patients", 2, what=f"again {i}")
