@@ -95,7 +95,7 @@ TESTS: dict[str, list[str]] = {  # a file that is not there is left out
     "accounting/loss.py": [*LOSSES, *RELEASES],
     "accounting/noise.py": [*LOSSES, "tests/whole/test_delta.py", "tests/whole/test_user_level.py"],
     "accounting/prices.py": ["tests/accounting/test_prices.py", *LOSSES, "tests/whole/test_delta.py"],
-    "accounting/events.py": [*LOSSES, "tests/accounting/test_zcdp.py", *RELEASES],
+    "accounting/events.py": ["tests/accounting/test_events.py", *LOSSES, "tests/accounting/test_zcdp.py", *RELEASES],
     "engines/persons.py": PERSONS,
     "engines/person_ids.py": PERSONS,
     "engines/person_store.py": STORES,

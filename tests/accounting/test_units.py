@@ -70,13 +70,16 @@ def test_every_other_text_is_refused(text: Any) -> None:
         Unit.read(text)
 
 
-@pytest.mark.parametrize("given", [(None, 3), ("", 3), (3, 3), ("who", 0), ("who", True), ("who", 1.5), ("who", 10**7), ("\ud800", 2)])
+@pytest.mark.parametrize(
+    "given", [(None, 3), ("", 3), (3, 3), ("who", 0), ("who", True), ("who", 1.5), ("who", 10**7), ("\ud800", 2), ("who\udfff", 2)]
+)
 def test_what_is_no_unit_is_refused(given: Any) -> None:
     with pytest.raises(PlanError, match="unit"):
         Unit(*given)
 
 
 def test_without_a_number_one_row_counts_as_in_a_schema() -> None:
+    assert Unit("who", 1).rows_per_person == 1
     assert Unit("who") == Unit("who", 1) == Unit.of(replace(ROWS, person="who"))
 
 

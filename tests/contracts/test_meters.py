@@ -184,7 +184,11 @@ def test_any_sequence_against_a_simple_model(steps: list[tuple[Fraction, bool, i
 @pytest.mark.parametrize(
     ("first", "second", "words"),
     [
-        (PERSONS, ROW, r"for persons \(patient_id, at most 40 rows each\), and this request is for rows"),
+        (
+            PERSONS,
+            ROW,
+            r"^budget cannot pay for second: it is for persons \(patient_id, at most 40 rows each\), and this request is for rows",
+        ),
         (ROW, PERSONS, r"for rows, and this request is for persons \(patient_id, at most 40 rows each\)"),
         (PERSONS, Unit("patient_id", 5), r"rows_per_person|at most 5 rows each"),
         (PERSONS, Unit("doctor_id", 40), r"doctor_id"),
@@ -194,7 +198,8 @@ def test_the_first_request_is_the_unit_and_others_are_refused(make_budget: Make,
     budget = make_budget(1)
     assert budget.unit is None
     reservation = budget.reserve("0.25", "first", unit=first)
-    with pytest.raises(BudgetError, match=rf"{words}.*Nothing was spent"):
+    advice = r"Set rows_per_person = 40 in the schema, or give it a budget" if first.person == second.person else "Give it a budget"
+    with pytest.raises(BudgetError, match=rf"{words}.*Nothing was spent\. {advice} of its own"):
         budget.reserve("0.25", "second", unit=second)
     assert (budget.unit, budget.spent, reservation.unit) == (first, Fraction(1, 4), first)
     assert [entry.unit for entry in budget.entries] == [first]
@@ -344,6 +349,8 @@ def test_an_existing_budget_is_never_replaced(tmp_path: Path) -> None:
         '{"format": "hedgerow-budget", "version": 1, "epsilon": "1", "entries": [{"what": "x"}]}',
         '{"format": "hedgerow-budget", "version": 1, "epsilon": "1", "entries": '
         '[{"what": "x", "key": "k", "when": "t", "reserved": "1", "spent": "-5"}]}',
+        '{"format": "hedgerow-budget", "version": 1, "epsilon": "1", "entries": '
+        '[{"what": "x", "key": "k", "when": "t", "reserved": "1", "spent": "-0.5"}]}',
     ],
 )
 def test_a_damaged_file_stops_everything(tmp_path: Path, text: str) -> None:
@@ -351,6 +358,59 @@ def test_a_damaged_file_stops_everything(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(BudgetError, match="damaged"):
         BudgetFile(path)
+
+
+TEXT = """{
+ "format": "hedgerow-budget",
+ "version": 3,
+ "epsilon": "1",
+ "delta": "0",
+ "unit": "row",
+ "entries": [
+  {
+   "key": "%s",
+   "when": "%s",
+   "what": "Wälder",
+   "reserved": "0.25",
+   "spent": null,
+   "delta": "0",
+   "unit": "row"
+  }
+ ]
+}
+"""
+
+
+def test_the_text_of_the_file(tmp_path: Path) -> None:
+    """It is read by people, and by the programs of others."""
+    path = tmp_path / "budget.json"
+    BudgetFile.create(path, 1).reserve("0.25", "Wälder")
+    (entry,) = BudgetFile(path).entries
+    assert path.read_text(encoding="utf-8") == TEXT % (entry.key, entry.when)
+
+
+def test_a_lock_that_cannot_be_opened_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "budget.json"
+    budget = BudgetFile.create(path, 1)
+    (tmp_path / "budget.json.lock").mkdir()
+    with pytest.raises(BudgetError, match="its lock cannot be opened"):
+        budget.reserve("0.25", "fit")
+    assert BudgetFile(path).spent == 0
+
+
+def test_a_budget_file_travels_to_another_process(tmp_path: Path) -> None:
+    budget = BudgetFile.create(tmp_path / "budget.json", 1)
+    pickle.loads(pickle.dumps(budget)).reserve("0.25", "elsewhere")
+    assert budget.spent == Fraction(1, 4)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are counted in /proc")
+def test_no_file_stays_open(tmp_path: Path) -> None:
+    budget = BudgetFile.create(tmp_path / "budget.json", 1)
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(5):
+        budget.reserve("0.1", "fit").settle()
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_a_missing_file_says_how_to_make_one(tmp_path: Path) -> None:
