@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from hedgerow.schema.attributes import Categorical, Numeric, Target, text_of
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import Categorical, Numeric, Schema, Target, text_of
+from hedgerow.schema.schema import Schema
 from hedgerow.trees.forest import CountedForest
 from hedgerow.trees.tree import Tree, TreeBuilder
 

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from hedgerow.release.public_plan import PublicPlan as PublicPlan
     from hedgerow.release.release import Release as Release
     from hedgerow.remote.connection import connect as connect
-    from hedgerow.schema.schema import Categorical as Categorical
-    from hedgerow.schema.schema import Numeric as Numeric
+    from hedgerow.schema.attributes import Categorical as Categorical
+    from hedgerow.schema.attributes import Numeric as Numeric
+    from hedgerow.schema.attributes import Target as Target
     from hedgerow.schema.schema import Schema as Schema
-    from hedgerow.schema.schema import Target as Target
     from hedgerow.sharing.global_models.conjunctive_rule import ConjunctiveRuleClassifier as ConjunctiveRuleClassifier
     from hedgerow.sharing.global_models.decision_table import DecisionTableClassifier as DecisionTableClassifier
     from hedgerow.sharing.global_models.encoder import SchemaEncoder as SchemaEncoder
@@ -44,7 +44,7 @@ _HOME = {
     "Budget": "hedgerow.accounting.meter",
     "BudgetFile": "hedgerow.accounting.budget_file",
     "CSVTable": "hedgerow.engines.files",
-    "Categorical": "hedgerow.schema.schema",
+    "Categorical": "hedgerow.schema.attributes",
     "ConjunctiveRuleClassifier": "hedgerow.sharing.global_models.conjunctive_rule",
     "DPDFClassifier": "hedgerow.estimators.dpdf",
     "DecisionTableClassifier": "hedgerow.sharing.global_models.decision_table",
@@ -52,7 +52,7 @@ _HOME = {
     "HedgerowClassifier": "hedgerow.estimators.hedgerow",
     "ID3Classifier": "hedgerow.estimators.id3",
     "LocalTreeClassifier": "hedgerow.estimators.local_tree",
-    "Numeric": "hedgerow.schema.schema",
+    "Numeric": "hedgerow.schema.attributes",
     "PrivateID3Classifier": "hedgerow.estimators.private_id3",
     "PrivateRDTClassifier": "hedgerow.estimators.private_rdt",
     "RandomDecisionTreesClassifier": "hedgerow.estimators.plain_rdt",
@@ -62,7 +62,7 @@ _HOME = {
     "SQLTable": "hedgerow.engines.sql",
     "Schema": "hedgerow.schema.schema",
     "SchemaEncoder": "hedgerow.sharing.global_models.encoder",
-    "Target": "hedgerow.schema.schema",
+    "Target": "hedgerow.schema.attributes",
     "Unit": "hedgerow.accounting.units",
     "calibration": "hedgerow.evaluation.public",
     "connect": "hedgerow.remote.connection",

@@ -22,8 +22,8 @@ from hedgerow.estimators import all_estimators
 from hedgerow.evaluation.private import private_evaluation
 from hedgerow.private_table import PrivateTable
 from hedgerow.queries import Rows
+from hedgerow.schema.attributes import MAX_ROWS_PER_PERSON
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import MAX_ROWS_PER_PERSON
 
 PRIVATE = [estimator for estimator in all_estimators().values() if estimator._algorithm.private]
 private = pytest.mark.parametrize("algorithm", PRIVATE)

@@ -25,8 +25,9 @@ from hedgerow.evaluation.private import private_score
 from hedgerow.release.document import Document
 from hedgerow.release.files import content_hash
 from hedgerow.release.merging import merge, merge_columns
+from hedgerow.schema.attributes import Categorical, Numeric, Target
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
+from hedgerow.schema.schema import Schema
 from hedgerow.sharing.anonymous_release import anonymous_release
 from hedgerow.sharing.disclosure import disclosure
 from hedgerow.sharing.measure import largest_k, measure, smallest_alpha, smallest_c

@@ -33,8 +33,8 @@ from hedgerow.mechanisms.samplers import discrete_laplace
 from hedgerow.private_table import PrivateTable
 from hedgerow.queries import LeafCounts, kernels
 from hedgerow.release.release import Release
+from hedgerow.schema.attributes import Categorical, Target
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import Categorical, Target
 from hedgerow.trees.tree import Tree, TreeBuilder
 
 Integers = NDArray[np.int64]

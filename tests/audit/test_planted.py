@@ -21,7 +21,8 @@ from slow import slow_but
 from hedgerow.audit.attack import Audit, Train, audit
 from hedgerow.audit.neighbours import Pair, Row, pairs_for
 from hedgerow.audit.outputs import features_of
-from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
+from hedgerow.schema.attributes import Categorical, Numeric, Target
+from hedgerow.schema.schema import Schema
 
 CLASSES = ("no", "yes")
 A_B = Schema([Categorical("a", ("0", "1")), Categorical("b", ("0", "1"))], Target("class", CLASSES))

@@ -13,8 +13,9 @@ import pytest
 from hedgerow import Release
 from hedgerow.anonymity.requirement import Requirement
 from hedgerow.release.certificate import no_certificate
+from hedgerow.schema.attributes import Categorical, Target
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import Categorical, Schema, Target
+from hedgerow.schema.schema import Schema
 from hedgerow.sharing.measure import measure
 from hedgerow.trees.forest import CountedForest
 from hedgerow.trees.paths import paths_of

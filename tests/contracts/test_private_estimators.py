@@ -22,7 +22,8 @@ from hedgerow.estimators import all_estimators
 from hedgerow.mechanisms.coins import SeededCoins
 from hedgerow.queries import BY_NAME
 from hedgerow.release.release import Release
-from hedgerow.schema.schema import Categorical, Schema, Target
+from hedgerow.schema.attributes import Categorical, Target
+from hedgerow.schema.schema import Schema
 
 PRIVATE = [estimator for estimator in all_estimators().values() if estimator._algorithm.private]
 private = pytest.mark.parametrize("algorithm", PRIVATE)

@@ -18,7 +18,7 @@ import pytest
 from hedgerow import datasets
 from hedgerow.datasets.patient_records import BLOCK
 from hedgerow.errors import TableError
-from hedgerow.schema.schema import Numeric
+from hedgerow.schema.attributes import Numeric
 
 needs_files = pytest.mark.skipif(
     not os.environ.get("HEDGEROW_DATA"),

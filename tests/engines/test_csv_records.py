@@ -27,9 +27,10 @@ from hedgerow.engines.files import SEVERAL_LINES, TableFile
 from hedgerow.engines.opening import open_place
 from hedgerow.engines.spark_work import split_lines
 from hedgerow.errors import SchemaError, TableError
+from hedgerow.schema.attributes import Categorical, Numeric, Target
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.csv_dialect import CSVDialect, header_cells
-from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
+from hedgerow.schema.schema import Schema
 
 SCHEMA = Schema(
     [Categorical("a", ["x", "né", 'q"q', "d,d"], other="other", missing="gone"), Numeric("b", 0, 10, missing="none")],

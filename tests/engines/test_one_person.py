@@ -34,8 +34,9 @@ from hedgerow.engines.spark_work import Task, add_to, counted_by_person, encoded
 from hedgerow.estimators import all_estimators
 from hedgerow.evaluation.private import private_evaluation
 from hedgerow.queries import LeafCounts
+from hedgerow.schema.attributes import Categorical, Target
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import Categorical, Schema, Target
+from hedgerow.schema.schema import Schema
 from hedgerow.trees.tree import Tree, TreeBuilder
 
 KEY = bytes(range(16))

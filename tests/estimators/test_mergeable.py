@@ -44,7 +44,8 @@ from hedgerow.growers import rdt, snr
 from hedgerow.mechanisms.coins import SeededCoins
 from hedgerow.release.certificate import certificate_of
 from hedgerow.release.files import with_hash
-from hedgerow.schema.schema import Categorical, Schema, Target
+from hedgerow.schema.attributes import Categorical, Target
+from hedgerow.schema.schema import Schema
 from hedgerow.training import counting, shared_plans
 from hedgerow.training.counting import cost_of, count_rows
 from hedgerow.training.rows import open_rows

@@ -18,8 +18,9 @@ from hedgerow.estimators.dpdf import DPDFClassifier
 from hedgerow.growers import diffpid3, dpdf, id3
 from hedgerow.private_table import PrivateTable
 from hedgerow.release.release import Release
+from hedgerow.schema.attributes import Categorical, Numeric, Target
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
+from hedgerow.schema.schema import Schema
 from hedgerow.trees.routing import route
 from hedgerow.trees.splits import by_threshold
 from hedgerow.trees.tree import Tree

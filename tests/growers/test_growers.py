@@ -20,8 +20,9 @@ from hedgerow.growers import rdt, snr
 from hedgerow.inference import confidence
 from hedgerow.inference.vote import MOST_CONFIDENT, SUMMED_COUNTS, SummedCounts, vote_named
 from hedgerow.private_table import PrivateTable
+from hedgerow.schema.attributes import Categorical, Numeric, Target
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
+from hedgerow.schema.schema import Schema
 from hedgerow.trees.forest import CountedForest
 from hedgerow.trees.routing import route
 

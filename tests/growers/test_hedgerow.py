@@ -32,11 +32,13 @@ from hedgerow.inference.tables import information_cap, put_together
 from hedgerow.mechanisms.coins import SeededCoins
 from hedgerow.private_table import PrivateTable
 from hedgerow.queries import Choose
-from hedgerow.release.certificate import EventRecord, Part, certificate_of, shaping_part
+from hedgerow.release.certificate import certificate_of, shaping_part
 from hedgerow.release.document import Document
 from hedgerow.release.files import with_hash
+from hedgerow.release.parts import EventRecord, Part
+from hedgerow.schema.attributes import Categorical, Numeric, Target
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
+from hedgerow.schema.schema import Schema
 from hedgerow.training.shared_plans import rebuild, recipe_for
 from hedgerow.trees.forest import CountedForest
 from hedgerow.trees.splits import by_threshold

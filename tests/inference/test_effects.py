@@ -26,8 +26,9 @@ from hedgerow.plots.effect_svg import effect_svg, effects_svg
 from hedgerow.plots.effect_text import effect_text, explanation_text, signed, two_sided_bar
 from hedgerow.plots.report import html_report
 from hedgerow.plots.waterfall_svg import waterfall_svg
+from hedgerow.schema.attributes import Categorical, Numeric, Target
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
+from hedgerow.schema.schema import Schema
 from hedgerow.trees.forest import Correction, CountedForest
 from hedgerow.trees.routing import route
 from hedgerow.trees.tree import TreeBuilder

@@ -13,10 +13,10 @@ from strategies import small_schema, small_table
 from hedgerow.engines import csv_compiled, csv_loops
 from hedgerow.engines.csv_split import Splitter, lines
 from hedgerow.estimators.names import PRIVATE, estimator_named
+from hedgerow.schema.attributes import Numeric
 from hedgerow.schema.coders import NumericCoder, look_up_few
 from hedgerow.schema.coding_loops import look_up
 from hedgerow.schema.csv_dialect import CSVDialect
-from hedgerow.schema.schema import Numeric
 from hedgerow.trees.additive_loops import exp_minus
 from hedgerow.trees.few_rows import exp_minus as few_exp_minus
 from hedgerow.trees.few_rows import few_margins, margins_to_show, route_few

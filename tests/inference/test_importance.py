@@ -12,8 +12,9 @@ from strategies import forests, small_schema, small_table
 
 from hedgerow import RandomDecisionTreesClassifier
 from hedgerow.inference.importance import importances
+from hedgerow.schema.attributes import Categorical, Target
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import Categorical, Schema, Target
+from hedgerow.schema.schema import Schema
 from hedgerow.trees.forest import NODES, CountedForest
 from hedgerow.trees.tree import TreeBuilder
 

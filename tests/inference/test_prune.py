@@ -13,8 +13,9 @@ from strategies import codes_for, schemas, trees
 
 from hedgerow.inference.prune import gini, pruned_nodes, resting_place
 from hedgerow.inference.vote import MAJORITY, PRUNED_SUM, WEIGHTED, vote_named
+from hedgerow.schema.attributes import Categorical, Target
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import Categorical, Schema, Target
+from hedgerow.schema.schema import Schema
 from hedgerow.trees.forest import LEAVES, NODES, CountedForest
 from hedgerow.trees.routing import route
 from hedgerow.trees.tree import Tree, TreeBuilder

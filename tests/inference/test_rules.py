@@ -17,8 +17,9 @@ from hedgerow.inference.rules import COLUMNS, rules
 from hedgerow.inference.text import plain, share_text, share_with_error, values_in_words
 from hedgerow.inference.vote import MAJORITY, MOST_CONFIDENT, PRUNED_SUM, SUMMED_COUNTS, WEIGHTED
 from hedgerow.release.certificate import no_certificate
+from hedgerow.schema.attributes import Categorical, Numeric, Target
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
+from hedgerow.schema.schema import Schema
 from hedgerow.trees.forest import NODES, CountedForest
 from hedgerow.trees.tree import Tree, TreeBuilder
 

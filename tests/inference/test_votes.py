@@ -34,8 +34,9 @@ from hedgerow.inference.vote import (
     probabilities,
 )
 from hedgerow.release.certificate import no_certificate
+from hedgerow.schema.attributes import Categorical, Target
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import Categorical, Schema, Target
+from hedgerow.schema.schema import Schema
 from hedgerow.trees.additive_model import AdditiveModel, MostProbable
 from hedgerow.trees.forest import LEAVES, CountedForest
 from hedgerow.trees.tree import Tree

@@ -20,8 +20,9 @@ from hedgerow.accounting.events import EXPONENTIAL
 from hedgerow.engines.memory import MemoryRows
 from hedgerow.queries import Choose, scores
 from hedgerow.queries.scores import GINI, MAX, NORMAL_GINI, Score, information_gain, scores_of
+from hedgerow.schema.attributes import Categorical, Numeric, Target
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
+from hedgerow.schema.schema import Schema
 from hedgerow.trees.splits import Candidates, Split, by_threshold, by_value
 from hedgerow.trees.tree import TreeBuilder
 

@@ -14,8 +14,9 @@ from hedgerow.errors import PlanError
 from hedgerow.inference.confidence import unreliable
 from hedgerow.inference.prune import pruned_nodes
 from hedgerow.plots.draw import bars_svg, confusion_svg, tree_svg, tree_text
+from hedgerow.schema.attributes import Categorical, Numeric, Target
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
+from hedgerow.schema.schema import Schema
 from hedgerow.trees.forest import NODES, CountedForest
 from hedgerow.trees.tree import TreeBuilder
 

@@ -18,8 +18,9 @@ from hedgerow import SQLTable
 from hedgerow.engines.opening import open_place
 from hedgerow.engines.postgres import PostgresSource
 from hedgerow.errors import TableError
+from hedgerow.schema.attributes import Numeric, Target
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import Numeric, Schema, Target
+from hedgerow.schema.schema import Schema
 
 pytestmark = pytest.mark.postgres
 

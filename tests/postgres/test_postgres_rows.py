@@ -22,8 +22,9 @@ from hedgerow.engines.postgres import PostgresSource
 from hedgerow.engines.streamed import StreamedRows
 from hedgerow.errors import TableError
 from hedgerow.mechanisms.coins import SeededCoins
+from hedgerow.schema.attributes import Categorical, Numeric, Target
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
+from hedgerow.schema.schema import Schema
 
 pytestmark = pytest.mark.postgres
 

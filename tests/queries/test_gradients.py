@@ -21,8 +21,9 @@ from hedgerow.engines.memory import MemoryRows
 from hedgerow.errors import PlanError
 from hedgerow.private_table import PrivateTable
 from hedgerow.queries import GradientSums, kernels
+from hedgerow.schema.attributes import Categorical, Target
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import Categorical, Schema, Target
+from hedgerow.schema.schema import Schema
 from hedgerow.trees.additive_model import GRID, MOST_SCORE, AdditiveModel, exp_minus, gradient_norms, gradient_width
 from hedgerow.trees.routing import route
 from hedgerow.trees.tree import Tree, TreeBuilder

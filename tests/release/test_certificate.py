@@ -13,19 +13,8 @@ from hypothesis import strategies as st
 
 from hedgerow.accounting.loss import plain_fraction, text_of_fraction
 from hedgerow.errors import PlanError
-from hedgerow.release.certificate import (
-    NEIGHBOURS,
-    NEIGHBOURS_OF_PARTS,
-    UNIT,
-    UNIT_OF_PARTS,
-    EventRecord,
-    Part,
-    TableName,
-    all_disjoint,
-    certificate_of,
-    loss_of,
-    shaping_part,
-)
+from hedgerow.release.certificate import all_disjoint, certificate_of, loss_of, shaping_part
+from hedgerow.release.parts import NEIGHBOURS, NEIGHBOURS_OF_PARTS, UNIT, UNIT_OF_PARTS, EventRecord, Part, TableName
 
 epsilons = st.fractions(Fraction(1, 1000), 20, max_denominator=1000)
 booleans = st.booleans()

@@ -51,9 +51,11 @@ from hedgerow.inference.rules import Rule
 from hedgerow.inference.vote import MAJORITY, SummedCounts
 from hedgerow.plots.draw import tree_svg, tree_text
 from hedgerow.plots.report import html_report, show_page
-from hedgerow.release.certificate import NEIGHBOURS, NEIGHBOURS_OF_PARTS, UNIT, UNIT_OF_PARTS, Part, TableName, certificate_of, part_of
+from hedgerow.release.certificate import certificate_of, part_of
+from hedgerow.release.parts import NEIGHBOURS, NEIGHBOURS_OF_PARTS, UNIT, UNIT_OF_PARTS, Part, TableName
+from hedgerow.schema.attributes import Categorical, Numeric, Target
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
+from hedgerow.schema.schema import Schema
 from hedgerow.trees.forest import CountedForest, Ensemble
 from hedgerow.trees.routing import route
 from hedgerow.trees.tree import NODE, Tree, TreeBuilder

@@ -33,9 +33,10 @@ from hedgerow import DPDFClassifier, PrivateRDTClassifier, PublicPlan, Release, 
 from hedgerow.accounting.loss import text_of_fraction
 from hedgerow.errors import ReleaseError
 from hedgerow.inference.vote import ADDITIVE, VOTES
-from hedgerow.release.certificate import NEIGHBOURS, NEIGHBOURS_OF_PARTS, UNIT, UNIT_OF_PARTS, Part, certificate_of, no_certificate
+from hedgerow.release.certificate import certificate_of, no_certificate
 from hedgerow.release.document import FORMAT, PLAN_FORMAT, VERSION, Document
 from hedgerow.release.files import MAX_SIGNATURES, content_hash, signed_text
+from hedgerow.release.parts import NEIGHBOURS, NEIGHBOURS_OF_PARTS, UNIT, UNIT_OF_PARTS, Part
 from hedgerow.release.public_plan import PlanDocument
 from hedgerow.release.signing import Signature, sign
 from hedgerow.release.version_1 import Document1

@@ -17,8 +17,9 @@ from strategies import schemas, small_schema, small_table, tables
 
 from hedgerow.engines.files import TableFile
 from hedgerow.errors import SchemaError, TableError
+from hedgerow.schema.attributes import Categorical, Numeric, Target, is_missing, text_of
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import Categorical, Numeric, Schema, Target, is_missing, text_of
+from hedgerow.schema.schema import Schema
 
 
 def code_by_definition(attribute: Categorical | Numeric, bins: int, value: Any) -> int:

@@ -21,8 +21,9 @@ import pytest
 from hedgerow.engines.files import TableFile
 from hedgerow.engines.memory import MemoryRows
 from hedgerow.errors import TableError
+from hedgerow.schema.attributes import Categorical, Numeric, Target
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
+from hedgerow.schema.schema import Schema
 
 BIG = 2**53
 SCHEMA = Schema(

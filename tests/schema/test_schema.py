@@ -11,7 +11,8 @@ from hypothesis import given
 from strategies import schemas, texts, values
 
 from hedgerow.errors import SchemaError
-from hedgerow.schema.schema import Categorical, Numeric, Schema, Target, is_missing, spellings, text_of
+from hedgerow.schema.attributes import Categorical, Numeric, Target, is_missing, spellings, text_of
+from hedgerow.schema.schema import Schema
 
 
 @given(schemas())

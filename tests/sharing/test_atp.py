@@ -16,8 +16,9 @@ from strategies import forests
 from hedgerow.anonymity.groups import Group, together
 from hedgerow.anonymity.requirement import Requirement
 from hedgerow.errors import PlanError
+from hedgerow.schema.attributes import Categorical, Numeric, Target
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
+from hedgerow.schema.schema import Schema
 from hedgerow.sharing.prune import Pruned, prune, prune_groups
 from hedgerow.trees.forest import CountedForest
 from hedgerow.trees.paths import paths_of

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from hedgerow import datasets
 from hedgerow.anonymity.requirement import Requirement
 from hedgerow.errors import PlanError, TableError
+from hedgerow.schema.attributes import Categorical, Numeric, Target
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
+from hedgerow.schema.schema import Schema
 from hedgerow.sharing.generalise import Generalised, generalise, minimal_generalisations
 from hedgerow.sharing.lattice import Bounds, _judge
 from hedgerow.sharing.taxonomy import Taxonomies, with_cells_of_taxonomies

@@ -22,10 +22,12 @@ from hedgerow import DPDFClassifier, PrivateRDTClassifier, Release, SNRForestCla
 from hedgerow.engines.files import TableFile
 from hedgerow.errors import PlanError
 from hedgerow.inference.vote import MAJORITY, SUMMED_COUNTS, vote_named
-from hedgerow.release.certificate import NEIGHBOURS, NEIGHBOURS_OF_PARTS, anonymity_certificate, no_certificate
+from hedgerow.release.certificate import anonymity_certificate, no_certificate
+from hedgerow.release.parts import NEIGHBOURS, NEIGHBOURS_OF_PARTS
+from hedgerow.schema.attributes import Categorical, Numeric, Target, text_of
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.csv_dialect import CSVDialect
-from hedgerow.schema.schema import Categorical, Numeric, Schema, Target, text_of
+from hedgerow.schema.schema import Schema
 from hedgerow.sharing.match import class_match, path_match
 from hedgerow.sharing.pseudo.decoding import value_text, values_by_code
 from hedgerow.sharing.pseudo.diversity import Diversity

@@ -15,8 +15,9 @@ from strategies import branch_names, distinct, names, schemas, values
 
 from hedgerow.datasets.dataset import declared_schema
 from hedgerow.errors import SchemaError
+from hedgerow.schema.attributes import Categorical, Numeric, Target, text_of
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import Categorical, Numeric, Schema, Target, text_of
+from hedgerow.schema.schema import Schema
 from hedgerow.schema.toml import from_plain, to_plain
 from hedgerow.sharing.taxonomy import EVERYTHING, Taxonomies, with_cells_of_taxonomies
 

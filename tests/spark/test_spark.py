@@ -30,9 +30,10 @@ from hedgerow.estimators import all_estimators
 from hedgerow.estimators.private import PrivateForestClassifier
 from hedgerow.evaluation.private import private_evaluation
 from hedgerow.mechanisms.coins import SeededCoins
+from hedgerow.schema.attributes import Categorical, Numeric, Target
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.csv_dialect import CSVDialect
-from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
+from hedgerow.schema.schema import Schema
 from hedgerow.trees.tree import TreeBuilder
 
 ROWS = 2000

@@ -37,9 +37,10 @@ from hedgerow.mechanisms.coins import SeededCoins
 from hedgerow.plots.report import html_report
 from hedgerow.private_table import PrivateTable
 from hedgerow.queries import LeafCounts, Rows
-from hedgerow.release.certificate import EventRecord, Part, certificate_of, losses_of, part_of, shaping_part
+from hedgerow.release.certificate import certificate_of, losses_of, part_of, shaping_part
 from hedgerow.release.files import content_hash
 from hedgerow.release.merging import _once
+from hedgerow.release.parts import EventRecord, Part
 from hedgerow.training.algorithms import ALGORITHMS, Algorithm
 from hedgerow.training.private.rdt import PrivateRDT
 from hedgerow.training.recipe import Recipe

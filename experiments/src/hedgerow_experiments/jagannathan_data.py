@@ -9,7 +9,8 @@ from functools import lru_cache
 import numpy as np
 
 from hedgerow.datasets.dataset import Dataset
-from hedgerow.schema.schema import Categorical, Schema, Target
+from hedgerow.schema.attributes import Categorical, Target
+from hedgerow.schema.schema import Schema
 from hedgerow_experiments.folds import data_of
 
 RARE = ("recommend", "very_recom")  # classes of Nursery with 2 and 328 of 12,960 rows

@@ -21,7 +21,8 @@ from hedgerow.anonymity.requirement import Requirement
 from hedgerow.datasets.dataset import Dataset
 from hedgerow.estimators.local_tree import LocalTreeClassifier
 from hedgerow.release.release import Release
-from hedgerow.schema.schema import Categorical, Numeric, Schema
+from hedgerow.schema.attributes import Categorical, Numeric
+from hedgerow.schema.schema import Schema
 from hedgerow.sharing.anonymous_release import anonymous_release
 from hedgerow.sharing.global_models.models import global_model
 from hedgerow.sharing.match import class_match, path_match

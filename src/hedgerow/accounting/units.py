@@ -11,7 +11,8 @@ import shlex
 from dataclasses import dataclass
 
 from hedgerow.errors import BudgetError, PlanError
-from hedgerow.schema.schema import MAX_ROWS_PER_PERSON, Schema
+from hedgerow.schema.attributes import MAX_ROWS_PER_PERSON
+from hedgerow.schema.schema import Schema
 
 _PERSON = re.compile(r"person: (.+), at most ([1-9][0-9]{0,6}) rows?", re.DOTALL)  # the last number is k, whatever the name holds
 

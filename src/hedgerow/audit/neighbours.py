@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import AuditError
-from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
+from hedgerow.schema.attributes import Categorical, Numeric, Target
+from hedgerow.schema.schema import Schema
 
 DEFAULT_BINS = 5
 Row = dict[str, Any]  # attribute -> value; the label under the name of the target

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.audit.neighbours import Pair, Row, Table, edges_of
-from hedgerow.schema.schema import Numeric, Schema
+from hedgerow.schema.attributes import Numeric
+from hedgerow.schema.schema import Schema
 
 SIZES = (0, 1, 2, 5, 12, 30, 80, 250)  # rows, or persons, of a table, in turn
 WHY = "rows of any kind; one more, or one person more, anywhere"

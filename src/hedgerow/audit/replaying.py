@@ -25,7 +25,8 @@ from hedgerow.audit.listening import Listening
 from hedgerow.audit.neighbours import Pair, Table
 from hedgerow.audit.transcript import Charged, Stopped, Transcript
 from hedgerow.errors import AuditError, PlanError
-from hedgerow.release.certificate import Certificate, EventRecord
+from hedgerow.release.certificate import Certificate
+from hedgerow.release.parts import EventRecord
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from typing import Any
 from hedgerow.audit.algorithms import ALGORITHMS
 from hedgerow.audit.neighbours import SMALL, Table
 from hedgerow.engines.sql import SQLTable
-from hedgerow.schema.schema import Categorical, Numeric, Schema
+from hedgerow.schema.attributes import Categorical, Numeric
+from hedgerow.schema.schema import Schema
 
 Placed = tuple[Any, Any]  # X and y as `fit` takes them
 Place = Callable[[Table], Placed]

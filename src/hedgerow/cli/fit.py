@@ -154,7 +154,7 @@ def fit(
     from hedgerow.training.planning import plan
 
     if named:
-        from hedgerow.release.certificate import TableName
+        from hedgerow.release.parts import TableName
         from hedgerow.training.shared_plans import mergeable
 
         mergeable(recipe).check_shared(recipe, "partial_fit")

@@ -71,7 +71,7 @@ def predict(
 
 def class_text(value: Any) -> str:
     """A class as a CSV cell: text as it was declared; 1.0 as 1 and True as true, as other programs write them."""
-    from hedgerow.schema.schema import text_of
+    from hedgerow.schema.attributes import text_of
 
     return value if isinstance(value, str) else text_of(value)
 

@@ -15,7 +15,8 @@ from hedgerow.cli.places import CSVOfRows, csv_rows
 from hedgerow.errors import PlanError, TableError
 
 if TYPE_CHECKING:
-    from hedgerow.schema.schema import Attribute, Schema
+    from hedgerow.schema.attributes import Attribute
+    from hedgerow.schema.schema import Schema
 
 TO_DO = 1  # the exit code of `check` where entries wait for review
 _SHOWN_VALUES = 60  # characters of a list of values
@@ -129,7 +130,7 @@ def show(schema: Schema) -> None:
 
 
 def _facts(attribute: Attribute) -> tuple[str, str, str, str]:
-    from hedgerow.schema.schema import Categorical
+    from hedgerow.schema.attributes import Categorical
 
     stops = "not counted"
     if isinstance(attribute, Categorical):

@@ -73,7 +73,7 @@ def serve(
         from hedgerow.curator.http.workers import remove_stale_spills
     except ModuleNotFoundError:
         raise LedgerError("the service needs packages that are not installed: pip install 'hedgerow[curator]'.") from None
-    from hedgerow.release.certificate import TableName
+    from hedgerow.release.parts import TableName
 
     TableName(owner=checked_owner(name, "", "--name"))  # refuses a name that no release could hold
     bounds = Limits() if limits is None else Limits.read(limits)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from hedgerow.errors import TableError
-from hedgerow.schema.schema import Schema, is_missing, text_of
+from hedgerow.schema.attributes import is_missing, text_of
+from hedgerow.schema.schema import Schema
 
 # OpenML writes UCI's german-credit and connect-4 in other codes: not offered, rather than decoded by a guess.
 DATA_ID = {

@@ -15,7 +15,8 @@ import numpy as np
 
 from hedgerow.datasets.dataset import Dataset
 from hedgerow.errors import TableError
-from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
+from hedgerow.schema.attributes import Categorical, Numeric, Target
+from hedgerow.schema.schema import Schema
 
 BLOCK = 16_384
 

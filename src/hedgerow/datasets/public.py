@@ -17,7 +17,8 @@ import numpy as np
 
 from hedgerow.datasets.dataset import Dataset, declared_schema
 from hedgerow.errors import TableError
-from hedgerow.schema.schema import Numeric, Schema
+from hedgerow.schema.attributes import Numeric
+from hedgerow.schema.schema import Schema
 
 FOLDER_VARIABLE = "HEDGEROW_DATA"
 

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from hedgerow.engines.files import CSVTable, TableFile
 from hedgerow.errors import TableError
+from hedgerow.schema.attributes import Attribute, Categorical, Numeric, Target, Value, is_missing, text_of
 from hedgerow.schema.coders import Coder
 from hedgerow.schema.columns import columns_of, objects, one_column
-from hedgerow.schema.schema import Attribute, Categorical, Numeric, Schema, Target, Value, is_missing, text_of
+from hedgerow.schema.schema import Schema
 
 MAX_WHOLE_CATEGORIES = 12  # a column of whole numbers with more distinct values than this is numeric
 MAX_TEXT_CATEGORIES = 100  # a text column with more is left out of a draft: it looks like an identifier

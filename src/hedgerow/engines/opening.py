@@ -11,8 +11,9 @@ from hedgerow.engines.files import CSVTable, TableFile
 from hedgerow.engines.sql import DuckDBTable, SQLTable
 from hedgerow.engines.streamed import Source, StreamedRows
 from hedgerow.errors import TableError
+from hedgerow.schema.attributes import Categorical
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import Categorical, Schema
+from hedgerow.schema.schema import Schema
 
 OF_A_QUERY = "the rows are those of a query, and each was made from one row of one person: no limit, sample, window or group over persons"
 

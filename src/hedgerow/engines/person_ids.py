@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import TableError
+from hedgerow.schema.attributes import is_missing
 from hedgerow.schema.columns import columns_of, one_column
-from hedgerow.schema.schema import is_missing
 
 MISSING = -1  # the number of the person without an id, where numbers are given in the order of their first rows
 

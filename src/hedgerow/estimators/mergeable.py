@@ -12,12 +12,13 @@ from hedgerow.accounting.loss import exact_epsilon
 from hedgerow.engines.engine import Engine, Progress
 from hedgerow.errors import SchemaError
 from hedgerow.estimators.private import PrivateForestClassifier
-from hedgerow.release.certificate import TableName
 from hedgerow.release.merging_checks import check_random_trees
+from hedgerow.release.parts import TableName
 from hedgerow.release.public_plan import PublicPlan
 from hedgerow.release.release import Release, class_array
+from hedgerow.schema.attributes import Target, text_of
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import Schema, Target, text_of
+from hedgerow.schema.schema import Schema
 from hedgerow.settings import whole
 from hedgerow.training import planning, shared_plans
 from hedgerow.training.counting import count_rows

@@ -11,7 +11,7 @@ from hedgerow.accounting.meter import Budget
 from hedgerow.engines.engine import Engine
 from hedgerow.errors import ExactScoreWarning
 from hedgerow.estimators.base import ForestClassifier
-from hedgerow.release.certificate import TableName
+from hedgerow.release.parts import TableName
 from hedgerow.release.release import Release, class_array
 from hedgerow.training.fit import train
 from hedgerow.training.tuning import checked_search

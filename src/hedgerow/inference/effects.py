@@ -22,8 +22,8 @@ from hedgerow.inference.parts import contributions as contributions
 from hedgerow.inference.parts import score_errors as score_errors
 from hedgerow.inference.tables import Floats
 from hedgerow.inference.text import plain, values_in_words
+from hedgerow.schema.attributes import Numeric
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import Numeric
 from hedgerow.trees.few_rows import few_margins
 from hedgerow.trees.tree import Tree
 

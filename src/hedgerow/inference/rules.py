@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import PlanError
 from hedgerow.inference.text import count_with_error, plain, share_with_error, values_in_words
+from hedgerow.schema.attributes import Value, text_of
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import Value, text_of
 from hedgerow.trees.forest import CountedForest
 from hedgerow.trees.tree import Tree
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 
+from hedgerow.schema.attributes import Numeric, text_of
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import Numeric, text_of
 
 _JOINERS = "\u200c\u200d"  # invisible, but spelling in several languages
 MANY_VALUES = 6  # a longer list of values is cut: nobody reads sixty of them

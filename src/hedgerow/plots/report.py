@@ -35,7 +35,7 @@ from hedgerow.plots.report_privacy import (
 )
 from hedgerow.plots.svg import PALETTE, escape
 from hedgerow.release.release import Release
-from hedgerow.schema.schema import Numeric
+from hedgerow.schema.attributes import Numeric
 
 if TYPE_CHECKING:  # scoring reaches the rows; a report needs only the shape of its result
     from hedgerow.evaluation.private import PrivateScore

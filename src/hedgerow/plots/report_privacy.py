@@ -12,7 +12,8 @@ from hedgerow.accounting.meter import Budget
 from hedgerow.inference.rebuild import accumulated
 from hedgerow.plots.html import items, pairs, section, table
 from hedgerow.plots.svg import escape
-from hedgerow.release.certificate import Certificate, EventRecord
+from hedgerow.release.certificate import Certificate
+from hedgerow.release.parts import EventRecord
 from hedgerow.release.release import Release
 from hedgerow.release.signing import fingerprint
 from hedgerow.sharing.disclosure import NOT_DIFFERENTIAL

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.schema.attributes import Categorical, Target
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import Categorical, Schema, Target
+from hedgerow.schema.schema import Schema
 from hedgerow.trees.additive_model import AdditiveModel
 from hedgerow.trees.tree import Tree, TreeBuilder
 

@@ -10,7 +10,6 @@ tables were counted.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
@@ -19,193 +18,22 @@ import msgspec
 from hedgerow import __version__
 from hedgerow.accounting.events import LOCAL_SENSITIVITY, Event
 from hedgerow.accounting.loss import exact_sum, text_of_delta, text_of_fraction
-from hedgerow.accounting.noise import Noise, made_noise
-from hedgerow.accounting.zcdp import rho_for, rho_of_event, zcdp_cost
-from hedgerow.errors import PlanError
-
-NEIGHBOURS = "add or remove one row"
-UNIT = "one row"
-NEIGHBOURS_OF_PARTS = "add or remove one person, with at most one row in each counted table"
-UNIT_OF_PARTS = "one person"
-ONE_ROW_EACH = "each person has at most one row in the table"
-UNREVIEWED = "domains were read from private data"
-NOT_PROVEN = "splits were chosen with local sensitivity, for which the stated ε is not proven"
-TEST_COINS = "noise came from seeded test coins that anyone can replay"
-MAX_NAME = 200  # characters
-EPSILON_DP, EPSILON_DELTA_DP = "epsilon-DP", "epsilon-delta-DP"
-COUNTING = 1  # how a row is read and counted: parts that were counted in different ways cannot be added
-
-
-class EventRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A charged event; see `accounting/events.py` for the meaning of each field."""
-
-    query: str = msgspec.field(name="verb")
-    mechanism: str
-    epsilon: str
-    queries: int
-    sensitivity: str
-    scale: str
-    rho: str | msgspec.UnsetType = msgspec.UNSET  # of Gaussian noise alone: elsewhere the file has no such field
-
-    @property
-    def noise(self) -> Noise:
-        """The noise on each number that it answered."""
-        return made_noise(self.mechanism, Fraction(self.scale))
-
-    @property
-    def zcdp_cost(self) -> Fraction:
-        """Its loss in concentrated privacy."""
-        rho = Fraction(0) if isinstance(self.rho, msgspec.UnsetType) else Fraction(self.rho)
-        return rho_of_event(self.mechanism, Fraction(self.epsilon), rho)
-
-    @classmethod
-    def of(cls, event: Event) -> EventRecord:
-        return cls(
-            event.query,
-            event.mechanism,
-            text_of_fraction(event.epsilon),
-            event.queries,
-            text_of_fraction(event.sensitivity),
-            text_of_fraction(event.scale),
-            text_of_fraction(event.rho) if event.rho else msgspec.UNSET,
-        )
-
-
-class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One table that was counted: an owner's, or a batch of rows that came later.
-
-    id:          random, or declared by the owner; never made from the rows. With `owner` it names the table
-    owner:       a declared name, "" if none was given
-    epsilon:     what its rows are charged at most
-    events:      every charged look at its rows; their ε add up to `epsilon`, or to less where a run ended early. With `delta`, their
-                 losses in concentrated privacy add up to at most what (ε, δ) is worth
-    sampler:     what drew the noise
-    assumptions: what its owner states and nobody checked
-    problem:     why no ε can be claimed for it; "" where nothing is wrong
-    disjoint:    its owner states that a person with rows in this table has none in another table of the plan or forest, and that which
-                 table a row is in depends on that row alone
-    group:       the same is stated by whoever merged, of all tables with the same group; "" where nobody did
-    counted:     False for a table whose own counts are not in the release: it stands behind the trees, by what shaped them (a noisy n̂, a
-                 tuning) and by its counts, which whoever took these trees may have looked at
-    released:    other numbers that were paid for (the noisy n̂)
-    ensemble:    which ensemble of the forest it was counted in; more than one only after a merge of columns
-    signed_by:   the public keys that whoever merged saw hold on its file: a record, not a proof
-    rows_per_person: of a table with a column of persons, how many rows of each were counted at most. Sensitivities are so many times
-                 those of one row, and `epsilon` is what a person pays
-    chosen_beforehand: of a table that is not counted here, whoever counted in these trees states that taking them did not depend on its
-                 counts. Then `events` and `epsilon` are those of the looks before its counts: none, or its number of rows
-    """
-
-    id: str
-    owner: str
-    epsilon: str
-    events: list[EventRecord]
-    sampler: str
-    assumptions: list[str]
-    problem: str = ""
-    disjoint: bool = False
-    group: str = ""
-    counted: bool = True
-    released: dict[str, int] = {}
-    ensemble: int = 0
-    signed_by: list[str] = []
-    made_by: str = ""
-    counting: int = COUNTING
-    delta: str | msgspec.UnsetType = msgspec.UNSET  # where it is 0 the file has no such field
-    rows_per_person: int | msgspec.UnsetType = msgspec.UNSET  # where the schema names no column of persons the file has no such field
-    chosen_beforehand: bool | msgspec.UnsetType = msgspec.UNSET  # True where it is stated; elsewhere the file has no such field
-
-    @property
-    def of_persons(self) -> bool:
-        """Whether a column told whose row each is, so that its rows were limited and its ε is that of a person."""
-        return not isinstance(self.rows_per_person, msgspec.UnsetType)
-
-    @property
-    def k(self) -> int:
-        """How many rows of one person were counted at most; where no column tells persons apart, one is assumed."""
-        return 1 if isinstance(self.rows_per_person, msgspec.UnsetType) else self.rows_per_person
-
-    @property
-    def exact_delta(self) -> Fraction:
-        """δ as a number, 0 where there is none."""
-        return Fraction(0) if isinstance(self.delta, msgspec.UnsetType) else Fraction(self.delta)
-
-    @property
-    def worth(self) -> Fraction:
-        """What its (ε, δ) is worth in concentrated privacy: what its events may cost; 0 where δ is 0."""
-        return rho_for(Fraction(self.epsilon), self.exact_delta) if self.exact_delta else Fraction(0)
-
-    @property
-    def all_pure(self) -> bool:
-        """Whether its events have pure losses that add up to at most its ε."""
-        pure = all(isinstance(event.rho, msgspec.UnsetType) for event in self.events)
-        return pure and exact_sum(Fraction(event.epsilon) for event in self.events) <= Fraction(self.epsilon)
-
-    @property
-    def zcdp_cost(self) -> Fraction:
-        """The losses of its events in concentrated privacy together."""
-        return exact_sum(event.zcdp_cost for event in self.events)
-
-    @property
-    def name(self) -> str:
-        """How messages call it."""
-        return f"{self.owner} ({self.id})" if self.owner else self.id
-
-    @property
-    def statement(self) -> str:
-        """What is said about persons who might be in another table, too."""
-        if not self.counted:
-            before = "; stated: they were taken without regard to its counts" if self.stated_beforehand else ""
-            return f"shaped the trees only{'; without its counts, which nobody stated' if self.before_counts else before}"
-        said = [who for who, says in (("by its owner", self.disjoint), ("at a merge", bool(self.group))) if says]
-        return f"stated {' and '.join(said)}" if said else "not stated"
-
-    @property
-    def stated_beforehand(self) -> bool:
-        """Whether it is stated that these trees were taken without regard to its counts."""
-        return self.chosen_beforehand is True
-
-    @property
-    def before_counts(self) -> bool:
-        """Whether its counts are left out without anybody's word, as in the first releases. (Of one that was tuned it cannot be told.)"""
-        return not self.counted and not self.stated_beforehand and all(event.query != "leaf_counts" for event in self.events)
-
-    @property
-    def key(self) -> tuple[str, str]:
-        return (self.owner, self.id)
-
-    @property
-    def spent(self) -> Fraction:
-        """The ε that its events add up to; with δ the whole, since what was not used cannot be given back (PROOF.md, Z1)."""
-        if self.exact_delta:
-            return Fraction(self.epsilon)
-        return exact_sum(Fraction(event.epsilon) for event in self.events)
-
-
-@dataclass(frozen=True)
-class TableName:
-    """How a certificate names a counted table. Where no batch is declared its name is random: never one made from its rows."""
-
-    batch: str | None = None
-    owner: str = ""
-    disjoint: bool = False
-
-    def __post_init__(self) -> None:
-        for what, text, none in (("batch", self.batch, None), ("owner", self.owner, "")):
-            if isinstance(text, type(none)) and text == none:
-                continue
-            if not isinstance(text, str) or not 0 < len(text) <= MAX_NAME or not text.isprintable() or not text.strip():
-                raise PlanError(f"{what}: expected a name of 1 to {MAX_NAME} printable characters, got {str(text)[:40]!r}.")
-        if not isinstance(self.disjoint, bool):
-            raise PlanError(f"disjoint: got {self.disjoint!r}; expected True (you state it) or False.")
-
-    def check_new(self, parts: Iterable[Part]) -> None:
-        """Refuse a batch that is counted already, before anything is spent on it."""
-        if self.batch is not None and any(part.key == (self.owner, self.batch) for part in parts):
-            raise PlanError(
-                f"batch: {self.batch!r}{f' of {self.owner!r}' if self.owner else ''} is in the forest already. The same rows cannot be "
-                "counted twice; give a new batch a name of its own, or none."
-            )
+from hedgerow.accounting.zcdp import rho_for, zcdp_cost
+from hedgerow.release.parts import (
+    EPSILON_DELTA_DP,
+    EPSILON_DP,
+    NEIGHBOURS,
+    NEIGHBOURS_OF_PARTS,
+    NOT_PROVEN,
+    ONE_ROW_EACH,
+    TEST_COINS,
+    UNIT,
+    UNIT_OF_PARTS,
+    UNREVIEWED,
+    EventRecord,
+    Part,
+    TableName,
+)
 
 
 class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -12,32 +12,15 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.accounting.events import (
-    DISCRETE_GAUSSIAN,
-    DISCRETE_LAPLACE,
-    EXPONENTIAL,
-    PERMUTE_AND_FLIP,
-)
-from hedgerow.accounting.loss import MAX_SCALE, exact_delta, plain_fraction, text_of_fraction
 from hedgerow.accounting.noise import noise_from_text, text_of_noise
-from hedgerow.accounting.zcdp import rho_of_gaussian
 from hedgerow.errors import PlanError, ReleaseError, SchemaError
 from hedgerow.inference.vote import ADDITIVE, VOTES
-from hedgerow.queries import BY_NAME, ChoiceQuery, CountingQuery
-from hedgerow.release.certificate import (
-    COUNTING,
-    MAX_NAME,
-    Certificate,
-    EventRecord,
-    Part,
-    anonymity_certificate,
-    by_ensemble,
-    certificate_of,
-)
-from hedgerow.release.files import MAX_SIGNATURES, HashedDocument, check_hash, head_of
+from hedgerow.release.certificate import Certificate, anonymity_certificate
+from hedgerow.release.certificate_checks import check_certificate
+from hedgerow.release.files import HashedDocument, check_hash, head_of
 from hedgerow.release.version_1 import from_version_1
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import MAX_ROWS_PER_PERSON, Schema
+from hedgerow.schema.schema import Schema
 from hedgerow.schema.toml import from_plain, to_plain
 from hedgerow.trees.forest import Correction, CountedForest, Ensemble
 from hedgerow.trees.tree import Tree, tree_of_lists
@@ -45,7 +28,6 @@ from hedgerow.trees.tree import Tree, tree_of_lists
 FORMAT = "hedgerow-release"
 VERSION = 2
 MAX_TREES = 10_000
-MAX_PARTS = 10_000
 PLAN_FORMAT = "hedgerow-plan"  # the other document that owners exchange: named here for its message
 
 Scalar = str | int | float | bool | None
@@ -302,130 +284,3 @@ def _ensembles(document: Document, schema: Schema) -> tuple[Ensemble, ...]:
 
 
 # ---------------------------------------------------------------- the certificate
-
-
-def check_certificate(document: Document, schema: Schema, ensembles: Sequence[Ensemble]) -> None:
-    """A certificate may not contradict itself or the forest it comes with. (Without a signature, who wrote it may lie.)"""
-    certificate = document.certificate
-    if len(certificate.parts) > MAX_PARTS:
-        raise ValueError(f"it has more than {MAX_PARTS} counted tables")
-    for part in certificate.parts:
-        _check_part(part, len(ensembles), len(schema.target.classes))
-        if (len(ensembles) == 1 or schema.person is not None) and part.rows_per_person != (schema.rows_per_person or msgspec.UNSET):
-            raise ValueError("a table was counted with another number of rows for each person than the schema names")
-    if len({(part.ensemble, *part.key) for part in certificate.parts}) != len(certificate.parts):
-        raise ValueError("a counted table is in it twice")
-    if not certificate.parts:
-        if certificate.private or certificate.epsilon is not None or certificate.delta is not None:
-            raise ValueError("the claimed ε has no counted table behind it")
-        if (certificate.guarantee == "anonymity") != (certificate.requirement is not None):
-            raise ValueError("anonymity is claimed without a requirement, or the reverse")
-        return
-    if certificate != certificate_of(certificate.parts):
-        raise ValueError("the certificate does not follow from its tables: its ε is not what their events add up to, or a text differs")
-    parts = by_ensemble(certificate.parts)
-    for number, ensemble in enumerate(ensembles):
-        _check_noise([part for part in parts.get(number, []) if part.counted], ensemble, document.measured)
-    if certificate.guarantee != "none":
-        if schema.unreviewed:
-            raise ValueError("it claims ε with a schema that was not reviewed")
-        if not all(ensemble.noise for ensemble in ensembles):
-            raise ValueError("it claims ε but names no noise")
-
-
-def _check_part(part: Part, ensembles: int, n_classes: int) -> None:
-    for text in (part.id, part.owner, part.group):
-        if len(text) > MAX_NAME or not text.isprintable() or (text and not text.strip()):
-            raise ValueError("the name of a counted table is too long or cannot be printed")
-    if not part.id or not 0 <= part.ensemble < ensembles or len(part.signed_by) > MAX_SIGNATURES:
-        raise ValueError("a counted table has no name or no trees")
-    if not 1 <= part.counting <= COUNTING:
-        raise ValueError(f"a table was counted by rules of version {part.counting}, known here is {COUNTING}: install a newer hedgerow")
-    if part.k < 1 or part.k > MAX_ROWS_PER_PERSON:
-        raise ValueError("a table was counted with a number of rows for each person that is out of range")
-    for event in part.events:
-        _check_event(event, n_classes, part.k)
-    before = ([event.query for event in part.events] or ["rows"]) == ["rows"]
-    if part.chosen_beforehand is not msgspec.UNSET and not (part.chosen_beforehand and not part.counted and before):
-        raise ValueError("that its trees were chosen beforehand is stated of a table that was counted or chose, or is not stated")
-    _check_loss(part)
-    if part.problem:
-        return
-    if any(event.query not in BY_NAME for event in part.events):
-        raise ValueError("it claims ε with a query that has no proof")
-    if any(_chooses(event) and event.mechanism not in (EXPONENTIAL, PERMUTE_AND_FLIP) for event in part.events):
-        raise ValueError("it claims ε with an event that has no proof")
-    if "test coins" in part.sampler:
-        raise ValueError("it claims ε with coins that anyone can replay")
-    if part.released and (set(part.released) != {"rows"} or all(event.query != "rows" for event in part.events)):
-        raise ValueError("it holds a number of rows that was not paid for")
-
-
-def _check_event(event: EventRecord, n_classes: int, k: int) -> None:
-    """Its noise follows from its loss, and what it counts has the sensitivity that is proven, for k rows of a person."""
-    if event.mechanism == DISCRETE_GAUSSIAN:
-        if not _counts(event) or event.epsilon != "0" or isinstance(event.rho, msgspec.UnsetType):
-            raise ValueError("an event with Gaussian noise does not count, or does not say its ρ alone")
-        sigma_squared = plain_fraction(event.scale, MAX_SCALE**2)
-        if plain_fraction(event.rho) != rho_of_gaussian(event.queries * plain_fraction(event.sensitivity), sigma_squared):
-            raise ValueError("an event's Gaussian noise does not follow from its ρ")
-    else:
-        if not isinstance(event.rho, msgspec.UnsetType):
-            raise ValueError("an event states a ρ that has no Gaussian noise")
-        scale = event.queries * plain_fraction(event.sensitivity) / plain_fraction(event.epsilon)
-        if plain_fraction(event.scale) != scale and (event.mechanism == DISCRETE_LAPLACE or plain_fraction(event.scale) != 2 * scale):
-            raise ValueError("an event's noise scale does not follow from its ε")
-    query = BY_NAME.get(event.query)
-    if query is None:
-        return
-    if issubclass(query, CountingQuery):
-        if not query.proven(event.mechanism, event.queries, event.sensitivity, n_classes, k):
-            raise ValueError("an event counts with another sensitivity or mechanism than the proven one")
-    elif issubclass(query, ChoiceQuery):
-        halved_rate = plain_fraction(event.scale) == 2 * plain_fraction(event.sensitivity) / plain_fraction(event.epsilon)
-        if event.queries != 1 or not query.proven(plain_fraction(event.sensitivity) / k, halved_rate):
-            raise ValueError("an event chooses with another sensitivity than a proven one")
-
-
-def _counts(event: EventRecord) -> bool:
-    return issubclass(BY_NAME.get(event.query, object), CountingQuery)
-
-
-def _chooses(event: EventRecord) -> bool:
-    return issubclass(BY_NAME.get(event.query, object), ChoiceQuery)
-
-
-def _check_loss(part: Part) -> None:
-    """What a table is charged covers its events: the sum of their ε; with δ, or the sum of their losses in concentrated privacy."""
-    if isinstance(part.delta, msgspec.UnsetType):
-        if any(event.mechanism == DISCRETE_GAUSSIAN for event in part.events):
-            raise ValueError("it has Gaussian noise and no δ")
-        if part.stated_beforehand and not part.events and part.epsilon == "0":
-            return  # it only counted, and its counts are not here
-        if not part.events or plain_fraction(part.epsilon) < part.spent:
-            raise ValueError("the claimed ε is less than its events add up to")
-        return
-    if text_of_fraction(exact_delta(plain_fraction(part.delta))) != part.delta:
-        raise ValueError("δ is not written in its shortest form")
-    if not part.events or plain_fraction(part.epsilon) <= 0 or not (part.all_pure or part.zcdp_cost <= part.worth):
-        raise ValueError("the claimed (ε, δ) is less than its events add up to")
-
-
-def _check_noise(parts: Sequence[Part], ensemble: Ensemble, measured: str) -> None:
-    """The noise on the counts is what the tables' events say: one for each table, in order."""
-    if len(parts) == 1 and last_count(parts[0]) is None and (measured == "nodes" or ensemble.trees == 1):  # greedy: level by level
-        counts = [event for event in parts[0].events if event.query in ("class_counts", "tables")]
-        paid = [event for event in counts if event.noise in ensemble.noise]
-        if len({event.noise for event in paid}) != len(ensemble.noise) or len(paid) < ensemble.trees:
-            raise ValueError("the noise of its counts is not what its events say")
-        return
-    counted = [last_count(part) for part in parts]
-    if not counted or any(event is None or event.queries != ensemble.trees for event in counted):
-        raise ValueError("the noise of its counts is not what its events say: a table was not counted in all of its trees")
-    if tuple(event.noise for event in counted if event is not None) != ensemble.noise or measured != "leaves":
-        raise ValueError("the noise of its counts is not what its events say")
-
-
-def last_count(part: Part) -> EventRecord | None:
-    """The event of the counts that were kept: a search may have tried forests before."""
-    return next((event for event in reversed(part.events) if event.query == "leaf_counts"), None)

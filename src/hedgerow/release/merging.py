@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 
 from hedgerow.accounting.noise import Noise
 from hedgerow.errors import MergeError
-from hedgerow.release.certificate import Part, certificate_of
-from hedgerow.release.document import check_total, last_count
+from hedgerow.release.certificate import certificate_of
+from hedgerow.release.certificate_checks import last_count
+from hedgerow.release.document import check_total
 from hedgerow.release.merging_checks import Tables, check_one_group, check_random_trees, check_same_plan, check_unitable, united_schema
+from hedgerow.release.parts import Part
 from hedgerow.release.release import Release
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Schema

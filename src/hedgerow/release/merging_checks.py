@@ -13,9 +13,10 @@ from hedgerow.accounting.events import DISCRETE_GAUSSIAN, DISCRETE_LAPLACE
 from hedgerow.errors import MergeError
 from hedgerow.inference.vote import ADDITIVE
 from hedgerow.release.certificate import all_disjoint
-from hedgerow.release.document import last_count
+from hedgerow.release.certificate_checks import last_count
 from hedgerow.release.release import Release
-from hedgerow.schema.schema import Categorical, Numeric, Schema, Target
+from hedgerow.schema.attributes import Categorical, Numeric, Target
+from hedgerow.schema.schema import Schema
 from hedgerow.trees.forest import LEAVES
 
 # Algorithms whose counts can be added up: their trees do not depend on rows, or (top questions of a Hedgerow forest) stay as they are.

@@ -18,10 +18,11 @@ from hedgerow.accounting.loss import exact_epsilon, plain_fraction, text_of_frac
 from hedgerow.errors import PlanError, ReleaseError, SchemaError
 from hedgerow.inference.additive import FLAT, Reading, checked_reading
 from hedgerow.inference.vote import ADDITIVE, VOTES
-from hedgerow.release.certificate import Part, certificate_of, shaping_part
+from hedgerow.release.certificate import certificate_of, shaping_part
 from hedgerow.release.document import FORMAT as RELEASE_FORMAT
 from hedgerow.release.document import MAX_TREES, PLAN_FORMAT, Scalar, TreeRecord, codebook_of, tree_of
 from hedgerow.release.files import MAX_BYTES, HashedDocument, check_hash, head_of, read_document, signed_text, with_hash, write_document
+from hedgerow.release.parts import Part
 from hedgerow.release.release import Release
 from hedgerow.release.signing import Signature, sign
 from hedgerow.schema.codebook import Codebook

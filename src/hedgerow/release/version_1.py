@@ -9,7 +9,8 @@ import msgspec
 
 from hedgerow.accounting.loss import exact_sum, plain_fraction, text_of_fraction
 from hedgerow.errors import ReleaseError
-from hedgerow.release.certificate import NEIGHBOURS, UNIT, EventRecord, Part, certificate_of
+from hedgerow.release.certificate import certificate_of
+from hedgerow.release.parts import NEIGHBOURS, UNIT, EventRecord, Part
 
 
 class Certificate1(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import SchemaError
 from hedgerow.parallel import in_threads, row_blocks
+from hedgerow.schema.attributes import Categorical, Numeric, text_of
 from hedgerow.schema.coders import CategoricalCoder, Coder, NumericCoder
 from hedgerow.schema.columns import columns_of, one_column
-from hedgerow.schema.schema import Categorical, Numeric, Schema, text_of
+from hedgerow.schema.schema import Schema
 
 BLOCK = 4_096  # rows encoded at a time, so that they and the temporary arrays stay in cache
 MAX_DOMAIN = 60_000

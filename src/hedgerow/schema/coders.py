@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import TableError
+from hedgerow.schema.attributes import Categorical, Numeric, is_missing, spellings, text_of
 from hedgerow.schema.columns import objects
-from hedgerow.schema.schema import Categorical, Numeric, is_missing, spellings, text_of
 
 _WIDE = 1 << 16  # integer domains wider than this are searched instead of looked up
 NARROW = 256  # integer domains up to this are looked up for all attributes of a row in one pass

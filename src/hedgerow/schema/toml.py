@@ -43,8 +43,9 @@ from dataclasses import replace
 from typing import Any
 
 from hedgerow.errors import SchemaError
+from hedgerow.schema.attributes import Attribute, Categorical, Numeric, Target
 from hedgerow.schema.csv_dialect import CSVDialect
-from hedgerow.schema.schema import Attribute, Categorical, Numeric, Schema, Target
+from hedgerow.schema.schema import Schema
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _DRAFT = [

@@ -10,8 +10,8 @@ import numpy as np
 from hedgerow.anonymity.groups import Group, together
 from hedgerow.anonymity.requirement import Requirement
 from hedgerow.errors import PlanError
+from hedgerow.schema.attributes import Categorical, text_of
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import Categorical, text_of
 from hedgerow.trees.paths import Paths, from_counts
 
 

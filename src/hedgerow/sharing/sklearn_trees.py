@@ -24,8 +24,9 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.errors import PlanError
+from hedgerow.schema.attributes import Numeric, text_of
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import Numeric, Schema, text_of
+from hedgerow.schema.schema import Schema
 from hedgerow.trees.forest import CountedForest
 from hedgerow.trees.routing import route
 from hedgerow.trees.tree import NODE, Tree

@@ -27,8 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import SchemaError
+from hedgerow.schema.attributes import Categorical, Numeric, text_of
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import Categorical, Numeric, Schema, text_of
+from hedgerow.schema.schema import Schema
 
 EVERYTHING = "*"
 

@@ -24,10 +24,11 @@ from hedgerow.mechanisms.noise import sampler_named
 from hedgerow.parallel import threads_of
 from hedgerow.private_table import private_table, reserved
 from hedgerow.queries import LeafCounts
-from hedgerow.release.certificate import TableName, all_disjoint, part_of, planned_rows
+from hedgerow.release.certificate import all_disjoint, part_of, planned_rows
 from hedgerow.release.document import check_total
 from hedgerow.release.merging import merge
 from hedgerow.release.merging_checks import check_random_trees
+from hedgerow.release.parts import TableName
 from hedgerow.release.public_plan import PublicPlan
 from hedgerow.release.release import Release
 from hedgerow.training.fit import Keep, checked_budget

@@ -18,7 +18,8 @@ from hedgerow.mechanisms.coins import SYSTEM, Coins, random_name
 from hedgerow.mechanisms.noise import sampler_named
 from hedgerow.private_table import private_table, reserved
 from hedgerow.queries import Best
-from hedgerow.release.certificate import TableName, certificate_of, declared_rows, no_certificate, part_of
+from hedgerow.release.certificate import certificate_of, declared_rows, no_certificate, part_of
+from hedgerow.release.parts import TableName
 from hedgerow.release.release import Release
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Schema

@@ -14,9 +14,10 @@ from hedgerow.engines.remote import RemoteSource, check_remote_sampler, remote_s
 from hedgerow.errors import PlanError, SchemaError, TableError
 from hedgerow.mechanisms.coins import SYSTEM, Coins
 from hedgerow.private_table import is_private_table
+from hedgerow.schema.attributes import text_of
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.columns import columns_of, one_column, rows_as_array
-from hedgerow.schema.schema import Schema, text_of
+from hedgerow.schema.schema import Schema
 from hedgerow.training.recipe import Recipe
 
 

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ReleaseError
+from hedgerow.schema.attributes import Numeric
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import Numeric
 from hedgerow.trees.forest import LEAVES, CountedForest
 from hedgerow.trees.tree import Tree
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.schema.schema import Numeric, Schema, Target
+from hedgerow.schema.attributes import Numeric, Target
+from hedgerow.schema.schema import Schema
 
 Loaded = tuple[dict[str, NDArray[Any]], NDArray[Any], Schema]
 

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.datasets import declared_schema, load
-from hedgerow.schema.schema import Numeric, Schema
+from hedgerow.schema.attributes import Numeric
+from hedgerow.schema.schema import Schema
 from hedgerow_experiments.peers.held_out import CLASSES, HELD_OUT
 
 SETS = ("votes", "tic-tac-toe", "cmc", "car", "mushroom", "nursery", "chess-krk", "adult", "bank-marketing", "connect-4")  # small first

@@ -12,7 +12,7 @@ from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.ledger.registry import Dataset
 from hedgerow.errors import HedgerowWarning, PlanError, ReleaseError, SchemaError
 from hedgerow.queries import LeafCounts
-from hedgerow.release.certificate import TableName
+from hedgerow.release.parts import TableName
 from hedgerow.release.public_plan import PublicPlan
 from hedgerow.release.release import Release
 from hedgerow.schema.toml import same_columns

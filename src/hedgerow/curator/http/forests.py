@@ -14,7 +14,8 @@ from hedgerow.curator.http.requests import Forest
 from hedgerow.errors import HedgerowWarning, PlanError
 from hedgerow.release.certificate import no_certificate
 from hedgerow.release.release import Release
-from hedgerow.schema.schema import Numeric, Schema
+from hedgerow.schema.attributes import Numeric
+from hedgerow.schema.schema import Schema
 from hedgerow.sharing.pseudo.decoding import values_array
 from hedgerow.training.algorithms import PRIVATE
 from hedgerow.training.fit import fit

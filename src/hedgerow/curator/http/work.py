@@ -15,7 +15,7 @@ from hedgerow.curator.http.reservations import PrepaidBudget
 from hedgerow.curator.http.service_context import Curator
 from hedgerow.curator.ledger.chain import Reserved
 from hedgerow.errors import LedgerError
-from hedgerow.release.certificate import TableName
+from hedgerow.release.parts import TableName
 
 RELEASE = "application/vnd.hedgerow.release+json"
 Progress = Callable[[float], None]

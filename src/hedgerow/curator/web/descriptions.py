@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hedgerow.inference.text import plain
-from hedgerow.schema.schema import Numeric, Schema
+from hedgerow.schema.attributes import Numeric
+from hedgerow.schema.schema import Schema
 from hedgerow.training.algorithms import PRIVATE
 
 MANY = 12

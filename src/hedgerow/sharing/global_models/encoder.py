@@ -13,10 +13,11 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.errors import SchemaError, TableError
+from hedgerow.schema.attributes import Categorical, Numeric
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.coders import as_floats
 from hedgerow.schema.columns import columns_of, rows_as_array
-from hedgerow.schema.schema import Categorical, Numeric, Schema
+from hedgerow.schema.schema import Schema
 
 
 class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -18,7 +18,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 from hedgerow.errors import PlanError
-from hedgerow.schema.schema import Categorical
+from hedgerow.schema.attributes import Categorical
 from hedgerow.sharing.global_models.conjunctive_rule import ConjunctiveRuleClassifier
 from hedgerow.sharing.global_models.decision_table import DecisionTableClassifier
 from hedgerow.sharing.global_models.encoder import SchemaEncoder

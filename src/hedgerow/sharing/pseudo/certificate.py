@@ -14,7 +14,8 @@ import msgspec
 
 from hedgerow import __version__
 from hedgerow.accounting.loss import exact_sum, plain_fraction, text_of_delta, text_of_fraction
-from hedgerow.release.certificate import EPSILON_DELTA_DP, EPSILON_DP, UNIT_OF_PARTS, neighbours_of
+from hedgerow.release.certificate import neighbours_of
+from hedgerow.release.parts import EPSILON_DELTA_DP, EPSILON_DP, UNIT_OF_PARTS
 from hedgerow.sharing.pseudo.generate import PseudoRows
 
 if TYPE_CHECKING:

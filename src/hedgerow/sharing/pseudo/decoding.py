@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.schema.attributes import Categorical, Target, Value, text_of
 from hedgerow.schema.columns import objects
-from hedgerow.schema.schema import Categorical, Schema, Target, Value, text_of
+from hedgerow.schema.schema import Schema
 
 
 def values_by_code(entry: Categorical | Target) -> list[Value | None]:

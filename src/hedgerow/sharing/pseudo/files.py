@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import PlanError
-from hedgerow.schema.schema import Categorical, Schema, Target, Value
+from hedgerow.schema.attributes import Categorical, Target, Value
+from hedgerow.schema.schema import Schema
 from hedgerow.sharing.pseudo.decoding import one_type, value_text, values_by_code
 from hedgerow.sharing.pseudo.generate import Block
 

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from hedgerow.errors import PlanError
 from hedgerow.inference.vote import vote_named
 from hedgerow.release.release import Release
-from hedgerow.schema.schema import Categorical, Schema
+from hedgerow.schema.attributes import Categorical
+from hedgerow.schema.schema import Schema
 from hedgerow.sharing.pseudo.certificate import ANONYMITY, PseudoCertificate, certificate_for
 from hedgerow.sharing.pseudo.decoding import same_meaning, values_array, values_by_code
 from hedgerow.sharing.pseudo.diversity import Diversity

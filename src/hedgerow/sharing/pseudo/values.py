@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.schema.attributes import Categorical
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.schema import Categorical
 from hedgerow.sharing.pseudo.sizes import whole_numbers
 from hedgerow.trees.paths import Paths
 
