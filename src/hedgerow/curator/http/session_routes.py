@@ -74,7 +74,7 @@ async def end(context: Context, id: str) -> dict[str, Any]:
     """Settle: what the queries have cost is kept, the rest given back. Said again, the answer is the same."""
     session = _live(context, id)
     if session is not None and not await context.service.sessions.end_soon(session):
-        raise Refusal(409, "busy", "A look of the session is still being made. Wait for its answer, then end it.", {"Retry-After": "1"})
+        raise Refusal(409, "busy", "A query of the session is still being answered. Wait for it, then end it.", {"Retry-After": "1"})
     reserved = await run_in_threadpool(_own, context, id)
     delta = 0 * reserved.delta if reserved.state == "released" else reserved.delta
     return {"id": id, "state": reserved.state, "spent": {"epsilon": text_of_fraction(reserved.cost), "delta": text_of_fraction(delta)}}

@@ -1,7 +1,7 @@
-"""One session where its rows are: a reservation, an engine and a private table, asked for one look after the other.
+"""One session where its rows are: a reservation, an engine and a private table, asked one query after the other.
 
 Every answer is that of a `PrivateTable` on the session's reservation, so that it is charged as it would be on one's own rows: nothing here
-draws noise or decides what a look costs. Persons and their rows are those of the owner's schema, whoever asks.
+draws noise or decides what a query costs. Persons and their rows are those of the owner's schema, whoever asks.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class QueryResult:
 
 
 class SessionWorker:
-    """Where the looks of a session are made. It is asked by messages, from another process or from this one."""
+    """Where the queries of a session are answered. It is asked by messages, from another process or from this one."""
 
     coins: ClassVar[Coins] = SYSTEM  # tests may set a seeded one; what a session tells of its sampler then says so
 
@@ -54,7 +54,7 @@ class SessionWorker:
             return self.begin(*given)
         if self._reserved is None:
             raise LedgerError("a session that has not begun here was asked for.")
-        return self.look(progress, *given) if kind == "look" else self.end()
+        return self.query(progress, *given) if kind == "query" else self.end()
 
     def begin(self, reserved: Reserved, bins: int) -> None:
         found = self.curator.registry.get(reserved.dataset)
@@ -67,11 +67,11 @@ class SessionWorker:
         self._engine: Engine | None = None
         self._reserved = reserved
 
-    def look(self, progress: Progress, verb: str, number: int, content: bytes) -> QueryResult:
-        """Read, charge, look. A refusal is told as one, and whether anything was charged for it."""
+    def query(self, progress: Progress, name: str, number: int, content: bytes) -> QueryResult:
+        """Decode, charge, read the rows. A refusal is an answer, too, and says whether anything was charged for it."""
         before, padding = len(self._reservation.events), Padding(self.limits.pad_seconds)
         try:
-            return QueryResult(self._answer(verb, number, content, progress), None, True)
+            return QueryResult(self._answer(name, number, content, progress), None, True)
         except Exception as error:
             refusal = self._refusal(error)
             return QueryResult(b"", (refusal.status, refusal.code, refusal.message), len(self._reservation.events) > before)
@@ -79,11 +79,11 @@ class SessionWorker:
             if len(self._reservation.events) > before:
                 padding.wait()
 
-    def _answer(self, verb: str, number: int, content: bytes, progress: Progress) -> bytes:
-        query, price = self._decoder.query(verb, content)
+    def _answer(self, name: str, number: int, content: bytes, progress: Progress) -> bytes:
+        query, price = self._decoder.query(name, content)
         charged = (self._reservation.charged, self._reservation.rho_charged)
         if number > self.limits.looks or any(amount.denominator.bit_length() > MOST_BITS for amount in charged):
-            raise PlanError("the session has had as many looks as it may. Nothing was spent. End it, and begin another.")
+            raise PlanError("the session has had as many queries as it may. Nothing was spent. End it, and begin another.")
         assert self._reserved is not None
         if self._engine is None:
             schema = self._decoder.codebook.schema
@@ -106,7 +106,7 @@ class SessionWorker:
             return False
 
     def end(self) -> None:
-        """Keep what the looks have cost and give the rest back: all of it where there was none."""
+        """Keep what the queries have cost and give the rest back: all of it where there was none."""
         assert self._reserved is not None
         reserved, self._reserved = self._reserved, None
         try:

@@ -162,7 +162,7 @@ class Sessions:
             if not session.begun:
                 session.worker.call(("begin", session.reserved, session.bins), _no_progress, lambda: session.ends)
                 session.begun = True
-            result: QueryResult = session.worker.call(("look", name, query.number, content), _no_progress, lambda: session.ends)
+            result: QueryResult = session.worker.call(("query", name, query.number, content), _no_progress, lambda: session.ends)
         except BaseException as error:  # whatever it is, whoever waits gets an answer
             log("session lost", logging.ERROR, **_about(session), **_fields(error))
             result = QueryResult(b"", (410, "lost", LOST), True)

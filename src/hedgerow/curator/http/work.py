@@ -37,7 +37,7 @@ class Task:
 
 
 def perform(curator: Curator, limits: Limits, task: Task, reserved: Reserved, progress: Progress) -> tuple[bytes, str]:
-    """From a reservation to an answer and its content type: it is opened before the first look and settled after the last.
+    """From a reservation to an answer and its content type: it is opened before the first query and settled after the last.
 
     With padding neither the ledger nor anybody else is told before the time, and no progress.
     """
