@@ -42,13 +42,18 @@ def _check_unit(own: Unit, meter: Reservation) -> None:
         )
 
 
+OLD_METHODS = (  # of version 0.1: a query that came later has none
+    "rows", "leaf_counts", "sizes", "class_counts", "tables", "confusion", "reliability", "gradient_sums", "choose", "best", "best_scale",
+)  # fmt: skip
+
+
 class NamedQueries:
     """The methods of version 0.1, such as `rows(price)` for `ask(Rows(), price)`: they warn, and will go."""
 
     __slots__ = ()
 
     def __getattr__(self, name: str) -> Any:
-        if name not in BY_NAME:
+        if name not in OLD_METHODS:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         kind: Any = BY_NAME[name]
 

@@ -31,7 +31,7 @@ mismatch = pytest.mark.filterwarnings("ignore::hedgerow.errors.SchemaMismatchWar
 BY_NOISY_ROWS = [HedgerowClassifier]  # which of its stages run is decided by the noisy n̂, which is paid for first
 WITH_DELTA = [estimator for estimator in PRIVATE if estimator._algorithm.delta]
 with_delta = pytest.mark.parametrize("algorithm", WITH_DELTA)
-VERBS = set(BY_NAME)
+QUERY_CASES = set(BY_NAME)
 
 
 def odd_tables() -> dict[str, tuple[dict[str, np.ndarray], np.ndarray]]:
@@ -77,7 +77,7 @@ def test_the_certificate_states_what_was_charged_and_no_more_was(algorithm: Any,
     assert certificate.guarantee == "epsilon-DP"
     assert Fraction(certificate.epsilon) == exact_epsilon(epsilon)  # what was asked for bounds every way the run could go
     assert 0 < charged == budget.spent <= exact_epsilon(epsilon)
-    assert {event.query for event in certificate.events} <= VERBS
+    assert {event.query for event in certificate.events} <= QUERY_CASES
     for event in certificate.events:
         plain = event.queries * Fraction(event.sensitivity) / Fraction(event.epsilon)
         counts = event.mechanism == "discrete Laplace"
@@ -195,7 +195,7 @@ def test_the_plan_can_be_read_before_any_row_is_seen(algorithm: Any) -> None:
     plan = algorithm(small_schema(), "0.7").plan(rows=1000)
     assert "0.7" in str(plan)
     assert "charge" in str(plan)
-    assert {event.query for event in plan.events} <= VERBS
+    assert {event.query for event in plan.events} <= QUERY_CASES
 
 
 @private

@@ -196,7 +196,7 @@ def test_a_shared_budget_refuses_what_it_cannot_pay(algorithm: Any) -> None:
     budget = Budget("2.5")
     model = algorithm(small_schema(), 1, budget=budget)
     model.fit(*small_table(100))
-    clone(model).fit(*small_table(100))  # a clone pays from the same purse
+    clone(model).fit(*small_table(100))  # a clone pays from the same budget
     with pytest.raises(BudgetError, match=r"remaining 0\.5 of 2\.5, short by 0\.5"):
         model.fit(*small_table(100))
     assert budget.spent == 2

@@ -30,6 +30,7 @@ from golden.session import DATASETS, Request, Service, read_recording, recorded,
 
 import hedgerow
 from hedgerow import PublicPlan, Release
+from hedgerow.queries import BY_NAME
 
 PRIVATE = [name for name in CASES if "epsilon" in CASES[name].make().get_params()]
 FROM_AFAR = (
@@ -78,8 +79,7 @@ def test_every_estimator_and_every_query_is_there() -> None:
     assert used == {name for name in hedgerow.__all__ if name.endswith("Classifier")} - learnt_from_public_rows
     releases = {name: Release.load(path) for name, path in cases.golden_releases().items()}
     events = [event for release in releases.values() for event in release.certificate.events]
-    verbs = "rows leaf_counts sizes class_counts tables gradient_sums choose best best_scale"  # confusion and reliability are scores
-    assert {event.query for event in events} == set(verbs.split())
+    assert {event.query for event in events} == set(BY_NAME) - {"confusion", "reliability"}  # these are scores
     mechanisms = {"discrete Laplace", "discrete Gaussian", "permute-and-flip", "exponential mechanism"}
     assert mechanisms < {event.mechanism for event in events}  # and the local sensitivity
     assert {release.certificate.guarantee for release in releases.values()} == {"epsilon-DP", "epsilon-delta-DP", "anonymity", "none"}
@@ -168,8 +168,7 @@ def test_the_service_answers_the_same_bytes(recording: list[Request], tmp_path: 
 
 def test_every_query_that_may_travel_is_recorded(recording: list[Request]) -> None:
     asked = [re.fullmatch("/v1/sessions/session-[0-9]+/([a-z_]+)", each.path) for each in recording]
-    verbs = "rows leaf_counts sizes class_counts tables gradient_sums choose confusion reliability best best_scale"
-    assert {found[1] for found in asked if found} == {*verbs.split(), "end"}
+    assert {found[1] for found in asked if found} == {*BY_NAME, "end"}
     assert {each.status for each in recording} == {200, 201}
     assert len({each.path.split("/")[3] for each in recording if "/sessions/" in each.path}) == 6
 

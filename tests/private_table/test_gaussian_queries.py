@@ -55,7 +55,7 @@ def sure(codes: np.ndarray) -> np.ndarray:
 
 
 # query -> how to ask, the truth, and Δ² of the whole answer
-VERBS: dict[str, tuple[Callable[[PrivateTable], Any], Callable[[], Any], int]] = {
+QUERY_CASES: dict[str, tuple[Callable[[PrivateTable], Any], Callable[[], Any], int]] = {
     "rows": (lambda table: [np.array([table.ask(Rows(), PRICE)])], lambda: [np.array([exact_answers.count_rows(ENGINE)])], 1),
     "leaf_counts": (lambda table: table.ask(LeafCounts(TREES), PRICE), lambda: exact_answers.leaf_counts(ENGINE, TREES), len(TREES)),
     "confusion": (lambda table: [table.ask(Confusion(predict), PRICE)], lambda: [exact_answers.confusion(ENGINE, predict)], 1),
@@ -85,7 +85,7 @@ VERBS: dict[str, tuple[Callable[[PrivateTable], Any], Callable[[], Any], int]] =
 
 def noise_of(query: str) -> tuple[np.ndarray, np.ndarray]:
     """(runs, cells) of noisy − exact, and the exact cells."""
-    ask, truth, _ = VERBS[query]
+    ask, truth, _ = QUERY_CASES[query]
     exact = np.concatenate([counts.ravel() for counts in truth()])
     table = PrivateTable(ENGINE, Budget(1000, "1e-6").reserve(1000, "test", "1e-6"))
     answers = [np.concatenate([np.asarray(part).ravel() for part in ask(table)]) for _ in range(RUNS)]
@@ -116,7 +116,7 @@ def p_of_independence(noise: np.ndarray) -> float:
 
 def p_values(query: str) -> dict[str, float]:
     noise, exact = noise_of(query)
-    sigma_squared = VERBS[query][2] / (2 * PRICE.value)
+    sigma_squared = QUERY_CASES[query][2] / (2 * PRICE.value)
     found = {"independence": p_of_independence(noise)}
     for kind, cells in (("empty", exact == 0), ("full", exact != 0)):
         if cells.any():
@@ -124,7 +124,7 @@ def p_values(query: str) -> dict[str, float]:
     return found
 
 
-@pytest.mark.parametrize("query", list(VERBS))
+@pytest.mark.parametrize("query", list(QUERY_CASES))
 def test_the_noise_is_what_was_charged(query: str) -> None:
     found = p_values(query)
     assert min(found.values()) > ALARM, found
@@ -145,7 +145,7 @@ def not_on_empty(counts: Any, event: Any, coins: Any, sampler: Any) -> Any:
 PLANTED = {"too little": too_little, "shared by all cells": shared, "not on empty cells": not_on_empty}
 
 
-@pytest.mark.parametrize("query", slow_but(3, VERBS))
+@pytest.mark.parametrize("query", slow_but(3, QUERY_CASES))
 @pytest.mark.parametrize("error", list(PLANTED))
 def test_planted_errors_are_found(error: str, query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if query == "rows" and error != "too little":

@@ -72,7 +72,7 @@ def flags(codes: np.ndarray) -> np.ndarray:
     return np.minimum(codes[:, 1], 1).astype(np.int64)
 
 
-VERBS = {
+QUERY_CASES = {
     "rows": lambda table, epsilon: table.ask(Rows(), epsilon),
     "leaf_counts": lambda table, epsilon: table.ask(LeafCounts(TREES), epsilon),
     "confusion": lambda table, epsilon: table.ask(Confusion(zeros), epsilon),
@@ -87,7 +87,7 @@ VERBS = {
     "best_scale": lambda table, epsilon: table.ask(BestScale(MODEL, (1.0, 0.5)), epsilon),
 }
 CHOICES = ("choose", "choose_locally", "best", "best_scale")
-COUNTS = [query for query in VERBS if query not in CHOICES]
+COUNTS = [query for query in QUERY_CASES if query not in CHOICES]
 # The queries that ask about nodes of a tree: (table, tree, nodes) -> an answer
 ABOUT_NODES = {
     "sizes": lambda table, tree, nodes: table.ask(Sizes(tree, nodes), Fraction(1)),
@@ -103,37 +103,37 @@ ABOUT_NODES = {
 def test_queries_are_the_whole_public_surface() -> None:
     public = {name for name in dir(PrivateTable) if not name.startswith("_")}
     assert public == {"ask", "codebook", "released", "sampler"}
-    assert {*BY_NAME, "choose_locally"} == set(VERBS)
+    assert {*BY_NAME, "choose_locally"} == set(QUERY_CASES)
     assert not hasattr(PrivateTable, "__len__")
     assert not hasattr(private(1)[0], "__dict__")
 
 
-@pytest.mark.parametrize("query", list(VERBS))
+@pytest.mark.parametrize("query", list(QUERY_CASES))
 def test_charged_before_the_rows_are_opened(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     table, reservation, engine = private(50)
     seen = []
     monkeypatch.setattr(type(engine), "_open", lambda self: seen.append(reservation.charged) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        VERBS[query](table, Fraction(1, 3))
+        QUERY_CASES[query](table, Fraction(1, 3))
     assert seen == [Fraction(1, 3)]
     assert reservation.charged == Fraction(1, 3)  # a crash leaves it charged
 
 
-@pytest.mark.parametrize("query", list(VERBS))
+@pytest.mark.parametrize("query", list(QUERY_CASES))
 def test_refused_without_opening(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     table, reservation, engine = private(50, epsilon=1)
     monkeypatch.setattr(type(engine), "_open", lambda self: pytest.fail("the rows were opened"))
     with pytest.raises(BudgetError):
-        VERBS[query](table, Fraction(2))
+        QUERY_CASES[query](table, Fraction(2))
     assert reservation.charged == 0
 
 
-@pytest.mark.parametrize("query", list(VERBS))
+@pytest.mark.parametrize("query", list(QUERY_CASES))
 def test_an_epsilon_that_is_not_exact_is_refused(query: str) -> None:
     table, reservation, _ = private(50)
     for epsilon in (0.5, 1, "1"):
         with pytest.raises(PlanError, match="exact fraction"):
-            VERBS[query](table, epsilon)
+            QUERY_CASES[query](table, epsilon)
     assert reservation.charged == 0
 
 
@@ -142,7 +142,7 @@ def test_almost_no_noise_gives_the_truth(query: str) -> None:
     """ε = 1000 for a sensitivity of 1: a wrong count would show; the chance that a single number is off is below e^(−200)."""
     enough = Fraction(1000 * (4096 if query == "gradient_sums" else 1))
     table, reservation, engine = private(300, epsilon=3 * enough)
-    answer = VERBS[query](table, enough)
+    answer = QUERY_CASES[query](table, enough)
     exact = {
         "rows": lambda: 300,
         "leaf_counts": lambda: exact_answers.leaf_counts(engine, TREES),
@@ -178,7 +178,7 @@ def test_a_price_in_rho_is_gaussian_noise_charged_before_the_look(query: str, mo
     seen = []
     monkeypatch.setattr(type(engine), "_open", lambda self: seen.append(reservation.rho_charged) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        VERBS[query](table, price)
+        QUERY_CASES[query](table, price)
     assert seen == [reservation.rho / 3]
     (event,) = reservation.events
     queries, squared = QUERIES.get(query, 1), 4096**2 if query == "gradient_sums" else 1
@@ -186,13 +186,13 @@ def test_a_price_in_rho_is_gaussian_noise_charged_before_the_look(query: str, mo
     assert (event.queries, event.sensitivity, event.scale) == (queries, squared, queries * squared / (2 * price.value))
 
 
-@pytest.mark.parametrize("query", list(VERBS))
+@pytest.mark.parametrize("query", list(QUERY_CASES))
 def test_more_rho_than_the_whole_is_refused_without_opening(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     table, reservation, engine = with_delta()
     monkeypatch.setattr(type(engine), "_open", lambda self: pytest.fail("the rows were opened"))
     price: Any = reservation.epsilon + 1 if query in CHOICES else Rho(reservation.rho * 2)
     with pytest.raises(BudgetError, match="more than what is left"):
-        VERBS[query](table, price)
+        QUERY_CASES[query](table, price)
     assert reservation.events == ()
     assert reservation.rho_charged == 0
 
@@ -202,7 +202,7 @@ def test_gaussian_noise_is_refused_where_pure_epsilon_was_reserved(query: str, m
     table, reservation, engine = private(50)
     monkeypatch.setattr(type(engine), "_open", lambda self: pytest.fail("the rows were opened"))
     with pytest.raises(BudgetError, match="delta above 0"):
-        VERBS[query](table, Rho(Fraction(1, 1000)))
+        QUERY_CASES[query](table, Rho(Fraction(1, 1000)))
     assert reservation.events == ()
 
 
@@ -210,8 +210,8 @@ def test_gaussian_noise_is_refused_where_pure_epsilon_was_reserved(query: str, m
 def test_choices_are_paid_in_pure_epsilon(query: str) -> None:
     table, reservation, _ = with_delta()
     with pytest.raises(PlanError, match="exact fraction"):
-        VERBS[query](table, Rho(Fraction(1, 1000)))
-    VERBS[query](table, Fraction(1, 100))
+        QUERY_CASES[query](table, Rho(Fraction(1, 1000)))
+    QUERY_CASES[query](table, Fraction(1, 100))
     assert reservation.rho_charged == Fraction(1, 20_000)  # ε²/2
     assert [event.epsilon for event in reservation.events] == [Fraction(1, 100)]
 
@@ -227,7 +227,7 @@ def test_almost_no_gaussian_noise_gives_the_truth(query: str) -> None:
     """σ² = 1/1000 or less: the chance that a single number is off is below e^(−490)."""
     table, reservation, _ = with_delta(10**12)
     sure, _, _ = private(50, epsilon=10**9)
-    answer, exact = VERBS[query](table, Rho(Fraction(10**11))), VERBS[query](sure, Fraction(10**9))
+    answer, exact = QUERY_CASES[query](table, Rho(Fraction(10**11))), QUERY_CASES[query](sure, Fraction(10**9))
     many = query in ("leaf_counts", "gradient_sums")
     for noisy, true in zip(answer, exact, strict=True) if many else [(answer, exact)]:
         assert np.array_equal(noisy, true)
@@ -444,12 +444,12 @@ def test_noise_has_the_stated_scale_and_trees_share_epsilon() -> None:
     assert abs(noise.mean()) < 0.5
 
 
-@pytest.mark.parametrize("query", list(VERBS))
+@pytest.mark.parametrize("query", list(QUERY_CASES))
 def test_empty_and_tiny_tables_answer_like_any_other(query: str) -> None:
     for rows in (0, 1):
         table, _, _ = private(rows)
-        usual = VERBS[query](private(300)[0], Fraction(1))
-        answer = VERBS[query](table, Fraction(1))
+        usual = QUERY_CASES[query](private(300)[0], Fraction(1))
+        answer = QUERY_CASES[query](table, Fraction(1))
         assert type(answer) is type(usual)
         assert np.shape(answer) == np.shape(usual) if query not in ("leaf_counts", "gradient_sums") else len(answer) == len(usual)
 

@@ -59,7 +59,7 @@ def predict(codes: np.ndarray) -> np.ndarray:
     return np.zeros(len(codes), dtype=np.int64)
 
 
-VERBS: dict[str, tuple[Callable[[PrivateTable], Any], Callable[[], Any], int]] = {
+QUERY_CASES: dict[str, tuple[Callable[[PrivateTable], Any], Callable[[], Any], int]] = {
     "rows": (lambda table: [np.array([table.ask(Rows(), Fraction(1))])], lambda: [np.array([exact_answers.count_rows(ENGINE)])], 1),
     "leaf_counts": (lambda table: table.ask(LeafCounts(TREES), Fraction(1)), lambda: exact_answers.leaf_counts(ENGINE, TREES), len(TREES)),
     "confusion": (lambda table: [table.ask(Confusion(predict), Fraction(1))], lambda: [exact_answers.confusion(ENGINE, predict)], 1),
@@ -82,7 +82,7 @@ VERBS: dict[str, tuple[Callable[[PrivateTable], Any], Callable[[], Any], int]] =
 }
 
 
-def purses(engine: MemoryRows, epsilon: Fraction, times: int) -> Iterator[PrivateTable]:
+def paid_tables(engine: MemoryRows, epsilon: Fraction, times: int) -> Iterator[PrivateTable]:
     """A table that can pay, as often as asked; a new reservation now and then, since each adds up all that it was charged."""
     for i in range(times):
         if i % 50 == 0:
@@ -92,9 +92,9 @@ def purses(engine: MemoryRows, epsilon: Fraction, times: int) -> Iterator[Privat
 
 def noise_of(query: str) -> tuple[np.ndarray, np.ndarray]:
     """(runs, cells) of noisy − exact, and the exact cells."""
-    ask, truth, _ = VERBS[query]
+    ask, truth, _ = QUERY_CASES[query]
     exact = np.concatenate([counts.ravel() for counts in truth()])
-    answers = [np.concatenate([np.asarray(part).ravel() for part in ask(table)]) for table in purses(ENGINE, Fraction(1), RUNS)]
+    answers = [np.concatenate([np.asarray(part).ravel() for part in ask(table)]) for table in paid_tables(ENGINE, Fraction(1), RUNS)]
     return np.array(answers) - exact, exact
 
 
@@ -121,7 +121,7 @@ def p_of_independence(noise: np.ndarray) -> float:
 
 def p_values(query: str) -> dict[str, float]:
     noise, exact = noise_of(query)
-    scale = VERBS[query][2]  # ε = 1: how often a row may be counted
+    scale = QUERY_CASES[query][2]  # ε = 1: how often a row may be counted
     found = {"independence": p_of_independence(noise)}
     for kind, cells in (("empty", exact == 0), ("full", exact > 0)):
         if cells.any():
@@ -130,7 +130,7 @@ def p_values(query: str) -> dict[str, float]:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("query", list(VERBS))
+@pytest.mark.parametrize("query", list(QUERY_CASES))
 def test_the_noise_is_what_was_charged(query: str) -> None:
     found = p_values(query)
     assert min(found.values()) > ALARM, found
@@ -152,7 +152,7 @@ PLANTED = {"too little": too_little, "shared by all cells": shared, "not on empt
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("query", slow_but(3, VERBS))
+@pytest.mark.parametrize("query", slow_but(3, QUERY_CASES))
 @pytest.mark.parametrize("error", list(PLANTED))
 def test_planted_errors_are_found(error: str, query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if query == "rows" and error != "too little":
@@ -218,7 +218,7 @@ def p_of_choose(name: str, mechanism: str) -> float:
     score, epsilon = SCORES[name]
     drawn = [
         tuple(table.ask(Choose(FLAG_TREE, CHILDREN, CANDIDATES, ALLOWED, score, mechanism), epsilon).tolist())
-        for table in purses(MANY, epsilon, DRAWS)
+        for table in paid_tables(MANY, epsilon, DRAWS)
     ]
     rate = float(epsilon / score.sensitivity / (1 if score.monotone else 2))
     exact = scores_of(score, exact_answers.split_counts(MANY, FLAG_TREE, np.array(CHILDREN)), CANDIDATES)
@@ -241,7 +241,7 @@ PREDICTORS = [
 
 def p_of_best() -> float:
     epsilon = Fraction(1, 8)
-    drawn = [(table.ask(Best(PREDICTORS), epsilon),) for table in purses(MANY, epsilon, DRAWS)]
+    drawn = [(table.ask(Best(PREDICTORS), epsilon),) for table in paid_tables(MANY, epsilon, DRAWS)]
     right = np.array([np.trace(exact_answers.confusion(MANY, predictor)) for predictor in PREDICTORS])
     return p_of_law(drawn, [law_of_choice(right, float(epsilon), "permute-and-flip")])
 
@@ -254,7 +254,7 @@ def p_of_local_choice(factor: float = 1.0) -> float:
     epsilon = Fraction(1)
     drawn = [
         tuple(table.ask(ChooseLocally(FLAG_TREE, CHILDREN, CANDIDATES, ALLOWED, LOCAL_SIZES), epsilon).tolist())
-        for table in purses(MANY, epsilon, DRAWS)
+        for table in paid_tables(MANY, epsilon, DRAWS)
     ]
     exact = scores_of(NORMAL_GINI, exact_answers.split_counts(MANY, FLAG_TREE, np.array(CHILDREN)), CANDIDATES) / NORMAL_GINI.unit
     laws = []

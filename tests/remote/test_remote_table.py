@@ -71,7 +71,7 @@ def release() -> Release:
     return model.release_
 
 
-VERBS: dict[str, Any] = {
+QUERY_CASES: dict[str, Any] = {
     "rows": lambda table, _: table.ask(Rows(), PRICE),
     "leaf_counts": lambda table, _: table.ask(LeafCounts(TREES), PRICE),
     "confusion": lambda table, release: table.ask(Confusion(release.predict_codes), PRICE),
@@ -112,15 +112,15 @@ def test_every_query_is_the_local_one_bit_for_bit(served: Served, seeded: int, r
     table = served.table
     here = local(served, seeded)
     with table.session(20, what="all verbs") as paid:
-        for name, verb in VERBS.items():
+        for name, verb in QUERY_CASES.items():
             assert same(verb(paid, release), verb(here, release)), name
         assert paid._meter.events == here._meter.events
         assert paid.sampler == here.sampler
-    cost = Fraction(len(VERBS), 7)
+    cost = Fraction(len(QUERY_CASES), 7)
     assert served.spent == Fraction(-(-cost * 10**6 // 1), 10**6)
     (reserved,) = served.curator.ledger.reservations("patients")
     assert (reserved.state, reserved.what, reserved.purpose) == ("settled", "session: all verbs", "research")
-    assert {name.split()[0] for name in VERBS} == set(BY_NAME)
+    assert {name.split()[0] for name in QUERY_CASES} == set(BY_NAME)
 
 
 def test_gaussian_noise_in_a_session_with_a_delta(served: Served, seeded: int) -> None:
@@ -142,12 +142,12 @@ def test_called_directly_a_query_costs_its_price(served: Served, release: Releas
     assert 1000 < table.ask(Rows(), Fraction(1, 10)) < 3000
     assert served.spent == Fraction(1, 10)
     assert served.transport.asked == ["sessions", "rows", "end"]
-    for name, verb in VERBS.items():
+    for name, verb in QUERY_CASES.items():
         before = served.spent
         verb(table, release)
         assert served.spent - before == Fraction(1, 7), name
     table.ask(Sizes(TREE, NODES), Fraction(1, 7001))
-    assert served.spent == Fraction(1, 10) + Fraction(len(VERBS), 7) + Fraction(143, 10**6)
+    assert served.spent == Fraction(1, 10) + Fraction(len(QUERY_CASES), 7) + Fraction(143, 10**6)
     assert served.curator.ledger.unsettled() == []
 
 

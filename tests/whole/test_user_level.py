@@ -92,7 +92,7 @@ def sure(codes: np.ndarray) -> np.ndarray:
     return np.stack([first, 1 - first], axis=1)
 
 
-VERBS: dict[str, Callable[[PrivateTable, Any], Any]] = {
+QUERY_CASES: dict[str, Callable[[PrivateTable, Any], Any]] = {
     "rows": lambda table, price: [np.array([table.ask(Rows(), price)])],
     "leaf_counts": lambda table, price: table.ask(LeafCounts(TREES), price),
     "confusion": lambda table, price: [table.ask(Confusion(zeros), price)],
@@ -107,7 +107,7 @@ VERBS: dict[str, Callable[[PrivateTable, Any], Any]] = {
     "best_scale": lambda table, epsilon: table.ask(BestScale(MODEL, (1.0, 0.5)), epsilon),
 }
 CHOICES = ("choose", "choose_locally", "best", "best_scale")
-COUNTS = [query for query in VERBS if query not in CHOICES]
+COUNTS = [query for query in QUERY_CASES if query not in CHOICES]
 
 
 def table_of(codebook: Codebook, rows: int = 60, seed: int = 0, each: int = K) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
@@ -192,7 +192,7 @@ def test_counting_has_k_times_the_sensitivity(query: str) -> None:
     events = []
     for codebook in (PLAIN, PERSONS):
         table, reservation = private_table(codebook)
-        VERBS[query](table, Fraction(1, 2))
+        QUERY_CASES[query](table, Fraction(1, 2))
         events += reservation.events
     one, three = events
     assert (three.sensitivity, three.scale) == (K * one.sensitivity, K * one.scale)
@@ -200,7 +200,7 @@ def test_counting_has_k_times_the_sensitivity(query: str) -> None:
     events = []
     for codebook in (PLAIN, PERSONS):
         table, reservation = private_table(codebook, 1, "1e-6")
-        VERBS[query](table, Rho(Fraction(1, 10_000)))
+        QUERY_CASES[query](table, Rho(Fraction(1, 10_000)))
         events += reservation.events
     one, three = events
     assert three.mechanism == DISCRETE_GAUSSIAN
@@ -218,7 +218,7 @@ def test_choices_have_k_times_the_sensitivity(query: str, monkeypatch: pytest.Mo
     monkeypatch.setattr(table_module, "exponential_mechanism", lambda scores, allowed, rate, coins: rates.append(rate) or np.zeros(9, int))
     for codebook in (PLAIN, PERSONS):
         table, reservation = private_table(codebook)
-        VERBS[query](table, Fraction(1, 2))
+        QUERY_CASES[query](table, Fraction(1, 2))
         events += reservation.events
     one, three = events
     assert (three.sensitivity, three.scale) == (K * one.sensitivity, K * one.scale)
@@ -276,12 +276,12 @@ def test_one_person_changes_no_more_than_is_charged_for(query: str) -> None:
 
     def exact(gone: np.ndarray) -> tuple[np.ndarray, Event]:
         reservation = Budget(10**9).reserve(10**9, "test", unit=Unit.of(PERSONS.schema))
-        answers = VERBS[query](PrivateTable(without(table, gone), reservation), Fraction(10**8))
+        answers = QUERY_CASES[query](PrivateTable(without(table, gone), reservation), Fraction(10**8))
         return np.concatenate([np.asarray(answer).ravel() for answer in answers]), reservation.events[0]
 
     whole, event = exact(np.zeros(60, dtype=bool))
     gaussian, reservation = private_table(PERSONS, 1, "1e-6")
-    VERBS[query](gaussian, Rho(Fraction(1, 10_000)))
+    QUERY_CASES[query](gaussian, Rho(Fraction(1, 10_000)))
     moved = np.array([whole - exact(gone)[0] for gone in persons.values()])
     l1, l2 = np.abs(moved).sum(axis=1), (moved.astype(np.float64) ** 2).sum(axis=1)
     most_l1, most_l2 = event.queries * event.sensitivity, reservation.events[0].queries * reservation.events[0].sensitivity

@@ -41,8 +41,10 @@ IMPURE = "one row that makes a cell of 50 rows impure by one attribute alone"
 
 @dataclass(frozen=True)
 class Attack:
-    """make: the query over a codebook of `codebook_of`; runs: independent runs in one answer, `prices` of which it costs.
+    """name: of the query, and then perhaps a comma and which case it is; rows, more: the table, and the row that is added
 
+    make: the query over a codebook of `codebook_of`: attributes a and b; with copies, first and second before them
+    runs: independent runs in one answer, `prices` of which it costs
     copies: the table is copied, see above; gaussian: one price of (ε, δ) pays for it; read: an answer as a line of numbers for each run
     """
 

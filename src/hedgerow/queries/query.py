@@ -4,14 +4,17 @@ A query is plain data, so that it can travel to where the rows are: another thre
 of encoded rows to arrays of whole numbers, and partial results from blocks, threads and executors are summed; what a row adds depends on
 that row alone. Everything about one query stands in its class, and nowhere else:
 
-    check      what is refused before anything is charged        cost, event   its price as a charged event: the sensitivity, stated once
-    zeros, add the sums over rows, block by block                exact, scores what the mechanism gets: counts, or scores to choose by
-    shapes     of the released arrays                            answer        what the caller gets
-    Form       its JSON; form and decode write and read it       attacks       neighbouring tables on which the audit tries it
-    name       in events, certificates and addresses             label         its theorem in PROOF.md
+    check      what is refused before anything is charged        queries, norms  of counts: the sensitivity, stated once; score: of a choice
+    zeros, add the sums over rows, block by block                exact, scores   what the mechanism gets: counts, or scores to choose by
+    shapes     of the released arrays                            answer          what the caller gets
+    Form       its JSON; form and decode write and read it       attacks         neighbouring tables on which the audit tries it
+    name       in events, certificates and addresses             label           its theorem in PROOF.md
+
+A query that counts one histogram writes check, zeros, add, shapes, form, decode and attacks, and has defaults for the rest. Its sums may
+hold more than it releases, such as a last cell for codes without a branch (`codes == sizes[attribute]`): `exact` takes that away.
 
 A new query is a class in a file of its own here, listed in `QUERIES` (`__init__.py`); a compiled loop in `kernels.py`, if the sums need
-one; and a theorem in `mechanisms/PROOF.md`. The audit, the replay, the service, its client and the checks of certificates read `QUERIES`.
+one; and a theorem in `mechanisms/PROOF.md`. The private table, the audit, the service and the checks of certificates read `QUERIES`.
 """
 
 from __future__ import annotations
@@ -78,7 +81,7 @@ class Query(ABC, Generic[Answer]):
         return None
 
     def prepare(self, codebook: Codebook) -> None:
-        """Called once before the rows are read, by one thread."""
+        """Called once before the rows are read, by one thread: predictors are compiled. It must not change the query."""
         return
 
     @abstractmethod
@@ -87,7 +90,7 @@ class Query(ABC, Generic[Answer]):
 
     @abstractmethod
     def add(self, block: Block, sums: Sums) -> None:
-        """Add what the rows of a block count."""
+        """Add what the rows of a block count. There is no codebook here: a query holds positions of attributes, not names."""
 
     @abstractmethod
     def shapes(self, codebook: Codebook) -> Shapes:
@@ -103,12 +106,14 @@ class Query(ABC, Generic[Answer]):
 
     @abstractmethod
     def form(self, price: Price, encode: Encoder) -> QueryForm:
-        """The query and its price as JSON, to be sent to the owner of the rows."""
+        """The query and its price as JSON, to be sent to the owner of the rows; the session fills its number in."""
 
     @classmethod
     @abstractmethod
     def decode(cls, form: Any, decode: Decoder) -> Query[Any]:
-        """The query from what a stranger sent: everything is read and bounded before anything is charged."""
+        """The query from what a stranger sent: everything is read and bounded (`decode.bound`) before room is made for it and before
+        anything is charged. `check` comes after it, as for every query.
+        """
 
     @classmethod
     @abstractmethod
@@ -125,7 +130,7 @@ class CountingQuery(Query[Answer]):
 
     @property
     def queries(self) -> int:
-        """How many such vectors one row may be counted in."""
+        """How many such histograms one row may be counted in: the trees of a forest, the attributes of a node. q of M1."""
         return 1
 
     @classmethod

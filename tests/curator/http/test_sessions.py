@@ -38,7 +38,7 @@ ROOT = {"attribute": [-1], "branch": []}
 SPLIT = {"attribute": [1, -1, -1], "branch": [1, 2, -1]}  # by "smoker"
 MODEL = {"base": [0.0, 0.5], "trees": [SPLIT], "scores": [[0.0, 0.0, 0.1, 0.0, -0.1, 0.0]]}
 CANDIDATES = [{"attribute": 0, "groups": [0, 1, 2, 3, 4]}, {"attribute": 1, "groups": [0, 1]}]
-LOOKS: dict[str, dict[str, Any]] = {
+BODIES: dict[str, dict[str, Any]] = {
     "rows": {"price": "1/10"},
     "leaf_counts": {"trees": [ROOT, SPLIT], "price": "1/10"},
     "sizes": {"tree": SPLIT, "nodes": [1, 2], "price": "1/10"},
@@ -72,7 +72,7 @@ class Sessions:
         return str(answer.json()["id"])
 
     def look(self, id: str, number: Any = 1, verb: str = "rows", who: dict[str, str] | None = None, **more: Any) -> Any:
-        body = {"number": number, **LOOKS.get(verb, {}), **more}
+        body = {"number": number, **BODIES.get(verb, {}), **more}
         return self.running.post(who or self.running.ada, f"/v1/sessions/{id}/{verb}", body)
 
     def end(self, id: str, who: dict[str, str] | None = None) -> Any:
@@ -108,17 +108,17 @@ def test_looks_are_charged_and_the_rest_is_given_back(sessions: Sessions) -> Non
     }  # fmt: skip
     id = begun.json()["id"]
     assert (sessions.spent, sessions.opened(id)) == (1, False)
-    for number, verb in enumerate(LOOKS, 1):
+    for number, verb in enumerate(BODIES, 1):
         answer = sessions.look(id, number, verb)
         assert answer.status_code == 200, answer.text
         found = answer.json()
         assert (found["number"], found["event"]["verb"], found["event"]["epsilon"]) == (number, verb, "1/10")
         assert all(type(value) is int for array in found["arrays"] for value in array)
-    refused(sessions.look(id, len(LOOKS) + 1), 402, "budget")
+    refused(sessions.look(id, len(BODIES) + 1), 402, "budget")
     ended = sessions.end(id).json()
     assert ended == {"id": id, "state": "settled", "spent": {"epsilon": "1", "delta": "0"}}
     assert sessions.end(id).json() == ended
-    refused(sessions.look(id, len(LOOKS) + 1), 410, "ended")
+    refused(sessions.look(id, len(BODIES) + 1), 410, "ended")
     assert sessions.running.curator.ledger.reservation(id).what == "session: a try"
 
 
@@ -292,7 +292,7 @@ HOSTILE: list[tuple[str, dict[str, Any]]] = [
     ("choose", {"candidates": [{"attribute": -1, "groups": [0, 1]}, CANDIDATES[1]]}),
     ("choose", {"candidates": [{"attribute": 1, "groups": [0, 2]}, CANDIDATES[1]]}),
     ("choose", {"candidates": [{"attribute": 1, "groups": []}, CANDIDATES[1]]}), ("choose", {"candidates": [[0, [0, 1]]]}),
-    ("choose_locally", {**LOOKS["choose"], "sizes": [5]}),
+    ("choose_locally", {**BODIES["choose"], "sizes": [5]}),
     ("confusion", {"predictor": {}}),
     ("confusion", {"predictor": {"model": MODEL, "release": {}}}), ("confusion", {"predictor": {"release": 1}}),
     ("confusion", {"predictor": {"release": {"format": "hedgerow-release"}}}), ("confusion", {"predictor": "x"}),
@@ -318,7 +318,7 @@ def test_hostile_bodies_are_refused_and_cost_nothing(sessions: Sessions, monkeyp
         assert 400 <= answer.status_code < 500, (verb, str(more)[:200], answer.text)
         assert set(answer.json()["error"]) == {"code", "message"}
     for content in RAW:
-        for verb in LOOKS:
+        for verb in BODIES:
             answer = sessions.running.client.post(f"/v1/sessions/{id}/{verb}", headers=ada, content=content)
             assert 400 <= answer.status_code < 500, (verb, content[:100], answer.text)
     large = sessions.running.client.post(f"/v1/sessions/{id}/rows", headers=ada, content=b" " * (2**25 + 1))
@@ -342,7 +342,7 @@ def test_numbers_that_would_take_too_long_to_add_up(sessions: Sessions) -> None:
 
 def test_larger_bodies_than_elsewhere(sessions: Sessions) -> None:
     id, limits = sessions.id(), Limits()
-    content = json.dumps({"number": 1, **LOOKS["leaf_counts"]}).encode() + b" " * (2 * limits.body_bytes)
+    content = json.dumps({"number": 1, **BODIES["leaf_counts"]}).encode() + b" " * (2 * limits.body_bytes)
     assert limits.body_bytes < len(content) < limits.verb_bytes
     headers = sessions.running.ada
     assert sessions.running.client.post(f"/v1/sessions/{id}/leaf_counts", headers=headers, content=content).status_code == 200
@@ -445,7 +445,7 @@ def test_a_crash_leaves_it_spent(sessions: Sessions, limits: Limits) -> None:
 def test_lists_of_another_length_are_refused_before_room_is_made_for_them(monkeypatch: pytest.MonkeyPatch, limits: Limits) -> None:
     monkeypatch.setattr(forms.np, "zeros", looked)
     for verb, name in (("tables", "asked"), ("choose", "allowed")):
-        body = {"number": 1, **LOOKS[verb], name: [[]] * 1000}
+        body = {"number": 1, **BODIES[verb], name: [[]] * 1000}
         with pytest.raises(PlanError, match=f"{name}: expected one list"):
             QueryDecoder(Codebook(SCHEMA), limits).query(verb, json.dumps(body).encode())
 
