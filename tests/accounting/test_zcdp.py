@@ -191,6 +191,7 @@ def test_costs_of_mechanisms() -> None:
     assert rho_of_exponential(Fraction(1, 3)) == Fraction(1, 72)
     assert rho_of_gaussian(4, Fraction(100)) == Fraction(1, 50)
     assert sigma_squared_for(4, Fraction(1, 50)) == 100
+    assert sigma_squared_for(1, Fraction(1, 2**101)) == 2**100  # σ of 2^50 can still be drawn
     with pytest.raises(PlanError, match="larger epsilon"):
         sigma_squared_for(1, Fraction(1, 2**102))
     with pytest.raises(PlanError, match="above 0"):

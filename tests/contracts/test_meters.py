@@ -345,6 +345,8 @@ def test_an_existing_budget_is_never_replaced(tmp_path: Path) -> None:
         "{}",
         "[1]",
         '{"format": "hedgerow-budget", "version": 9, "epsilon": "1", "entries": []}',
+        '{"format": "hedgerow-budget", "version": 0, "epsilon": "1", "entries": []}',
+        '{"format": "hedgerow-release", "version": 1, "epsilon": "1", "entries": []}',
         '{"format": "hedgerow-budget", "version": 1, "epsilon": "-1", "entries": []}',
         '{"format": "hedgerow-budget", "version": 1, "epsilon": "1", "entries": [{"what": "x"}]}',
         '{"format": "hedgerow-budget", "version": 1, "epsilon": "1", "entries": '

@@ -28,7 +28,7 @@ def counting_event(query: str, price: Price, queries: int = 1, l1: int = 1, l2_s
     return Event(query, DISCRETE_LAPLACE, price, queries, Fraction(l1), noise_scale(queries * l1, price))  # [M1]
 
 
-def choice_event(query: str, epsilon: Price, sensitivity: Fraction, monotone: bool, mechanism: str, rows_per_person: int = 1) -> Event:
+def choice_event(query: str, epsilon: Price, sensitivity: Fraction, monotone: bool, mechanism: str, rows_per_person: int) -> Event:
     """A private choice in each of some disjoint parts, for ε in all: the rate is ε/Δ if the score is monotone, else ε/2Δ.
 
     Δ is what `rows_per_person` rows, those of one person, can change; `sensitivity` is what one row can.
