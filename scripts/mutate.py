@@ -298,7 +298,7 @@ class Finder(ast.NodeVisitor):
         elif isinstance(value, int):
             changes = [f"({value} + 1)", f"({value} - 1)"]
         elif isinstance(value, float):
-            changes = [f"({value!r} + 1.0)", f"({value!r} * 0.5)"]
+            changes = [f"({value!r} + 1.0)", *([f"({value!r} * 0.5)"] if value else [])]
         elif isinstance(value, str) and value:
             changes = [repr("~" + value)]
         else:

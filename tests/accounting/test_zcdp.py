@@ -241,6 +241,7 @@ def test_filter() -> None:
     for _ in range(3):
         spent = rho_after(spent, Fraction(1, 30), Fraction(1, 10))
     assert spent == Fraction(1, 10)
+    assert rho_after(spent, Fraction(0), Fraction(1, 10)) == spent
     with pytest.raises(PlanError, match="rho"):
         rho_after(spent, Fraction(1, 10**9), Fraction(1, 10))
     with pytest.raises(PlanError, match="rho"):
