@@ -12,6 +12,7 @@ import pytest
 
 from hedgerow.accounting.events import DISCRETE_GAUSSIAN, DISCRETE_LAPLACE, EXPONENTIAL, Event
 from hedgerow.accounting.meter import Budget, Entry, Reservation
+from hedgerow.accounting.units import ROW, Unit
 from hedgerow.accounting.zcdp import rho_for
 from hedgerow.errors import BudgetError
 
@@ -266,3 +267,15 @@ def test_with_delta_a_settled_request_charges_nothing() -> None:
     reservation.settle()
     with pytest.raises(BudgetError, match="settled already"):
         reservation.charge(gaussian(TINY))
+
+
+@pytest.mark.parametrize(
+    ("unit", "advice"),
+    [(Unit("who", 5), "Set rows_per_person = 40 in the schema, or give it"), (Unit("doctor", 40), "Give it"), (ROW, "Give it")],
+)
+def test_whoever_asks_in_another_unit_is_told_what_to_do(unit: Unit, advice: str) -> None:
+    budget = Budget(1)
+    budget.reserve("1/2", "first", unit=Unit("who", 40))
+    sentence = f"^budget cannot pay for second: .* Nothing was spent\\. {advice} a budget of its own: `hedgerow budget init FILE"
+    with pytest.raises(BudgetError, match=sentence):
+        budget.reserve("1/4", "second", unit=unit)

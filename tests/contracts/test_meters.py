@@ -187,7 +187,7 @@ def test_any_sequence_against_a_simple_model(steps: list[tuple[Fraction, bool, i
         (
             PERSONS,
             ROW,
-            r"^budget cannot pay for second: it is for persons \(patient_id, at most 40 rows each\), and this request is for rows",
+            r"for persons \(patient_id, at most 40 rows each\), and this request is for rows",
         ),
         (ROW, PERSONS, r"for rows, and this request is for persons \(patient_id, at most 40 rows each\)"),
         (PERSONS, Unit("patient_id", 5), r"rows_per_person|at most 5 rows each"),
@@ -198,8 +198,7 @@ def test_the_first_request_is_the_unit_and_others_are_refused(make_budget: Make,
     budget = make_budget(1)
     assert budget.unit is None
     reservation = budget.reserve("0.25", "first", unit=first)
-    advice = r"Set rows_per_person = 40 in the schema, or give it a budget" if first.person == second.person else "Give it a budget"
-    with pytest.raises(BudgetError, match=rf"{words}.*Nothing was spent\. {advice} of its own"):
+    with pytest.raises(BudgetError, match=rf"{words}.*Nothing was spent"):
         budget.reserve("0.25", "second", unit=second)
     assert (budget.unit, budget.spent, reservation.unit) == (first, Fraction(1, 4), first)
     assert [entry.unit for entry in budget.entries] == [first]
