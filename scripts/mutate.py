@@ -399,7 +399,7 @@ class Worker:
                 if found["result"] != "survived":
                     raise SystemExit(f"{module}: its tests do not pass as they are: {found}")
                 print(f"{module}: {found['seconds']:.0f} s unchanged", flush=True)
-                self.limits[module] = 3 * found["seconds"] + 60
+                self.limits[module] = 2 * found["seconds"] + 20
         return self.limits[module]
 
     def run(self, mutant: Mutant) -> dict[str, Any]:
