@@ -46,6 +46,7 @@ RESULTS = ROOT / "scripts" / "mutants.jsonl"
 DOCUMENT, BEGIN, END = ROOT / "docs" / "AUDIT.md", "<!-- mutations -->\n", "<!-- end of mutations -->"
 EXPLAINED = ROOT / "scripts" / "mutants_explained.toml"
 
+LONGEST_TEST = 60  # seconds: a mutant for which a test takes longer is counted as killed
 KILLERS = 8  # tests that have killed others of the module are tried first
 # The tests that matter for a module, the quickest first.
 QUERIES = [
@@ -461,7 +462,7 @@ def serve(tree: Path) -> None:
         code = _wait(child, limit)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)  # what its tests have started
-        result = {None: "timeout", 0: "survived", 1: "killed", 2: "killed"}.get(code, "killed")
+        result = {None: "timeout", -signal.SIGALRM: "timeout", 0: "survived"}.get(code, "killed")
         by = [each.split(" - ")[0].split(" ", 1)[1] for each in _lines(log) if each.startswith(("FAILED ", "ERROR "))]
         print(json.dumps({"result": result, "by": by[:1], "code": code, "seconds": round(time.monotonic() - begun, 2)}), flush=True)
 
@@ -493,6 +494,12 @@ class Plugin:
             suppress_health_check=list(HealthCheck),
         )  # fmt: skip
         settings.load_profile("mutate")
+
+    def pytest_runtest_setup(self) -> None:
+        signal.alarm(LONGEST_TEST)  # ends the process, wherever it is
+
+    def pytest_runtest_teardown(self) -> None:
+        signal.alarm(0)
 
 
 def _child(tests: list[list[str]], log: Path) -> None:
