@@ -51,9 +51,11 @@ lint: $(VENV)/test.done $(VENV)/experiments.done
 TRUSTED := tests/mechanisms tests/queries tests/accounting tests/private_table tests/contracts/test_meters.py tests/whole/test_examples.py
 INTERPRETED := tests/queries/test_kernels.py tests/private_table/test_best_scale.py::test_the_score_is_the_brier_score \
   tests/queries/test_gradients.py::test_almost_no_noise_gives_the_sums_and_the_event_says_what_was_charged
+TRAVELLING := tests/remote/test_remote_table.py tests/audit/test_guarantee.py  # JSON forms, and the tables of the audit
 
 coverage: $(VENV)/test.done
 	$(PYTEST) -n auto -q --cov --cov-report= --cov-fail-under=0 -m "not statistical and not slow and not postgres" $(TRUSTED)
+	$(PYTEST) -n auto -q --cov --cov-append --cov-report= --cov-fail-under=0 -m "not postgres and not audit" $(TRAVELLING)
 	NUMBA_DISABLE_JIT=1 $(PYTEST) -n auto -q --cov --cov-append --cov-report=term $(INTERPRETED)
 
 mutate: $(VENV)/test.done
