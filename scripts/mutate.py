@@ -76,7 +76,8 @@ TESTS: dict[str, list[str]] = {  # a file that is not there is left out
         "tests/queries/test_gradients.py",
     ],
     "queries/scores.py": [
-        "tests/mechanisms/test_scores.py", "tests/private_table/test_private_table.py", "tests/growers/test_greedy.py",
+        "tests/mechanisms/test_scores.py", "tests/private_table/test_best_scale.py", "tests/private_table/test_private_table.py",
+        "tests/growers/test_greedy.py",
     ],
     "mechanisms/coins.py": ["tests/mechanisms/test_samplers.py", "tests/whole/test_traps.py", "tests/estimators/test_estimators.py"],
     **{

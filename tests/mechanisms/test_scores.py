@@ -19,7 +19,7 @@ import pytest
 from hedgerow.accounting.events import EXPONENTIAL
 from hedgerow.engines.memory import MemoryRows
 from hedgerow.queries import Choose, scores
-from hedgerow.queries.scores import GINI, MAX, NORMAL_GINI, Score, information_gain, scores_of
+from hedgerow.queries.scores import BRIER, GINI, MAX, MOST_ROWS, NORMAL_GINI, Score, _bounded, information_gain, score_named, scores_of
 from hedgerow.schema.attributes import Categorical, Numeric, Target
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Schema
@@ -370,3 +370,38 @@ def test_a_split_that_loses_rows_is_no_better_for_it() -> None:
     tells, lost, mixed = [[30, 2], [3, 25]], [[0, 0], [0, 0]], [[17, 13], [16, 14]]
     found = GINI.of(np.array([tells, lost, mixed])).tolist()
     assert found[0] > found[2] > found[1] == 0
+
+
+def test_names_stand_in_requests_and_are_read_back() -> None:
+    assert [score.name for score in (GINI, MAX, NORMAL_GINI, BRIER)] == ["count-scaled Gini", "max", "Gini index, Δ = 1/2", "Brier score"]
+    for score in (GINI, MAX, NORMAL_GINI):
+        assert score_named(score.name) is score
+    for rows in (1, 2, 1000, MOST_ROWS):
+        gain, again = information_gain(rows), score_named(f"information gain, N = {rows}")
+        assert again is not None
+        assert (again.name, again.sensitivity, again.monotone) == (gain.name, gain.sensitivity, True)
+    assert score_named("information gain, N = " + "0" * 19 + "5") is not None
+    for other in ("0", "-1", "1.5", "x", "", str(MOST_ROWS + 1), "0" * 20 + "5"):
+        assert score_named(f"information gain, N = {other}") is None
+    assert score_named("gain, N = 5") is score_named("Brier score") is score_named("") is None
+
+
+def test_no_split_has_a_brier_score() -> None:
+    assert (BRIER.plain_sensitivity, BRIER.monotone) == (2, True)
+    with pytest.raises(NotImplementedError, match="no split"):
+        BRIER.of(np.ones((1, 2, 2), dtype=np.int64))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5, 1000])
+def test_squares_of_counts_never_leave_64_bits(n_classes: int) -> None:
+    most = math.isqrt(2**62 // n_classes)
+    counts = np.array([0, 1, most - 1, most, most + 1, 2**62], dtype=np.int64)[:, None, None] * np.ones((1, 1, n_classes), dtype=np.int64)
+    assert _bounded(counts)[:, 0, 0].tolist() == [0, 1, most - 1, most, most, most]
+    assert n_classes * most**2 <= 2**62
+
+
+def test_an_empty_child_counts_nothing_and_divides_by_nothing() -> None:
+    counts = np.array([[[3, 4], [0, 0]]], dtype=np.int64)
+    with np.errstate(all="raise"):
+        assert GINI.of(counts).tolist() == GINI.of(counts[:, :1]).tolist()
+        assert NORMAL_GINI.of(counts).tolist() == NORMAL_GINI.of(counts[:, :1]).tolist()
