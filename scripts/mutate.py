@@ -82,8 +82,10 @@ TESTS: dict[str, list[str]] = {  # a file that is not there is left out
     "mechanisms/coins.py": ["tests/mechanisms/test_samplers.py", "tests/whole/test_traps.py", "tests/estimators/test_estimators.py"],
     **{
         f"queries/{name}.py": [
-            "tests/private_table/test_queries_by_hand.py", "tests/queries/test_queries.py", *QUERIES, "tests/queries/test_gradients.py",
-            "tests/curator/http/test_sessions.py", "tests/remote/test_remote_table.py",
+            "tests/private_table/test_queries_by_hand.py", "tests/queries/test_queries.py", "tests/private_table/test_private_table.py",
+            "tests/whole/test_docs.py", "tests/whole/test_user_level.py", "tests/queries/test_gradients.py",
+            "tests/private_table/test_best_scale.py", "tests/audit/test_guarantee.py", "tests/remote/test_remote_table.py",
+            "tests/curator/http/test_sessions.py",
         ]
         for name in NAMES_OF_QUERIES
     },

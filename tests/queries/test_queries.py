@@ -104,3 +104,19 @@ def test_the_queries_refuse_them_too(engine: Any, tmp_path: Path) -> None:
         with pytest.raises(TableError, match=r"for each row|column"):
             verb(PrivateTable(engine(tmp_path), reservation))
         assert reservation.charged == 1
+
+
+def test_rows_of_no_declared_class_are_right_for_no_predictor() -> None:
+    """They have a row of their own in the tables: one more of them changes no score, and raises nothing."""
+    n_classes = CODEBOOK.n_classes
+    classes = np.array([0, n_classes, 1, n_classes, n_classes, 0, 1], dtype=np.uint16)
+    guesses = [lambda codes: np.zeros(len(codes), dtype=np.int64), lambda codes: np.full(len(codes), n_classes - 1)]
+    best, confusion = Best(guesses), Confusion(guesses[0])
+    sums, table = best.zeros(CODEBOOK), confusion.zeros(CODEBOOK)
+    block = Block(CODES, classes, n_classes)
+    best.add(block, sums)
+    confusion.add(block, table)
+    assert best.scores(sums, CODEBOOK).tolist() == [[2, 2]]
+    assert [each.tolist() for each in sums] == [[[2, 0], [2, 0], [3, 0]], [[0, 2], [0, 2], [0, 3]]]
+    assert table[0].tolist() == sums[0].tolist()
+    assert confusion.shapes(CODEBOOK) == [(n_classes + 1, n_classes)]
