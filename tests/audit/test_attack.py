@@ -35,6 +35,7 @@ def test_a_number_is_the_same_number_as_text() -> None:
     assert two["x"].tolist() == ["many", "1.0"]
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("algorithm", slow_but(["PrivateID3Classifier"], ["DPDFClassifier", "HedgerowClassifier", "PrivateID3Classifier"]))
 def test_a_table_against_itself(algorithm: str) -> None:

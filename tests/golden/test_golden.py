@@ -27,6 +27,7 @@ from golden import __main__ as writing
 from golden import cases
 from golden.cases import CASES, ENGINES, EXPECTED, PLANS, TABLES, check, comparable, compare, expected
 from golden.session import DATASETS, Request, Service, read_recording, recorded, replayed, service
+from slow import slow_but
 
 import hedgerow
 from hedgerow import PublicPlan, Release
@@ -52,7 +53,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], An
 # ---------------------------------------------------------------- releases
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", slow_but(["memory", "parquet"], ENGINES))
 @pytest.mark.parametrize("name", CASES)
 def test_release(name: str, engine: str, places: dict[tuple[str, str], Any]) -> None:
     check(f"releases/{name}.json", CASES[name].bytes(places[CASES[name].table, engine]))

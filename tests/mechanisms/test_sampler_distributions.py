@@ -68,6 +68,7 @@ def test_discrete_laplace_is_exact_and_a_wrong_scale_is_rejected(scale: Fraction
         assert laplace_p(_discrete_laplace(scale * wrong, DRAWS, SYSTEM), float(scale)) < ALARM
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", slow_but(1, [Fraction(1, 3), Fraction(1), Fraction(7, 2), Fraction(10)]), ids=str)
 @pytest.mark.parametrize("tuning", FORCED, ids=["no-runs", "mostly-excess", "many-digits"])
 def test_forced_pending_has_the_same_distribution(scale: Fraction, tuning: tuple[int, Fraction, int]) -> None:
@@ -162,6 +163,7 @@ CANDIDATES = [(3, 0, 5, 4), (2, 2, 0, 1), (0, 7, 7, -9), (1, 1, 1, 1)]  # with a
 RATE = Fraction(1, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scores", slow_but(2, CANDIDATES), ids=str)
 @pytest.mark.parametrize("set_aside", [False, True], ids=["exponential", "permute-and-flip"])
 @pytest.mark.parametrize(

@@ -145,6 +145,7 @@ def not_on_empty(counts: Any, event: Any, coins: Any, sampler: Any) -> Any:
 PLANTED = {"too little": too_little, "shared by all cells": shared, "not on empty cells": not_on_empty}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", slow_but(3, QUERY_CASES))
 @pytest.mark.parametrize("error", list(PLANTED))
 def test_planted_errors_are_found(error: str, query: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -266,6 +266,7 @@ def p_of_local_choice(factor: float = 1.0) -> float:
     return p_of_law(drawn, laws)
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("name", slow_but(1, SCORES))
@@ -284,6 +285,7 @@ def test_best_and_the_local_choice_follow_their_law() -> None:
     assert p_of_local_choice(factor=0.25) < ALARM
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("factor", slow_but(1, [Fraction(1, 2), Fraction(2)]))
 @pytest.mark.parametrize("mechanism", MECHANISMS)

@@ -20,6 +20,8 @@ from hedgerow.curator.http.middleware import ServiceMiddleware
 from hedgerow.curator.http.service_context import Curator
 from hedgerow.curator.web.authentication import PageAuthentication
 
+pytestmark = pytest.mark.slow
+
 WAITING = 5  # connections that promise a body and send none
 SIGN_IN = "POST /sign-in HTTP/1.1\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 5"
 

@@ -20,7 +20,6 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
-from slow import slow_but
 
 import hedgerow.curator
 from hedgerow.curator.http.errors import CODES
@@ -42,8 +41,9 @@ def ids(running: Running) -> dict[str, list[Any]]:
             "analyst": ["ada"], "dataset": ["patients"], "epsilon": ["0.5", 0.25, "1/3"], "delta": ["0"], "settings": [{}]}  # fmt: skip
 
 
-@pytest.mark.parametrize("mode", slow_but(1, [GenerationMode.POSITIVE, GenerationMode.NEGATIVE]), ids=["valid", "invalid"])
-@pytest.mark.parametrize("who", slow_but(["ada"], ["owner", "ada"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["valid", "invalid"])
+@pytest.mark.parametrize("who", ["owner", "ada"])
 def test_answers_are_as_the_document_says(running: Running, ids: dict[str, list[Any]], who: str, mode: GenerationMode) -> None:
     document = schemathesis.openapi.from_dict(running.client.get("/openapi.json").json())
     reached: dict[tuple[str, str], set[int]] = {}

@@ -14,6 +14,7 @@ import pytest
 from curator.http.conftest import SCHEMA, Running
 from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
+from slow import slow_but
 
 from hedgerow import Categorical, Schema, Target
 from hedgerow.accounting.loss import text_of_fraction
@@ -322,7 +323,7 @@ def test_sent_again_it_is_paid_once(running: Running, ada: Browser) -> None:
         ({"max_depth": "31"}, 422, "at most 30"), ({"bins": "1" * 30}, 422, "Cells of a number: "), ({"purpose": "a\0b"}, 422, "Purpose: "),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("to", ["quote", "dummy", "forests"])
+@pytest.mark.parametrize("to", slow_but(["forests"], ["quote", "dummy", "forests"]))
 def test_what_is_wrong_is_said_and_what_was_typed_is_kept(
     running: Running, ada: Browser, to: str, typed: dict[str, str], status: int, words: str
 ) -> None:
