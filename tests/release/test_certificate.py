@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hedgerow.accounting.charges import counting_event
 from hedgerow.accounting.loss import plain_fraction, text_of_fraction
 from hedgerow.errors import PlanError
 from hedgerow.release.certificate import all_disjoint, certificate_of, loss_of, shaping_part
@@ -369,3 +370,9 @@ def test_what_a_table_gave_to_the_trees() -> None:
         assert shaped.stated_beforehand is (looks != events)
         for again in (False, True):
             assert shaping_part(shaped, again) == shaped  # what was said of it is not for others to change
+
+
+def test_the_old_name_of_a_query_warns() -> None:
+    event = EventRecord.of(counting_event("rows", Fraction(1)))
+    with pytest.warns(DeprecationWarning, match="use `query`"):
+        assert event.verb == event.query == "rows"

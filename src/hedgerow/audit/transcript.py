@@ -1,6 +1,6 @@
 """What one run asked of its private tables, step by step: recorded, or played again beside an earlier run whose answers it is given.
 
-    Asked     a query and its arguments               Counted   exact numbers, the noise as it was drawn, the released numbers
+    Asked     a query and its arguments              Counted   exact numbers, the noise as it was drawn, the released numbers
     Charged   an event, and on which reservation     Chosen    scores, who may be chosen, the rate as it was used, the choice
 
 Losses are exact fractions, from what was drawn and not from what was planned. For the exact numbers f of one table and f′ of the other:

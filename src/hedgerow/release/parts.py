@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -37,6 +38,12 @@ class EventRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sensitivity: str
     scale: str
     rho: str | msgspec.UnsetType = msgspec.UNSET  # of Gaussian noise alone: elsewhere the file has no such field
+
+    @property
+    def verb(self) -> str:
+        """The name of `query` in version 0.1, and in files."""
+        warnings.warn("verb: use `query`.", DeprecationWarning, stacklevel=2)
+        return self.query
 
     @property
     def noise(self) -> Noise:
