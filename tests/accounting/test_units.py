@@ -50,6 +50,7 @@ def test_two_units_have_two_texts(two: list[tuple[str, int]]) -> None:
     assert str(first) != str(second)
 
 
+@pytest.mark.slow
 @given(schemas(), st.one_of(st.none(), st.tuples(st.just("the person"), st.integers(1, 9))))
 def test_a_schema_has_a_unit(schema: Schema, persons: tuple[str, int] | None) -> None:
     assert Unit.of(schema) == ROW == Unit.read("row")

@@ -86,6 +86,7 @@ def test_no_alpha_does_better(epsilon: Fraction, delta: Fraction, a: float) -> N
     assert other <= float(rho_for(epsilon, delta)) * (1 + 1e-8) + 1e-12
 
 
+@pytest.mark.slow
 @given(epsilons, deltas)
 @settings(max_examples=100, deadline=None)
 def test_there_and_back(epsilon: Fraction, delta: Fraction) -> None:
@@ -103,6 +104,7 @@ def test_never_worse_than_the_textbook(rho: Fraction, delta: Fraction) -> None:
     assert float(epsilon_for(rho, delta)) <= (float(rho) + 2 * math.sqrt(float(rho) * math.log(1 / delta))) * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @given(rhos, deltas)
 @settings(max_examples=100, deadline=None)
 def test_the_gaussian_itself_keeps_the_promise(rho: Fraction, delta: Fraction) -> None:
@@ -164,6 +166,7 @@ def test_refused_deltas(wrong: Fraction) -> None:
             convert(Fraction(1), wrong)
 
 
+@pytest.mark.slow
 @given(st.fractions(min_value=Fraction(1, 10**60), max_value=10**60), st.integers(1, 200))
 @settings(max_examples=200, deadline=None)
 def test_logarithms_are_enclosed(x: Fraction, bits: int) -> None:

@@ -293,6 +293,7 @@ def allows(paths: Paths, codes: np.ndarray) -> np.ndarray:
     return found
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(forests())
 def test_every_row_is_on_the_path_of_its_leaf_and_on_no_other(forest: CountedForest) -> None:
@@ -309,6 +310,7 @@ def test_every_row_is_on_the_path_of_its_leaf_and_on_no_other(forest: CountedFor
         assert np.array_equal(paths.label, forest.counts[number].argmax(axis=1))
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(forests())
 def test_reach_of_every_node_against_its_path(forest: CountedForest) -> None:
@@ -323,6 +325,7 @@ def test_reach_of_every_node_against_its_path(forest: CountedForest) -> None:
             assert set(np.flatnonzero(allowed[node, first[a] : first[a + 1]])) == codes
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(forests(), st.integers(0, 3))
 def test_nodes_that_were_counted_by_themselves_tell_of_their_leaves(forest: CountedForest, seed: int) -> None:
@@ -405,6 +408,7 @@ def test_counts_that_are_no_numbers(count_: float) -> None:
         rule_set(shop(), [({"a": ["x"]}, [count_, 1])])
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(forests())
 def test_paths_of_a_tree_are_disjoint_rules(forest: CountedForest) -> None:

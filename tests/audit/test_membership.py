@@ -39,6 +39,7 @@ def test_a_row_without_a_declared_class_is_no_target(table: Table) -> None:
         membership(Trainer("PrivateRDTClassifier", "1", RDT), Table(table.columns, target, table.schema), epsilon=1, targets=[3], runs=40)
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_an_honest_release_stays_below_its_bound(table: Table) -> None:
     report = membership(Trainer("PrivateRDTClassifier", "1", RDT), table, epsilon=1, runs=100, targets=2, workers=1)
@@ -51,6 +52,7 @@ def test_an_honest_release_stays_below_its_bound(table: Table) -> None:
         assert attack.corrected[0] <= attack.interval[0] <= attack.advantage <= attack.interval[1] <= attack.corrected[1]
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_a_release_that_claims_too_little_is_caught(table: Table) -> None:
     """Trained at ε = 40, claimed 0.1: the noise is 0 in all but e^-40 of the runs, the row is seen, and 0.05 is allowed."""
@@ -90,6 +92,7 @@ def test_the_threshold_is_the_one_with_the_largest_advantage() -> None:
     assert swapped
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_difference_as_often_as_they_say() -> None:
     """Summed exactly over both binomials."""
     runs, k = 30, np.arange(31)

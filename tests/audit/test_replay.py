@@ -91,6 +91,7 @@ def test_with_a_delta(unit: str) -> None:
     assert shares.keys() == {"rows", "choose", "leaf_counts", "best", "gradient_sums", "best_scale"}
 
 
+@pytest.mark.slow
 def test_the_bounds_of_the_queries_are_attained() -> None:
     """Else a sensitivity would be stated larger than it is, or the tables would not be aimed well."""
     shares: dict[str, float] = {}
@@ -188,6 +189,7 @@ def test_a_fault_in_the_trusted_code_is_seen(name: str) -> None:
         assert any(words in replay(train, [pair], answers=QUICK).findings[0].wrong for pair in pairs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", FILES)
 def test_a_fault_in_an_engine_is_seen_where_the_rows_are(engine: str) -> None:
     with faults.batches_counted_twice(), place_named(engine) as place:

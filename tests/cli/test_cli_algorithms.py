@@ -67,6 +67,7 @@ def test_this_file_knows_every_algorithm() -> None:
     assert set(OWN_OPTIONS) == set(NAMES) == set(STRANGE) == set(ESTIMATORS) == {str(name) for name in Algorithm}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", OWN_OPTIONS)
 def test_plan_fit_predict_and_rules(algorithm: str, place: SimpleNamespace, run: Callable[..., Any]) -> None:
     options = OWN_OPTIONS[algorithm]

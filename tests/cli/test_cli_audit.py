@@ -33,6 +33,7 @@ def test_consistent_evidence_and_picture(place: SimpleNamespace, run: Callable[.
     assert "--force" in again.stderr
 
 
+@pytest.mark.slow
 def test_a_claim_that_is_too_low_is_violated(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hedgerow.cli.audit.claimed", lambda *_: (0.01, 0.0))  # trained at ε = 40
     result = run("audit", "--algorithm", "rdt", "--epsilon", "40", "--trees", 1, "--depth", 1, "--pairs", "outlier", *QUICK)
@@ -79,6 +80,7 @@ def test_a_replay_names_the_query_that_is_violated(run: Callable[..., Any], monk
     assert words in " ".join(result.stdout.split())
 
 
+@pytest.mark.slow
 def test_membership(place: SimpleNamespace, run: Callable[..., Any]) -> None:
     place.data.write_text("\n".join(place.data.read_text().splitlines()[:80]) + "\n")
     saved, picture = place.folder / "membership.json", place.folder / "membership.svg"

@@ -25,6 +25,7 @@ def test_calibration_takes_half_of_the_epsilon(fitted: SimpleNamespace, run: Cal
     assert [entry.what for entry in BudgetFile(fitted.budget).entries] == ["fit Private-RDT", "evaluate"]
 
 
+@pytest.mark.slow
 def test_public_rows_are_exact_free_and_warned_about(fitted: SimpleNamespace, run: Callable[..., Any]) -> None:
     before = fitted.budget.read_bytes()
     result = run("evaluate", fitted.forest, fitted.test, "--public", "--calibration")

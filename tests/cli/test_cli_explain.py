@@ -44,6 +44,7 @@ def test_explain_adds_up_and_agrees_with_predict(grown: SimpleNamespace, run: Ca
     assert head.startswith(f"row 3: {predicted}, probability 0.") or head.endswith("probability 1.00")
 
 
+@pytest.mark.slow
 def test_explain_several_rows_and_few_attributes(grown: SimpleNamespace, run: Callable[..., Any]) -> None:
     first = run("explain", grown.forest, grown.test).stdout
     assert first == run("explain", grown.forest, grown.test, "--row", 1).stdout

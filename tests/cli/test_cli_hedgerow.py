@@ -58,6 +58,7 @@ def test_a_plan_without_a_size_says_which_option_to_give(here: Path, run: Callab
     assert "--depth" not in result.stderr
 
 
+@pytest.mark.slow
 def test_delta_buys_gradient_steps(here: Path, run: Callable[..., Any]) -> None:
     words = ["--schema", "schema.toml", "--epsilon", 2, "--delta", "1e-6"]
     plan = done(run("plan", *words, "--rows", 3000))
@@ -74,6 +75,7 @@ def test_delta_buys_gradient_steps(here: Path, run: Callable[..., Any]) -> None:
     assert len(done(run("predict", "forest.json", "b.csv")).stdout.splitlines()) == 3001
 
 
+@pytest.mark.slow
 def test_a_budget_without_delta_says_what_to_do(here: Path, run: Callable[..., Any]) -> None:
     before = Path("pure.json").read_bytes()
     words = ["fit", "a.csv", "--schema", "schema.toml", "--epsilon", 1, "--delta", "1e-6", "-o", "forest.json"]
@@ -111,6 +113,7 @@ def test_a_delta_that_is_none_is_one_message(delta: str, here: Path, run: Callab
     assert BudgetFile("budget.json").entries == ()
 
 
+@pytest.mark.slow
 def test_owners_count_one_plan(here: Path, run: Callable[..., Any]) -> None:
     result = done(run("plan", "--schema", "schema.toml", "--epsilon", "0.5", "--owners", 3, "--save", "plan.json"))
     for words in ("ε for each owner", "of 3 tables together", "nothing in it is drawn"):
@@ -128,6 +131,7 @@ def test_owners_count_one_plan(here: Path, run: Callable[..., Any]) -> None:
     refused(run("merge", "--columns", "a.json", "b.json", "-o", "united.json"), "Forests that vote can be united", "rdt")
 
 
+@pytest.mark.slow
 def test_a_forest_takes_new_rows_unless_it_has_gradient_steps(here: Path, run: Callable[..., Any]) -> None:
     words = ["--schema", "schema.toml", "--epsilon", 2]
     done(run("fit", "a.csv", *words, "--owner", "a", "--batch", "may", "-o", "forest.json"))
@@ -153,6 +157,7 @@ def test_a_forest_takes_new_rows_unless_it_has_gradient_steps(here: Path, run: C
     assert BudgetFile("budget.json").entries == ()
 
 
+@pytest.mark.slow
 def test_two_forests_that_chose_for_themselves_are_not_merged(here: Path, run: Callable[..., Any]) -> None:
     for name in "ab":
         done(run("fit", f"{name}.csv", "--schema", "schema.toml", "--epsilon", 5, "-o", f"{name}.json"))

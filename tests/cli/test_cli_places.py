@@ -81,6 +81,7 @@ def test_a_place_that_cannot_be_read_costs_nothing(case: str, places: SimpleName
     assert BudgetFile(Path("total.json")).spent == 0
 
 
+@pytest.mark.slow
 def test_predictions_of_many_files_come_in_their_order(places: SimpleNamespace, run: Callable[..., Any]) -> None:
     assert run("fit", "visits", "--schema", places.schema, *HOW, "--budget", "total.json", "-o", "forest.json").exit_code == 0
     each = []
@@ -142,6 +143,7 @@ def test_no_input_of_a_prediction_is_overwritten(places: SimpleNamespace, run: C
     assert (result.exit_code, "S3cret" in result.stderr) == (2, False)
 
 
+@pytest.mark.slow
 def test_a_csv_that_is_written_otherwise(places: SimpleNamespace, run: Callable[..., Any]) -> None:
     r"""Semicolons, and quotes that are escaped by a backslash: declared in the schema, or with --csv."""
     header, *lines = places.data.read_text().splitlines()

@@ -144,6 +144,7 @@ def test_a_damaged_budget_is_refused(tmp_path: Path, run: Callable[..., Any]) ->
 # ---------------------------------------------------------------- demo
 
 
+@pytest.mark.slow
 def test_the_demo_goes_all_the_way(tmp_path: Path, run: Callable[..., Any]) -> None:
     report, folder = tmp_path / "report.html", tmp_path / "files"
     result = run("demo", "-o", report, "--rows", 3000, "--keep", folder)

@@ -103,6 +103,7 @@ def memory() -> MemoryRows:
 # ---------------------------------------------------------------- every answer
 
 
+@pytest.mark.slow
 def test_every_question_has_the_same_answer(place: Any, kept: bool) -> None:
     trees = list(rdt.structures(CODEBOOK, None, rdt.Settings(4, 3), np.random.default_rng(0)))
     deep = max(trees, key=lambda tree: tree.n_nodes)
@@ -170,6 +171,7 @@ def test_a_release_from_a_query_says_what_it_rests_on(tmp_path: Path) -> None:
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.slow
 def test_batches_and_scores_are_the_same(place: Any, kept: bool) -> None:
     def batches(table: Any) -> bytes:
         estimator = hedgerow.PrivateRDTClassifier(schema=SCHEMA, epsilon=1, n_estimators=3, max_depth=2, random_state=1)
@@ -194,6 +196,7 @@ def test_batches_and_scores_are_the_same(place: Any, kept: bool) -> None:
 # ---------------------------------------------------------------- passes
 
 
+@pytest.mark.slow
 def test_each_level_of_a_greedy_tree_is_one_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streamed, "KEPT_BYTES", 0)
     estimator = hedgerow.DPDFClassifier(schema=SCHEMA, epsilon=40, n_estimators=1, max_depth=4, min_rows=1)
@@ -408,6 +411,7 @@ def owned(name: str, table: Any, schema: Schema = PERSONS) -> bytes:
     return bytes(estimator.fit(table).release_.to_json())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rdt", "dpdf", "hedgerow with δ"])
 def test_the_same_rows_of_a_person_are_kept_everywhere(name: str, tmp_path: Path, kept: bool) -> None:
     expected = owned(name, OWNED)
@@ -430,6 +434,7 @@ def test_at_most_k_rows_of_a_person_are_counted(k: int, tmp_path: Path, kept: bo
     assert exact_answers.count_rows(rows) == expected
 
 
+@pytest.mark.slow
 def test_numbers_of_persons_are_the_same_persons_as_their_texts(tmp_path: Path) -> None:
     whole = OWNED.assign(id=np.random.default_rng(1).integers(0, 700, ROWS))
     expected = owned("rdt", whole)
@@ -440,6 +445,7 @@ def test_numbers_of_persons_are_the_same_persons_as_their_texts(tmp_path: Path) 
         assert owned("rdt", tmp_path / f"{name}.parquet") == expected
 
 
+@pytest.mark.slow
 def test_the_folder_of_a_sort_is_taken_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr(streamed, "KEPT_BYTES", 0)

@@ -161,6 +161,7 @@ def test_a_budget_in_memory_does_not_travel() -> None:
         pickle.dumps(Budget(1))
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.fractions(Fraction(1, 100), 1, max_denominator=100), st.booleans(), st.integers(0, 4)), max_size=12))
 def test_any_sequence_against_a_simple_model(steps: list[tuple[Fraction, bool, int]]) -> None:
     budget, spent = Budget(2), Fraction(0)

@@ -106,6 +106,7 @@ def check_removal(people: list[Person], k: int, counts: Callable[[list[Person]],
         assert missing.sum() == min(k, len(people[gone]))
 
 
+@pytest.mark.slow
 @given(some_persons, st.integers(1, 3), st.binary(min_size=16, max_size=16), st.lists(st.integers(0, 30), max_size=4))
 @settings(max_examples=150)
 def test_one_person_less_changes_nobody_else(people: list[Person], k: int, key: bytes, cuts: list[int]) -> None:

@@ -188,6 +188,7 @@ def test_a_value_does_not_decide_how_a_failure_is_told(value: str, tmp_path: Pat
         )
 
 
+@pytest.mark.slow
 def test_an_error_in_one_thread_stops_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pd.DataFrame({"a": "x", "b": np.ones(3_000_000), "y": 0}).to_parquet(tmp_path / "rows.parquet", row_group_size=100_000)
     seen, calls, passes, real = [], itertools.count(1), [], streamed._Pass.over

@@ -68,6 +68,7 @@ def test_only_settings_of_the_algorithm_can_be_tuned() -> None:
     assert budget.spent == 0
 
 
+@pytest.mark.slow
 def test_votes_are_tried_as_they_would_be_used_and_releases_load() -> None:
     model = DPDFClassifier(small_schema(), 5).tune(COLUMNS, LABELS, grid={"vote": ["majority", "sum"]})
     assert model.release_.vote == {"majority": "majority", "sum": "summed counts of pruned trees"}[model.best_params_["vote"]]

@@ -119,11 +119,13 @@ def test_a_plan_counted_where_the_rows_are(engine: str, places: dict[tuple[str, 
     check("owners/rdt-north.json", cases.counted_plan(places["flat", engine]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_scores(engine: str, places: dict[tuple[str, str], Any]) -> None:
     check("scores.json", cases.scores(places["flat", engine], places["persons", engine]))
 
 
+@pytest.mark.slow
 def test_predictions_are_the_same_to_the_last_bit() -> None:
     compare("predictions.json", cases.all_predictions(), expected("predictions.json"))
 

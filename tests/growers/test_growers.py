@@ -115,6 +115,7 @@ def test_absurd_plans_are_refused() -> None:
         rdt.plan(CODEBOOK, rdt.Settings(), Fraction(1), None, False, np.random.default_rng(0))
 
 
+@pytest.mark.slow
 def test_once_rows_are_paid_for_trees_shrink_instead_of_a_refusal() -> None:
     rng = np.random.default_rng(0)
     for most, height in [(3000, 3), (30, 1), (5, 0)]:
@@ -163,6 +164,7 @@ def test_the_number_of_trees_by_its_formula(attributes: int, values: int, classe
         assert theta[tau + 1] >= n / values**2 * (1 - 1e-9)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32), st.integers(1, 5000), st.fractions(Fraction(1, 20), 20, max_denominator=20))
 def test_no_node_is_made_below_the_least_support(seed: int, n: int, beta: Fraction) -> None:
     trees = snr.structures(CODEBOOK, n, beta, snr.Settings(), np.random.default_rng(seed))
@@ -190,6 +192,7 @@ def test_snr_events_add_up_to_epsilon_exactly() -> None:
 # ---------------------------------------------------------------- votes, against definitions
 
 
+@pytest.mark.slow
 @given(forests(), st.integers(0, 2**32))
 def test_summed_counts_by_definition(forest: CountedForest, seed: int) -> None:
     codes = codes_for(forest.codebook.sizes, 10, seed)
@@ -230,6 +233,7 @@ def confident_vote(forest: CountedForest, row: np.ndarray) -> int:
     return winners.pop() if len(winners) == 1 else int(np.sum(chosen, axis=0).argmax())
 
 
+@pytest.mark.slow
 @given(forests(), st.integers(0, 2**32), st.integers(1, 40))
 def test_the_confident_vote_by_definition(forest: CountedForest, seed: int, scale: int) -> None:
     noisy = CountedForest(forest.codebook, forest.trees, forest.counts, (Fraction(scale),))

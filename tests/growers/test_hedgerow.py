@@ -294,6 +294,7 @@ def test_any_table_can_be_learnt_from_and_comes_back(kind: str, epsilon: Any, de
     assert np.isfinite(errors).all()
 
 
+@pytest.mark.slow
 @deltas
 def test_it_learns(delta: Any) -> None:
     columns, labels = wide_table(6000)
@@ -744,6 +745,7 @@ def test_trees_that_vote_have_no_additive_model() -> None:
         _ = release.additive
 
 
+@pytest.mark.slow
 def test_the_coins_decide_everything_that_the_rows_do_not() -> None:
     releases = []
     for n_jobs in (1, 2):

@@ -166,6 +166,7 @@ def slow_gain(rows: list[tuple[int, int]], n: int, group: dict[int, int], penalt
     return gain, slow_bits([len(part) for part in parts] + [n - len(known)]), [len(part) for part in parts]
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.integers(0, 2**32), st.integers(2, 40), st.integers(1, 4), st.booleans())
 def test_questions_are_those_of_a_slow_c45(seed: int, n: int, min_leaf: int, missing: bool) -> None:
@@ -290,6 +291,7 @@ def test_no_path_is_empty_and_every_question_is_worth_it(seed: int, n: int, min_
         assert set(sizes) == set(children.tolist()), "no child without a row"
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 60))
 def test_unpruned_trees_reproduce_consistent_labels(seed: int, n: int) -> None:

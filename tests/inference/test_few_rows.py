@@ -38,6 +38,7 @@ def test_votes_are_the_same_to_the_last_bit(name: str) -> None:
         assert np.array_equal(route_few(tree, codes), route(tree, codes))
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(st.lists(st.floats(0, 800), min_size=1, max_size=50))
 def test_exponentials(values: list[float]) -> None:
@@ -70,6 +71,7 @@ def test_looked_up(values: list[int], low: int, size: int) -> None:
 SOUP = st.lists(st.sampled_from([b"a", b"\xc3\xa9", b"\xff", b'"', b",", b"\n", b"\r\n", b" ", b"\\", b"0.5", b'""']), max_size=60)
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(SOUP, st.sampled_from([CSVDialect(), CSVDialect(quote=None), CSVDialect(escape="\\")]))
 def test_csv_records(soup: list[bytes], dialect: CSVDialect) -> None:

@@ -48,6 +48,7 @@ def by_brute_force(forest: CountedForest, removed=None) -> dict[str, float]:
     return {name: value / total if total > 0 else 0.0 for name, value in sums.items()}
 
 
+@pytest.mark.slow
 @given(forests())
 def test_they_follow_from_the_counts(forest):
     expected = by_brute_force(forest)
@@ -55,6 +56,7 @@ def test_they_follow_from_the_counts(forest):
     assert sum(expected.values()) == pytest.approx(1) or set(importances(forest).values()) == {0}
 
 
+@pytest.mark.slow
 @given(forests())
 def test_noise_and_pruning_take_nodes_out(forest):
     noisy = CountedForest(forest.codebook, forest.trees, forest.counts, (Fraction(25),))

@@ -87,6 +87,7 @@ def test_pruning_by_the_recursive_definition(forest: CountedForest) -> None:
         assert set(np.flatnonzero(~pruned_nodes(forest, t)).tolist()) == kept | {0}
 
 
+@pytest.mark.slow
 @given(counted_forests())
 def test_what_pruning_leaves_is_a_tree_and_rows_rest_in_it(forest: CountedForest) -> None:
     for t, tree in enumerate(forest.trees):
@@ -123,6 +124,7 @@ def test_equation_27_by_hand() -> None:
     assert pruned(root, [40, 10], worse, [8, 0], [1, 1]) == []
 
 
+@pytest.mark.slow
 def test_a_tie_is_always_pruned() -> None:
     """Children with exactly their parent's shares do not make it better, whatever the shares are."""
     for no, yes, first, second in np.ndindex(8, 8, 5, 5):

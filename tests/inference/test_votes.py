@@ -87,6 +87,7 @@ def check_release(release: Release, codes: NDArray[Any]) -> None:
     assert release.predict_codes_proba(codes, n_jobs=2).tobytes() == release.predict_codes_proba(codes).tobytes()
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(st.sampled_from(BY_COUNTS), st.integers(2, 40), st.integers(1, 30), st.integers(0, 2**32))
 def test_a_vote_does_not_see_where_a_row_stands(vote: str, classes: int, trees: int, seed: int) -> None:

@@ -91,6 +91,7 @@ def test_sums_of_artanh_enclose_it_at_any_precision(work: int) -> None:
             assert high - low <= 4 + work
 
 
+@pytest.mark.slow
 @given(st.fractions(0, Fraction(1, 3)), st.integers(1, 64))
 @settings(max_examples=150)
 def test_sums_of_artanh_enclose_it_anywhere(u: Fraction, work: int) -> None:
@@ -107,6 +108,7 @@ numbers = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(numbers, st.integers(1, 40) | st.just(zcdp.LOG_BITS))
 @settings(max_examples=200)
 def test_bounds_of_logarithms(x: Fraction, bits: int) -> None:
@@ -184,6 +186,7 @@ def around(a: Fraction) -> list[Fraction]:
 losses = st.integers(-8, 8).flatmap(lambda k: st.fractions(1, 10, max_denominator=10**6).map(lambda m: m * Fraction(10) ** k))
 
 
+@pytest.mark.slow
 @given(losses, deltas)
 @settings(max_examples=60)
 def test_epsilon_is_true_and_the_least_of_its_digits(rho: Fraction, delta: Fraction) -> None:
@@ -206,6 +209,7 @@ def test_epsilon_is_true_and_the_least_of_its_digits(rho: Fraction, delta: Fract
             assert decimal_of(epsilon - unit) < min(tried)
 
 
+@pytest.mark.slow
 @given(losses, deltas)
 @example(Fraction(2), Fraction(1, 10**6))  # here the best ρ is so near above a short number that a hair more would round to above it
 @example(Fraction(61, 10), Fraction(1, 10**6))

@@ -76,6 +76,7 @@ def test_large_sigma_against_the_normal_law(sigma_squared: Fraction) -> None:
     assert stats.kstest(draws, stats.norm(scale=1.3 * sigma).cdf).pvalue < ALARM
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sigma_squared", [Fraction(1, 4), Fraction(1), Fraction(10**4), Fraction(2**100)], ids=float)
 def test_moments(sigma_squared: Fraction) -> None:
     """Mean 0 and the stated variance, each within six standard errors (kurtosis below 9): false alarm 1e-8."""
@@ -85,6 +86,7 @@ def test_moments(sigma_squared: Fraction) -> None:
     assert abs((draws**2).mean() / variance - 1) < 6 * math.sqrt(8 / DRAWS)
 
 
+@pytest.mark.slow
 def test_the_tail_is_not_cut() -> None:
     """P(|X| >= 40) at σ = 10, about 8e-5, by a Poisson bound around the exact expectation."""
     draws = np.abs(discrete_gaussian(Fraction(100), 2_000_000, SYSTEM))

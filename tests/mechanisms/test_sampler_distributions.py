@@ -94,6 +94,7 @@ def test_moments(scale: Fraction) -> None:
     assert abs((draws**2).mean() / variance - 1) < 6 * math.sqrt(6 / DRAWS)
 
 
+@pytest.mark.slow
 def test_the_tail_is_not_cut() -> None:
     """Beyond the k digits the excess goes on: P(|X| >= 12) at scale 1 is 2 e^(-12) / (1 + 1/e)."""
     draws = np.abs(_discrete_laplace(Fraction(1), 4_000_000, SYSTEM))

@@ -54,6 +54,7 @@ def taylor_bounds(x: Fraction) -> tuple[Fraction, Fraction]:
 positive = st.fractions(min_value=Fraction(1, 10**6), max_value=8, max_denominator=10**6)
 
 
+@pytest.mark.slow
 @given(positive, st.integers(1, 140))
 @settings(max_examples=100, deadline=None)
 def test_bounds_enclose_and_are_tight(x: Fraction, bits: int) -> None:
@@ -68,6 +69,7 @@ def test_bounds_enclose_and_are_tight(x: Fraction, bits: int) -> None:
     assert high - low <= 3
 
 
+@pytest.mark.slow
 @given(positive, st.integers(0, 120))
 @settings(max_examples=100, deadline=None)
 def test_leading_bits_are_the_floor(x: Fraction, bits: int) -> None:

@@ -93,12 +93,14 @@ def test_every_member_is_checked_here() -> None:
     assert [name for name, score in LIST.items() if not score.monotone] == ["NORMAL_GINI"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", list(LIST))
 def test_one_row_never_moves_a_score_by_more_than_its_sensitivity(name: str, shape: tuple[int, int, int]) -> None:
     assert worst(LIST[name], small(*shape)) <= LIST[name].sensitivity
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(LIST))
 def test_nor_in_large_tables(name: str) -> None:
     assert worst(LIST[name], large(LIST[name])) <= LIST[name].sensitivity
@@ -114,6 +116,7 @@ def test_a_row_moves_all_candidates_into_one_direction(name: str, shape: tuple[i
     assert 0 <= constant_of(name) <= LIST[name].sensitivity
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MONOTONE)
 def test_and_in_large_tables(name: str) -> None:
     moved = changes(LIST[name], large(LIST[name])) - constant_of(name)

@@ -65,6 +65,7 @@ def every_row(sizes: tuple[int, ...], k: int) -> tuple[np.ndarray, np.ndarray]:
     return table[:, :-1].astype(np.uint8), table[:, -1].astype(np.uint16)
 
 
+@pytest.mark.slow
 @given(st.data(), st.integers(1, 4))
 def test_no_row_has_a_longer_gradient_than_is_charged(data: Any, k: int) -> None:
     model = model_of(SIZES, k, data.draw)
@@ -110,6 +111,7 @@ def uncompiled(shares: list[float], label: int, monkeypatch: pytest.MonkeyPatch)
 any_floats = st.one_of(st.floats(), st.floats(-3, 3), st.sampled_from([0.0, 1.0, -1.0, 2.0, -0.5, 1e-3]))
 
 
+@pytest.mark.slow
 @given(st.lists(any_floats, min_size=2, max_size=5), st.integers(0, 5))
 @settings(max_examples=400)
 def test_the_bound_holds_whatever_the_floats_computed(shares: list[float], label: int) -> None:
@@ -135,6 +137,7 @@ def test_each_of_the_two_norms_is_bounded(monkeypatch: pytest.MonkeyPatch) -> No
     assert not uncompiled(longer, 0, monkeypatch).any()
 
 
+@pytest.mark.slow
 @given(st.data(), st.integers(2, 4))
 def test_neighbours_differ_by_one_row_in_one_leaf_of_each_tree(data: Any, k: int) -> None:
     """Brute force: every row that can be added, to a table of a few."""

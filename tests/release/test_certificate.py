@@ -88,11 +88,13 @@ def worst_person(parts: list[Part]) -> Fraction:
 # ---------------------------------------------------------------- the loss
 
 
+@pytest.mark.slow
 @given(tables())
 def test_no_person_loses_more(parts: list[Part]) -> None:
     assert loss_of(parts) >= worst_person(parts)
 
 
+@pytest.mark.slow
 @given(tables(group=nobody) | tables(disjoint=no))
 def test_the_loss_is_that_of_the_worst_person(parts: list[Part]) -> None:
     """Exactly, where the statements are all of one kind."""
@@ -107,6 +109,7 @@ def test_order_does_not_matter(parts: list[Part], random: Any) -> None:
     assert certificate_of(shuffled) == certificate_of(parts)
 
 
+@pytest.mark.slow
 @given(tables(least=2), st.data())
 def test_grouping_does_not_matter(parts: list[Part], data: Any) -> None:
     """A merge of merges says what one merge of all would say."""
@@ -120,6 +123,7 @@ def test_the_loss_lies_between_the_largest_and_the_sum(parts: list[Part]) -> Non
     assert max(map(epsilon_of, parts)) <= loss_of(parts) <= sum(map(epsilon_of, parts))
 
 
+@pytest.mark.slow
 @given(tables(ensembles=1, disjoint=st.just(True)) | tables(ensembles=1, group=st.just("g")))
 def test_the_largest_counts_where_all_are_stated_to_be_disjoint(parts: list[Part]) -> None:
     """By all of their owners, whatever a merger says of some; or by one merger of all, whatever some owners say."""
@@ -127,6 +131,7 @@ def test_the_largest_counts_where_all_are_stated_to_be_disjoint(parts: list[Part
     assert loss_of(parts) == max(map(epsilon_of, parts))
 
 
+@pytest.mark.slow
 @given(tables(ensembles=1, disjoint=st.just(True), group=nobody) | tables(ensembles=1, disjoint=no, group=st.just("g")), st.data())
 def test_a_table_of_which_nothing_is_stated_is_added(parts: list[Part], data: Any) -> None:
     place = data.draw(st.integers(0, len(parts) - 1))
@@ -136,11 +141,13 @@ def test_a_table_of_which_nothing_is_stated_is_added(parts: list[Part], data: An
     assert all_disjoint(parts) == (len(parts) == 1)
 
 
+@pytest.mark.slow
 @given(tables(disjoint=no, group=nobody))
 def test_all_add_up_where_none_is_disjoint(parts: list[Part]) -> None:
     assert loss_of(parts) == sum(map(epsilon_of, parts))
 
 
+@pytest.mark.slow
 @given(tables(most=4, ensembles=1), tables(most=4, ensembles=1))
 def test_groups_of_different_mergers_add(first: list[Part], second: list[Part]) -> None:
     """What one merger says of its tables says nothing of another's."""
@@ -149,11 +156,13 @@ def test_groups_of_different_mergers_add(first: list[Part], second: list[Part]) 
     assert loss_of([*mine, *others]) == max(map(epsilon_of, mine)) + max(map(epsilon_of, others))
 
 
+@pytest.mark.slow
 @given(tables())
 def test_ensembles_add(parts: list[Part]) -> None:
     assert loss_of(parts) == sum(loss_of(mine) for mine in in_ensembles(parts))
 
 
+@pytest.mark.slow
 @given(tables(ensembles=1, most=3), tables(ensembles=1, most=3))
 def test_different_columns_of_the_same_persons_add(first: list[Part], second: list[Part]) -> None:
     """Whatever is stated about the tables of one owner, its persons are in the other's tables too."""
@@ -161,16 +170,19 @@ def test_different_columns_of_the_same_persons_add(first: list[Part], second: li
     assert loss_of([*first, *moved]) == loss_of(first) + loss_of(second)
 
 
+@pytest.mark.slow
 @given(tables(least=2))
 def test_one_more_table_never_lowers_the_loss(parts: list[Part]) -> None:
     assert loss_of(parts[:-1]) <= loss_of(parts)
 
 
+@pytest.mark.slow
 @given(tables(group=nobody))
 def test_a_statement_of_an_owner_never_raises_the_loss(parts: list[Part]) -> None:
     assert loss_of([msgspec.structs.replace(parts[0], disjoint=True), *parts[1:]]) <= loss_of(parts)
 
 
+@pytest.mark.slow
 @given(tables(group=nobody))
 def test_a_statement_about_all_never_raises_the_loss(parts: list[Part]) -> None:
     assert loss_of([msgspec.structs.replace(each, group="g") for each in parts]) <= loss_of(parts)
@@ -220,11 +232,13 @@ def test_a_problem_of_any_part_takes_the_claim_away(parts: list[Part], data: Any
         assert parts[place].name in certificate.reason  # whose problem it is
 
 
+@pytest.mark.slow
 @given(tables(problem=st.sampled_from(["", "", "", "p", "q"])))
 def test_there_is_a_claim_exactly_where_there_is_no_problem(parts: list[Part]) -> None:
     assert (certificate_of(parts).guarantee == "none") == any(each.problem for each in parts)
 
 
+@pytest.mark.slow
 @given(tables())
 def test_neighbours_are_rows_of_one_table_and_persons_of_several(parts: list[Part]) -> None:
     certificate = certificate_of(parts)
@@ -235,6 +249,7 @@ def test_neighbours_are_rows_of_one_table_and_persons_of_several(parts: list[Par
     assert UNIT_OF_PARTS == "one person"
 
 
+@pytest.mark.slow
 @given(tables(least=2))
 def test_the_reason_names_the_rule(parts: list[Part]) -> None:
     reason = certificate_of(parts).reason
@@ -251,12 +266,14 @@ def test_the_reason_names_the_rule(parts: list[Part]) -> None:
         assert loss_of(parts) == sum(map(epsilon_of, parts))
 
 
+@pytest.mark.slow
 @given(tables(least=2))
 def test_different_columns_are_named(parts: list[Part]) -> None:
     certificate = certificate_of(parts)
     assert ("different columns" in certificate.reason) == (len(in_ensembles(parts)) > 1)
 
 
+@pytest.mark.slow
 @given(tables(least=2))
 def test_every_statement_stands_among_the_assumptions(parts: list[Part]) -> None:
     """Wherever the loss is less than the sum, the statements that make it so are there, with the names of the tables."""

@@ -162,6 +162,7 @@ def sums_to(merged: Release, releases: Sequence[Release]) -> bool:
 # ---------------------------------------------------------------- rows: the sum, in any order and by any steps
 
 
+@pytest.mark.slow
 @BOTH
 @settings(max_examples=40)
 @given(data=st.data(), tables=some_tables, stated=st.booleans())
@@ -176,6 +177,7 @@ def test_order_and_grouping_do_not_matter(algorithm: Any, data: Any, tables: lis
     assert by_steps.to_json() == at_once.to_json()
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(data=st.data(), tables=some_tables)
 def test_counts_and_noises_are_those_of_all_tables(data: Any, tables: list[Any]) -> None:
@@ -191,6 +193,7 @@ def test_counts_and_noises_are_those_of_all_tables(data: Any, tables: list[Any])
     assert (again.to_json(), again.forest.noise) == (merged.to_json(), merged.forest.noise)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(data=st.data(), tables=some_tables, stated=st.booleans())
 def test_the_claim_is_the_loss_of_the_worst_person(data: Any, tables: list[Any], stated: bool) -> None:
@@ -607,6 +610,7 @@ def test_a_setting_that_differs_is_left_out_in_any_order() -> None:
     assert merge_columns([third, together]).content_hash == merge_columns([*own, third]).content_hash
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(releases=owners_of_columns())
 def test_the_losses_of_ensembles_add_up(releases: list[Release]) -> None:
@@ -626,6 +630,7 @@ def releases_with(releases: Sequence[Release], united: Release, ensemble: int) -
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(releases=owners_of_columns())
 def test_each_tree_keeps_its_noise_and_its_counts(releases: list[Release]) -> None:
@@ -720,6 +725,7 @@ def confident_by_hand(releases: Sequence[Release], table: Any, rows: int) -> lis
     return winners
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(releases=owners_of_columns(), seed=st.integers(0, 99))
 def test_united_sums_are_the_sums_of_both_forests(releases: list[Release], seed: int) -> None:
@@ -1018,6 +1024,7 @@ pairs_of_counts = st.lists(st.tuples(st.integers(-500, 500), st.integers(-500, 5
 scales = st.lists(st.fractions(Fraction(1, 50), 100, max_denominator=50), min_size=2, max_size=5)
 
 
+@pytest.mark.slow
 @example(counts=[(0, 0)], noise=[Fraction(10), Fraction(10)])  # less than the noise: there is no signal
 @given(counts=pairs_of_counts, noise=scales)
 def test_noise_and_signal_by_direct_computation(counts: list[tuple[int, int]], noise: list[Fraction]) -> None:
@@ -1037,6 +1044,7 @@ def test_noise_and_signal_by_direct_computation(counts: list[tuple[int, int]], n
     assert found.sentence()
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(pairs_of_counts, scales), min_size=2, max_size=3))
 def test_the_noisiest_ensemble_speaks_for_a_union(ensembles: list[Any]) -> None:
     counts = [pair for pairs, _ in ensembles for pair in pairs]

@@ -94,6 +94,7 @@ def json_of(thing: Any) -> bytes:
 # ---------------------------------------------------------------- round trips
 
 
+@pytest.mark.slow
 @given(forests(), st.sampled_from(BY_VOTE), st.integers(0, 2**32))
 def test_round_trip_keeps_every_prediction(forest: CountedForest, vote: str, seed: int) -> None:
     forest = CountedForest(forest.codebook, forest.trees, forest.counts, (Fraction(7, 3),))
@@ -1014,6 +1015,7 @@ def test_a_plan_in_a_file(name: str, tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == [name]
 
 
+@pytest.mark.slow
 @given(
     forests(), st.sampled_from(BY_VOTE), st.fractions(Fraction(1, 10**6), 10**6, max_denominator=10**6), st.none() | st.integers(0, 2**64)
 )

@@ -66,6 +66,7 @@ def test_the_whole_way(served: Served) -> None:
     assert served.ada not in repr(ada) + repr(ada.transport) + repr(job)
 
 
+@pytest.mark.slow
 def test_asked_again_with_its_key(ada: Connection, served: Served) -> None:
     job = ada.forest("visits", epsilon=1, key=None)
     first = job.wait(timeout=60)
@@ -75,6 +76,7 @@ def test_asked_again_with_its_key(ada: Connection, served: Served) -> None:
     assert ada.forest("visits", epsilon=1).key != job.key
 
 
+@pytest.mark.slow
 def test_a_request_that_is_lost_tells_its_key(ada: Connection, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     real = ada.transport._pool.request
 
@@ -93,6 +95,7 @@ def test_a_request_that_is_lost_tells_its_key(ada: Connection, served: Served, m
     assert served.charges() == ["1"]
 
 
+@pytest.mark.slow
 def test_counts(ada: Connection) -> None:
     plan = hedgerow.HedgerowClassifier(SCHEMA, epsilon="0.5").public_plan(tables=3)
     release = ada.counts("visits", plan).wait(timeout=60)
@@ -100,6 +103,7 @@ def test_counts(ada: Connection) -> None:
     assert (release.forest.trees, release.certificate.parts[0].owner) == (plan.trees, "Clinic A")
 
 
+@pytest.mark.slow
 def test_what_is_refused(ada: Connection, served: Served) -> None:
     with pytest.raises(BudgetError, match="short by"):
         ada.forest("visits", epsilon=3)
@@ -117,6 +121,7 @@ def test_what_is_refused(ada: Connection, served: Served) -> None:
     assert served.charges() == []
 
 
+@pytest.mark.slow
 def test_the_purpose(ada: Connection, served: Served) -> None:
     served.curator.accounts.grant("ada", "visits", ["billing"])
     with pytest.raises(CuratorError, match="'billing', 'research'"):

@@ -235,6 +235,7 @@ def test_killed_between_answers(three: Three, hold: Hold) -> None:
         assert (clinic.curator.ledger.verify().sound, clinic.curator.ledger.unsettled()) == (True, [])
 
 
+@pytest.mark.slow
 def test_counts_that_failed_over_the_rows_are_paid_again(three: Three, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing was stored, so there is no answer to send again: the same key, a second charge, and never noise for nothing."""
 
@@ -315,6 +316,7 @@ def test_tokens_that_others_can_read_are_refused(three: Three) -> None:
     assert three.charges() == [[]] * 3
 
 
+@pytest.mark.slow
 def test_tokens_go_to_their_own_service_alone(three: Three, monkeypatch: pytest.MonkeyPatch) -> None:
     file = three.folder / "tokens.txt"
     file.write_text(f"{three.clinics[0].url} {three.clinics[0].ada}\n{three.clinics[1].url[:-1]} {three.clinics[1].ada}\n")

@@ -76,6 +76,7 @@ def test_the_forest_is_the_local_one(served: Served, name: str, monkeypatch: pyt
     assert asked == ["sessions", *(event.query for event in here.certificate.events), "end"]
 
 
+@pytest.mark.slow
 def test_one_look_a_level(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """DPDF asks Q1 and Q2 once for all nodes of a level; its rows are passed over once for both."""
     passes, real = list[str](), StreamedRows._pass
@@ -159,6 +160,7 @@ def test_what_is_refused_sends_nothing(served: Served) -> None:
     assert served.transport.asked == []
 
 
+@pytest.mark.slow
 def test_ones_own_budget_is_asked_too(served: Served) -> None:
     budget = Budget(1)
     with pytest.raises(BudgetError, match="short by"):
@@ -170,6 +172,7 @@ def test_ones_own_budget_is_asked_too(served: Served) -> None:
     assert (served.spent, budget.spent) == (1, 1)
 
 
+@pytest.mark.slow
 def test_the_number_of_rows_that_is_declared_is_ones_own(served: Served) -> None:
     release = ALL["SNRForestClassifier"](replace(SCHEMA, rows=2000), 1, random_state=1).fit(served.table).release_
     assert [event.query for event in release.certificate.events] == ["leaf_counts"]
@@ -195,6 +198,7 @@ def test_persons_are_the_owners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     curator.close()
 
 
+@pytest.mark.slow
 def test_rows_never_come_here(served: Served) -> None:
     with pytest.raises(TypeError):
         len(served.table)  # type: ignore[arg-type]

@@ -123,6 +123,7 @@ def test_every_query_is_the_local_one_bit_for_bit(served: Served, seeded: int, r
     assert {name.split()[0] for name in QUERY_CASES} == set(BY_NAME)
 
 
+@pytest.mark.slow
 def test_gaussian_noise_in_a_session_with_a_delta(served: Served, seeded: int) -> None:
     here = local(served, seeded, 1, "1e-6")
     price = Rho(Fraction(1, 1000))
@@ -195,6 +196,7 @@ def test_overspending_is_refused_here_and_there_without_a_look(served: Served, m
     assert served.spent == Fraction(1, 2) + Fraction(9, 10)
 
 
+@pytest.mark.slow
 def test_a_lost_connection_is_the_same_look_again(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first answer to each request is lost on its way; the second try gets the same bytes and nothing is paid twice."""
     real, seen = served.transport._pool.request, dict[str, list[bytes]]()
@@ -223,6 +225,7 @@ def test_a_session_that_never_looks_costs_nothing(served: Served) -> None:
     assert (reserved.state, served.spent) == ("released", 0)
 
 
+@pytest.mark.slow
 def test_a_service_that_charges_otherwise_is_noticed(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     twice = Codebook(type(SCHEMA)(SCHEMA.attributes, SCHEMA.target, person="id", rows_per_person=2))
     table = RemoteTable(served.transport, "patients", "research", twice)
@@ -245,6 +248,7 @@ def test_the_purpose(served: Served) -> None:
         RemoteTable.of(*given, ("a", "b"), "b").ask(Rows(), PRICE)
 
 
+@pytest.mark.slow
 def test_a_client_that_goes_away_has_paid_and_its_answer_is_kept(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     began, go_on, real = threading.Event(), threading.Event(), StreamedRows._pass
 

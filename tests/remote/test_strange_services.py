@@ -71,6 +71,7 @@ def connected(service: Service, **how: Any) -> hedgerow.remote.connection.Connec
     return hedgerow.connect(service.url, "hrw_x", **how)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["epsilon", "delta"])
 def test_an_amount_without_end_in_a_session(service: Service, name: str) -> None:
     service.says("sessions", {**SESSION, name: ENDLESS})
@@ -78,6 +79,7 @@ def test_an_amount_without_end_in_a_session(service: Service, name: str) -> None
         raise AssertionError("it has begun")
 
 
+@pytest.mark.slow
 def test_an_amount_without_end_at_the_end_of_a_session(service: Service) -> None:
     service.says("sessions", SESSION)
     service.says("end", {"spent": {"epsilon": ENDLESS, "delta": "0"}})
@@ -86,6 +88,7 @@ def test_an_amount_without_end_at_the_end_of_a_session(service: Service) -> None
     assert service.asked[-1] == ("/v1/sessions/..%2Fx/end", "identity")
 
 
+@pytest.mark.slow
 def test_a_look_that_is_under_way_for_ever(service: Service) -> None:
     from fractions import Fraction
 
@@ -96,6 +99,7 @@ def test_a_look_that_is_under_way_for_ever(service: Service) -> None:
         connected(service, look_timeout=0.2).table("visits").ask(Rows(), Fraction(1, 10))
 
 
+@pytest.mark.slow
 def test_json_without_a_floor(service: Service) -> None:
     calls: dict[str, Callable[[], Any]] = {
         "datasets": lambda: connected(service).datasets(),
@@ -113,6 +117,7 @@ def test_json_without_a_floor(service: Service) -> None:
         connected(service).dummy("visits", epsilon=1)
 
 
+@pytest.mark.slow
 def test_answers_that_are_too_large_or_packed(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     content = json.dumps({"datasets": [], "more": "x" * 1000}).encode()
     service.says("datasets", content)
@@ -130,6 +135,7 @@ def test_answers_that_are_too_large_or_packed(service: Service, monkeypatch: pyt
         connected(service).datasets()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("status", "code", "kind"), [(402, "budget", BudgetError), (422, "plan", PlanError), (403, "x\x1b", CuratorError)])
 def test_what_it_says_is_one_line(service: Service, status: int, code: str, kind: type[Exception]) -> None:
     service.says("datasets", {"error": {"code": code, "message": "no \x1b]0;x\x07\x1b[2J\r\nhedgerow: all is fine\u202e\x85"}}, status)

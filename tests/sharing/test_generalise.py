@@ -204,6 +204,7 @@ def test_the_least_number_of_rows_that_must_go(counts: list[int], requirement: R
     assert _judge(np.array([counts]), bounds.k, bounds.first, bounds.most)[0] == sum(counts) - most
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(cases(), st.integers(0, 40), st.sampled_from([0, 0.2]))
 def test_a_search_that_stops_early_is_still_valid(case: Case, nodes: int, share: float) -> None:
@@ -214,6 +215,7 @@ def test_a_search_that_stops_early_is_still_valid(case: Case, nodes: int, share:
         assert result.cost == case.run(share).cost
 
 
+@pytest.mark.slow
 @given(cases(), st.randoms())
 def test_the_order_of_the_rows_does_not_matter(case: Case, random: Any) -> None:
     order = list(range(len(case.codes)))
@@ -224,6 +226,7 @@ def test_the_order_of_the_rows_does_not_matter(case: Case, random: Any) -> None:
     assert np.array_equal(a.kept[order], b.kept)
 
 
+@pytest.mark.slow
 @given(cases())
 def test_the_published_table_reads_back(case: Case) -> None:
     result = case.run()

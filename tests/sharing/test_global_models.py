@@ -473,6 +473,7 @@ def test_every_model_bears_missing_and_undeclared_values(name: str) -> None:
     assert set(learned_from_nothing.predict(strange)) <= {"no", "yes"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GLOBAL_MODELS)
 def test_a_random_state_makes_a_model_repeatable(name: str) -> None:
     columns, y = small_table(200)

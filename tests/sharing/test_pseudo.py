@@ -428,6 +428,7 @@ def test_whole_numbers_add_up_and_are_never_off_by_one(weights: list[float], tot
     assert (found[given_weights == 0] == 0).all()
 
 
+@pytest.mark.slow
 def test_whole_numbers_are_right_on_average_and_neighbours_do_not_take_turns() -> None:
     weights = np.array([0.5, 1.25, 0.25, 2.0, 0.0])
     drawn = np.array([whole_numbers(weights, 4, np.random.default_rng(seed)) for seed in range(4000)])
@@ -458,6 +459,7 @@ def test_reach_is_the_conditions_of_every_path(forest: CountedForest) -> None:
         assert set(np.flatnonzero(asked[node])) == {attribute for attribute, _ in tree.path(node)}
 
 
+@pytest.mark.slow
 @few
 @given(one_tree(), st.integers(0, 2**32))
 def test_what_is_left_of_a_pruned_tree_still_holds_everybody_once(forest: CountedForest, seed: int) -> None:

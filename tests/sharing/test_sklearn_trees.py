@@ -77,6 +77,7 @@ def untied(forest: CountedForest, columns: Any, tree: int = 0) -> np.ndarray:
 # ---------------------------------------------------------------- the same way, the same counts
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 200), st.sampled_from([1, 3, 10]), st.sampled_from([None, 2, 4]))
 def test_a_tree_predicts_and_counts_as_scikit_learn(seed: int, rows: int, min_leaf: int, depth: int | None) -> None:

@@ -90,6 +90,7 @@ def test_a_schema_without_taxonomies_is_written_as_before(schema: Schema) -> Non
     assert all("taxonomy" not in entry for entry in to_plain(schema)["attributes"].values())
 
 
+@pytest.mark.slow
 @given(schemas_with_taxonomies(), st.randoms())
 def test_the_order_of_the_links_does_not_matter(schema: Schema, random: Any) -> None:
     for attribute in schema.attributes:

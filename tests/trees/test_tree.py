@@ -88,6 +88,7 @@ def test_antichains_are_disjoint_sets_of_rows(data: Any, sizes: tuple[int, ...])
     assert tree.is_antichain(tree.leaves)
 
 
+@pytest.mark.slow
 @given(st.data(), sizes, st.integers(0, 2**32))
 def test_pruned_rows_stop_above(data: Any, sizes: tuple[int, ...], seed: int) -> None:
     tree = data.draw(trees(sizes))

@@ -240,6 +240,7 @@ def test_the_filter_is_exact_to_the_last_digit(make_budget: Make) -> None:
     assert len(reservation.events) == 2
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.booleans(), st.fractions(Fraction(1, 1000), Fraction(1, 5), max_denominator=1000)), max_size=12))
 def test_any_sequence_of_events_stays_within_what_is_certified(steps: list[tuple[bool, Fraction]]) -> None:
     reservation = Budget(1, MICRO).reserve(1, "fit", MICRO)

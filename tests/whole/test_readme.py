@@ -59,6 +59,7 @@ def test_the_commands_work_in_their_order(run: Callable[[list[str], Path], str],
     assert "epsilon-DP" in (tmp_path / "forest.json").read_text()
 
 
+@pytest.mark.slow
 def test_the_commands_for_large_tables_work(tmp_path: Path) -> None:
     """Those that need a server or a cluster have tests of their own (tests/postgres, tests/spark)."""
     run(["demo", "--tables", ".", "--rows", "4000"], tmp_path)

@@ -161,6 +161,7 @@ def test_owners_routes_say_the_same_whether_or_not_they_are_there(asked: Asked) 
     assert len({told(asked.ask(asked.running.ada, route, id=UNKNOWN)) for route in [*owners, *nowhere]}) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", ["ada", "bob"])
 def test_not_granted_is_not_there(asked: Asked, who: str) -> None:
     """In words and in work: a dataset that is not granted, and names of none."""

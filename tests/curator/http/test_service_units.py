@@ -41,6 +41,7 @@ def ceiling(running: Running, epsilon: str = "2") -> Any:
     return running.post(running.owner, "/v1/owner/datasets/visits/ceilings", {"epsilon": epsilon}).json()
 
 
+@pytest.mark.slow
 def test_forests_scores_counts_and_sessions(visits: Running) -> None:
     assert ceiling(visits)["unit"] == TEXT
     forest = visits.ended(visits.ada, visits.post(visits.ada, "/v1/datasets/visits/forests", RDT, "forest").json())

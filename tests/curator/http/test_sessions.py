@@ -182,6 +182,7 @@ def test_what_a_session_may_not_have(sessions: Sessions) -> None:
     refused(sessions.begin(), 409, "closed")
 
 
+@pytest.mark.slow
 def test_a_key_begins_one_session(sessions: Sessions) -> None:
     id = sessions.id(key="k")
     assert sessions.id(key="k") == id
@@ -420,6 +421,7 @@ def test_what_nobody_uses_is_ended(sessions: Sessions) -> None:
     assert sessions.end(unused).json()["state"] == "released"
 
 
+@pytest.mark.slow
 def test_what_lives_too_long_is_ended(sessions: Sessions) -> None:
     service = sessions.running.client.app.state.service  # type: ignore[attr-defined]
     id = sessions.id()

@@ -46,6 +46,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_files_patterns_folders_and_databases(registry: Registry, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with duckdb.connect(str(tmp_path / "clinic.duckdb")) as connection:
         connection.execute(f"CREATE TABLE visits AS SELECT * FROM read_csv('{file}')")

@@ -184,6 +184,7 @@ def test_forms_are_taken_from_our_own_pages_alone(running: Running, owner: Brows
 # ---------------------------------------------------------------- what is shown to whom
 
 
+@pytest.mark.slow
 def test_not_granted_and_for_owners_is_not_there(running: Running, ada: Browser) -> None:
     bob = Browser(running, token_of(running.bob))
     job = ada.post("/datasets/patients/forests", FORM).headers["location"]
@@ -222,6 +223,7 @@ def test_headers(running: Running, ada: Browser) -> None:
         assert answer.headers["x-content-type-options"] == "nosniff"
 
 
+@pytest.mark.slow
 def test_hostile_names_are_text(running: Running, owner: Browser) -> None:
     schema = Schema([Categorical(HOSTILE, [HOSTILE, "b"], missing=HOSTILE)], Target("class", [HOSTILE, "b"]))
     running.file.write_text(f'"{HOSTILE.replace(chr(34), chr(34) * 2)}",class\nb,b\n')
