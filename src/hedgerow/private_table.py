@@ -26,6 +26,7 @@ from hedgerow.mechanisms.choices import exponential_mechanism
 from hedgerow.mechanisms.coins import SYSTEM, Coins
 from hedgerow.mechanisms.noise import add_noise, check_noise_source, choose_columns, sampler_named
 from hedgerow.queries import BY_NAME, QUERIES
+from hedgerow.queries.boost_round import BoostRound
 from hedgerow.queries.choose import ChooseLocally
 from hedgerow.queries.query import Answer, ChoiceQuery, CountingQuery, Query, Sums
 from hedgerow.schema.codebook import Codebook
@@ -93,21 +94,33 @@ class PrivateTable(NamedQueries):
         if type(query) not in ASKABLE:  # a class of one's own could state any sensitivity
             raise PlanError(f"ask: got {type(query).__name__}; expected a query of the closed list hedgerow.queries.QUERIES.")
         query.check(self.codebook)
-        event = query.event(price, self._k)
-        check_noise_source(event, self._sampler)
+        events = query.events(price, self._k)
+        for event in events:
+            check_noise_source(event, self._sampler)
         if isinstance(self._engine, RemoteEngine):
-            return self._engine.released(query, price, lambda: self._charge(event))
-        self._charge(event)
+            return self._engine.released(query, price, lambda: self._charge(events))
+        self._charge(events)
         sums = self._engine.sums(query)  # its theorem: the label of the query's class
+        if isinstance(query, BoostRound):
+            return self._round(query, sums, events)
         if isinstance(query, CountingQuery):
             exact = query.exact(sums, self.codebook)
-            return query.released([add_noise(numbers, event, self._coins, self._sampler) for numbers in exact])
+            return query.released([add_noise(numbers, events[0], self._coins, self._sampler) for numbers in exact])
         assert isinstance(query, ChoiceQuery)
-        return [self._chosen(query, sums, event)]
+        return [self._chosen(query, sums, events[0])]
 
-    def _charge(self, event: Event) -> Event:
-        self._meter.charge(event)
-        return event
+    def _charge(self, events: tuple[Event, ...]) -> tuple[Event, ...]:
+        self._meter.charge(*events)
+        return events
+
+    def _round(self, query: BoostRound, sums: Sums, events: tuple[Event, ...]) -> Sums:
+        """Of each group one tree by private choice, and its sums with noise; of the other trees nothing leaves.  [V15]"""
+        *choices, counting = events
+        chosen = np.arange(query.chosen, dtype=np.int64) * query.group
+        for group, event in enumerate(choices):
+            own = sums[0][group * query.group : (group + 1) * query.group]
+            chosen[group] += self._chosen(query.choice(group), [own], event)[0]
+        return [chosen, add_noise(sums[0][chosen], counting, self._coins, self._sampler)]
 
     def _chosen(self, query: ChoiceQuery[Any], sums: Sums, event: Event) -> Any:
         scores = query.scores(sums, self.codebook)

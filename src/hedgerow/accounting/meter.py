@@ -231,17 +231,23 @@ class Reservation:
         """The ε of the events so far; with δ above 0 that is the whole, from the beginning."""
         return self.epsilon if self.delta else self._charged
 
-    def charge(self, event: Event) -> None:
-        """Take the event's loss from the reservation, or refuse: the rows may be read only after this call returns."""
-        exact = isinstance(event.epsilon, Fraction) and isinstance(event.rho, Fraction)
+    def charge(self, *events: Event) -> None:
+        """Take the events' losses from the reservation, all or none, or refuse: the rows may be read only after this call returns."""
+        exact = all(isinstance(event.epsilon, Fraction) and isinstance(event.rho, Fraction) for event in events)
         if not exact or os.getpid() != self._process:
             raise BudgetError(f"{self.what}: a charge must be an exact fraction, made in the process that reserved it.")
         with self._lock:
-            if self.delta:
-                self._charge_rho(event)
-            else:
-                self._charge_epsilon(event)
-            self._events.append(event)
+            before = self._charged, self._rho_charged, self._all_pure
+            try:
+                for event in events:
+                    if self.delta:
+                        self._charge_rho(event)
+                    else:
+                        self._charge_epsilon(event)
+            except BudgetError:
+                self._charged, self._rho_charged, self._all_pure = before
+                raise
+            self._events.extend(events)
 
     def _charge_epsilon(self, event: Event) -> None:
         left = self.epsilon - self._charged

@@ -123,6 +123,16 @@ def epsilon_for(rho: Fraction, delta: Fraction) -> Fraction:
     return _short(epsilon, up=True) if epsilon > 0 else Fraction(0)
 
 
+def choice_epsilon(rho: Fraction, times: int = 8) -> Fraction:
+    """The largest short ε for which a choice costs at most ρ: ε²/8 ≤ ρ for the exponential mechanism, ε²/2 ≤ ρ (times=2) for others.  [Z2]
+
+    >>> choice_epsilon(Fraction(1, 50))
+    Fraction(2, 5)
+    """
+    places = max(0, DIGITS - math.floor((math.log10(rho.numerator) - math.log10(rho.denominator)) / 2))
+    return Fraction(math.isqrt(math.floor(times * rho * 10 ** (2 * places))), 10**places)
+
+
 def _gain(a: Fraction, delta: Fraction) -> Fraction:
     """A lower bound of ln(α/(α - 1)) + ln(αδ)/(α - 1) for α = 1 + a: ε = αρ - gain and ρ = (ε + gain)/α are sure.  [Z3]"""
     low, _ = log_bounds(1 + 1 / a, LOG_BITS)

@@ -73,10 +73,10 @@ class Listening:
     # ------------------------------------------------------------ wrappers: an original in, what stands in its place out
 
     def _charge(self, original: Any) -> Any:
-        def charge(reservation: Reservation, event: Any) -> None:
-            original(reservation, event)
+        def charge(reservation: Reservation, *events: Any) -> None:
+            original(reservation, *events)
             if heard := self._heard():
-                heard.charge(reservation, event)
+                heard.charge(reservation, *events)
 
         return charge
 

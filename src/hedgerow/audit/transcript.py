@@ -95,6 +95,7 @@ class Transcript:
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
         self.event: Event | None = None
+        self._paid: tuple[Event, ...] = ()  # charged together, and not answered yet
         self._open: _Open | None = None
         self._blocks = 0
         self._lost, self._moved, self._excess = Fraction(0), 0, 0  # of the present query; which query lost too much first
@@ -113,20 +114,29 @@ class Transcript:
             self._stop(f"{query}, query {self.queries + 1}, asks for something else: {difference(earlier.given, step.given)}")
         self.steps.append(step)
 
-    def charge(self, reservation: Reservation, event: Event) -> None:
+    def charge(self, reservation: Reservation, *events: Event) -> None:
         if not any(reservation is known for known in self.accounts):
             self.accounts.append(reservation)
-        self.queries, self.event, self._lost, self._moved = self.queries + 1, event, Fraction(0), 0
-        step = Charged(event, next(i for i, known in enumerate(self.accounts) if known is reservation))
-        earlier = self._earlier(step, f"a charge for {event.query}")
-        if isinstance(earlier, Charged) and earlier != step:
-            self._stop(f"{self._query} is charged otherwise: {difference(parts_of(earlier), parts_of(step))}")
-        self.steps.append(step)
+        self.queries, self._paid = self.queries + 1, events
+        for event in reversed(events):  # the first is answered first
+            self._turn_to(event)
+        account = next(i for i, known in enumerate(self.accounts) if known is reservation)
+        for step in (Charged(event, account) for event in events):
+            earlier = self._earlier(step, f"a charge for {step.event.query}")
+            if isinstance(earlier, Charged) and earlier != step:
+                self._stop(f"{self._query} is charged otherwise: {difference(parts_of(earlier), parts_of(step))}")
+            self.steps.append(step)
+
+    def _turn_to(self, event: Event) -> None:
+        """From here on losses are those of this event."""
+        self.event, self._lost, self._moved = event, Fraction(0), 0
 
     def count(self, exact: Integers, event: Event, add: Callable[[], Integers]) -> Integers:
         """Numbers get noise: `add` draws it, through `draw`."""
-        if self.event is None or event != self.event:
+        if event not in self._paid:
             self._stop(f"{event.query} was answered without being charged first")
+        if event != self.event:
+            self._turn_to(event)
         self._open = open_ = _Open(np.asarray(exact))
         try:
             released = add()
@@ -169,6 +179,9 @@ class Transcript:
     def choose(self, scores: Integers, allowed: NDArray[np.bool_], rate: Fraction, mechanism: str, real: Drawn) -> Integers:
         if self.event is None:
             self._stop("a private choice was made without being charged first")
+        if len(self._paid) > 1:  # a charge for each choice, and one for what is counted after them
+            self._turn_to(self._paid[0])
+            self._paid = self._paid[1:]
         if mechanism != (EXPONENTIAL if self.event.mechanism == LOCAL_SENSITIVITY else self.event.mechanism):
             self._stop(f"{self._query}: {self.event.mechanism} was charged, and {mechanism} was drawn")
         if self.before is None:

@@ -29,8 +29,8 @@ class RemoteEngine(ABC):
         """Take (ε, δ) from what their holder allows, or refuse; `close` gives back what was not used."""
 
     @abstractmethod
-    def released(self, query: Query[Any], price: Price, charge: Callable[[], Event]) -> Sums:
-        """The holder's answer. `charge` is called before the query is sent, and gives the event that the holder must have charged."""
+    def released(self, query: Query[Any], price: Price, charge: Callable[[], tuple[Event, ...]]) -> Sums:
+        """The holder's answer. `charge` is called before the query is sent, and gives the events that the holder must have charged."""
 
     def sums(self, query: Query[Any]) -> NoReturn:
         """Exact sums never leave their holder."""

@@ -14,7 +14,7 @@ from hedgerow.training.algorithms import ALGORITHMS
 
 
 class HedgerowClassifier(MergeableForestClassifier):
-    """The most accurate private forest here, with nothing to tune but ε: class log-odds of one-way tables under a few chosen questions.
+    """The most accurate private forest here, with nothing to tune but ε: one-way tables, then privately chosen boosted trees.
 
     Parameters
     ----------
@@ -24,16 +24,17 @@ class HedgerowClassifier(MergeableForestClassifier):
     epsilon : int, float, str, Decimal or Fraction
         The exact privacy loss of one `fit`. Where no `schema.rows` is declared, 3 % of it pays for a noisy number of rows.
     delta : number, default=0
-        A small chance that ε may not hold, such as 1e-6: it buys accuracy where there are many attributes, by Gaussian noise and gradient
-        steps. Where Laplace noise would be the smaller, δ is not used and the certificate states pure ε.
-    bins : int, default=32
-        Equal-width cells of a numeric attribute without declared edges: they are put together again as far as the noise asks for it.
+        A small chance that ε may not hold, such as 1e-6: it buys much accuracy, by Gaussian noise, under which many trees cost little.
+    max_passes : int, optional
+        So many passes over the rows at most, where each is dear (a stream, Spark, a service): fewer rounds, with more trees in each.
+    bins : int, default=250
+        Fine cells of a numeric attribute without declared edges: they are put together to cells of about equal noisy mass.
     budget : Budget or BudgetFile, optional
         What pays, shared with every other look at the same rows. Without one the fit has a budget of its own.
     sampler : {"hedgerow", "opendp"}, default="hedgerow"
         What draws the noise; both are exact ("opendp" for delta=0 only).
-    random_state : None
-        Not used: nothing about the forest is drawn but its noise and its private choices, which cannot be seeded.
+    random_state : int, Generator or None
+        Seeds the trees that are proposed; the noise and the private choices among them cannot be seeded.
     n_jobs : int, default=None
         Threads; None is 1, −1 all processors.
 
@@ -77,7 +78,8 @@ class HedgerowClassifier(MergeableForestClassifier):
         epsilon: Any,
         delta: Any = 0,
         *,
-        bins: int = 32,
+        max_passes: int | None = None,
+        bins: int = 250,
         budget: Budget | None = None,
         sampler: str = "hedgerow",
         random_state: Any = None,
@@ -86,6 +88,7 @@ class HedgerowClassifier(MergeableForestClassifier):
         self.schema = schema
         self.epsilon = epsilon
         self.delta = delta
+        self.max_passes = max_passes
         self.bins = bins
         self.budget = budget
         self.sampler = sampler

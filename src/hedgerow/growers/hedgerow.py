@@ -1,305 +1,362 @@
-"""The Hedgerow forest, our own: a few chosen questions on top, the one-way tables of all attributes under them, added up as log-odds.
+"""The Hedgerow forest, our own: one-way tables of the attributes that tell most, then boosted trees, each chosen privately.
 
-    0. n̂      a noisy number of rows, where none is declared public; paid in pure ε
-    1. ν      = n̂ / (k̄·C·s): rows in a cell of a one-way table against its noise, if all the budget went there. A public number from
-              here on; it and public facts decide everything below.                                       (`signal_to_noise`)
-    2. Few rows (ν < 4): only the q = ⌈m·(ν/4)²⌉ attributes that tell most are measured, at least C − 1, privately chosen; numbers in
-       coarser cells.
-       Many rows (ν ≥ 8): up to two top questions are privately chosen, wherever their answers keep enough rows.
-    3. Count  the tables of all attributes under the top tree, once, in one event: one row is in one cell of each.
-    4. Read   the counts (`inference/additive.py`), in the way that gets the most rows right: a private choice.
-    5. Step   (δ > 0 only) noisy gradient steps that correct what the attributes say together: they average out in Gaussian noise.
-    6. Scale  the margins, so that probabilities fit: a private choice among a few numbers.
+    0. n̂       a noisy number of rows, where none is declared public; paid in pure ε. It and public facts decide all sizes below (`Sizes`).
+    1. Cells   noisy sizes of fine cells of every number, put together to at most 64 of about equal mass.           (`inference/cells.py`)
+    2. Tables  of q attributes, q = √(n̂ε/20C): one after the other the one that tells most about what the tables before it leave open is
+               privately chosen, and its class counts are released. Where q = m all are counted at once.
+    3. Read    the tables as log-odds, shrunk as far as they are noise: the start of the model F.               (`inference/additive.py`)
+    4. Boost   T oblivious trees of depth D. In a round, one of 16 random trees is privately chosen by Σ_leaves ‖Σ R‖, and Σ R and Σ H
+               of its leaves are released, R = e_y − p, H = p(1 − p), p = softmax F: F ← F + η·(C−1)/C·ΣR / (ΣH + 2σ²/ΣH + 2).
+               Four trees a round look at the same gradients.
+    5. Scale   the margins, so that probabilities fit: a private choice among a few numbers.
 
-Every share is of what is left after n̂: of ε, or of ρ where δ > 0. What a stage does not need goes to the counts.
-m attributes, q of them measured, d_j values, C classes, k̄ the mean of min(d_j, 16), s the standard deviation of the noise on a count
-(where several rows of a person are counted, so many times as large: ν and all that follows from it see the true noise).
-docs/HEDGEROW.md has the page with reasons and measurements.
+Every share is of what is left after n̂: of ε, or of ρ where δ > 0 and there are rows enough for Gaussian noise. What a stage does not need
+goes to the others. m attributes, C classes, σ the standard deviation of the noise on a sum. docs/HEDGEROW.md has the page with reasons
+and measurements.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.accounting.events import PERMUTE_AND_FLIP, Event
 from hedgerow.accounting.noise import noise_of, variance_of
 from hedgerow.errors import PlanError
-from hedgerow.growers.budget_shares import SELECT_BELOW, BudgetShares, signal_to_noise
-from hedgerow.inference.additive import RULES, SCALES, Reading, Tables
-from hedgerow.inference.layout import MOST_CELLS, TOGETHER, Layout, attributes_to_ask, cells_of
+from hedgerow.growers.budget_shares import BudgetShares, price_of_rows
+from hedgerow.growers.proposals import HALVES, Proposals
+from hedgerow.inference.additive import FLAT, RULES, SCALES, Reading, Tables
+from hedgerow.inference.cells import equal_mass, fewer
+from hedgerow.inference.layout import cells_of, flat_layout
 from hedgerow.private_table import PrivateTable
-from hedgerow.queries import Best, BestScale, Choose, GradientSums, LeafCounts, Rows
-from hedgerow.queries.scores import BRIER, GINI, MAX
+from hedgerow.queries import BestScale, BoostRound, ChooseTree, LeafCounts, LeafSizes, Rows
+from hedgerow.queries.boosting import hessian_weight, tree_score
+from hedgerow.queries.scores import BRIER
 from hedgerow.schema.codebook import Codebook
-from hedgerow.trees.additive_model import GRID, AdditiveModel, MostProbable
+from hedgerow.trees.additive_model import GRID, AdditiveModel
 from hedgerow.trees.forest import NO_CORRECTION, Correction, CountedForest, Grown
-from hedgerow.trees.plan import ROWS_SHARE, Plan
-from hedgerow.trees.splits import by_threshold, by_value
+from hedgerow.trees.oblivious import ObliviousTree, one_question
+from hedgerow.trees.plan import Plan
 from hedgerow.trees.tree import Tree, TreeBuilder
 
 ALGORITHM = "Hedgerow forest"
 
-SELECT_SHARE = Fraction(1, 4)
-TOP_FROM, TOP_SHARE, TOP_QUESTIONS = 8, Fraction(3, 100), 2
-ROWS_AGAINST_NOISE = 2  # a top question needs so many rows for each (answer, class), in units of s
-KEEPS = 2  # ν that the tables under a top question must keep
-READ_SHARE, READ_FROM = Fraction(3, 100), 30  # a choice among readings is worth it if its rate times n̂ is at least this
-SCALE_SHARE, SCALE_FROM = Fraction(2, 100), 250  # the same for the scale of the probabilities, which differ less
-STEPS_MOST, STEPS_HALF = Fraction(1, 2), 10  # share of the gradient steps: half of STEPS_MOST at ν = STEPS_HALF
-LENGTH_MOST, LENGTH_PER_NU = 12.0, 0.125  # how far the steps go in all
-EPOCHS, STABLE = 20, 6.0  # at least so many steps, and enough that one of them is no longer than STABLE/q
-LARGEST_STEP = 50.0  # no score is moved further: where a top question left few rows to its tables, cells are larger than they seem
-SOFT = 4.0  # a cell counts as if it had so many standard deviations of noise more rows: small cells hardly move
+CELLS_SHARE, MOST_CELLS = Fraction(5, 100), 64
+CHOICE_SHARE = Fraction(1, 4)  # of the tables, where they are chosen
+ROWS_PER_TABLE = 20.0  # q² = n̂ε/C over this
+TABLES_NU = {True: 4.0, False: 15.0}  # the tables get a = this/ν of the budget: by whether the noise is Gaussian
+TABLES_LEAST = {True: 0.1, False: 0.3}
+TREES_LEAST = 0.1  # trees that would get less than this share are not grown
+MOST_GROUPS = 24  # of a number in its table
+TREES_PER_ROOT = {True: 5.0, False: 0.25}  # T = this·√x
+FEWEST_TREES, MOST_TREES = {True: 8, False: 2}, {True: 300, False: 64}
+DEPTH_ADDED, MOST_DEPTH = {True: 2.0, False: 1.0}, 8
+TOGETHER = 4  # trees that are chosen and measured on the same gradients
+STEP = {True: 0.3, False: 0.5}  # η
+WIENER, RIDGE, LARGEST = 2.0, 2.0, 2.0  # the 2s of a leaf's step, and the most that it moves a score
+SCALE_SHARE, SCALE_FROM = Fraction(2, 100), 250  # a choice among scales is worth it if its rate times n̂ is at least this
+STEPS = 10_000  # leaf scores are whole in 1/STEPS, as a file holds them: what is loaded predicts the same
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Nothing to tune."""
+    """max_passes: so many looks at all rows at most; fewer rounds, with more trees in each"""
+
+    max_passes: int | None = None
 
 
 @dataclass(frozen=True)
-class Stages:
-    """What ν and public facts decide, before any row but n̂ was looked at."""
+class Sizes:
+    """What n̂ and public facts decide, before any row but those of n̂ was looked at.
 
+    x: rows of a class against the noise on one number that gets the whole budget; nu: the same of a cell of a table
+    """
+
+    x: float
     nu: float
+    numbers: int
     measured: int
-    questions: int
-    reads: bool
-    scales: bool
-    steps: Fraction
-    length: float
-    epochs: int
+    attributes: int
+    groups: int
+    cells: Fraction
+    tables: Fraction
+    trees: Fraction
+    scale: Fraction
+    rounds: int
+    together: int
+    depth: int
 
     @classmethod
-    def of(cls, codebook: Codebook, n: int, shares: BudgetShares) -> Stages:
-        m = len(codebook.sizes)
-        nu = signal_to_noise(codebook, n, shares)
-        few = max(codebook.n_classes - 1, math.ceil(m * (nu / SELECT_BELOW) ** 2))
-        measured = min(m, max(1, few)) if nu < SELECT_BELOW else m
-        questions = TOP_QUESTIONS if nu >= TOP_FROM else 0
-        reads = shares.rate(READ_SHARE) * n >= READ_FROM
-        scales = shares.rate(SCALE_SHARE) * n >= SCALE_FROM
-        steps, length = Fraction(0), 0.0
-        if shares.concentrated:
-            steps = STEPS_MOST * Fraction(round(100 * nu / (nu + STEPS_HALF)), 100)
-            length = min(LENGTH_MOST, nu * LENGTH_PER_NU)
-        return cls(nu, measured, questions, reads, scales, steps, length, max(EPOCHS, math.ceil(length * measured / STABLE)))
+    def of(cls, codebook: Codebook, n: int, shares: BudgetShares, epsilon: Fraction, settings: Settings) -> Sizes:
+        m, classes, gaussian = len(codebook.sizes), codebook.n_classes, shares.concentrated
+        pure_x = n * float(epsilon) / (classes * shares.rows_per_person)
+        x = n / (classes * shares.noise_sd(1)) if gaussian else pure_x
+        measured = min(m, max(1, round(math.sqrt(pure_x / ROWS_PER_TABLE))))
+        typical = sum(min(size, 16) for size in codebook.sizes) / m
+        nu = n / (typical * classes * shares.noise_sd(measured))
+        a = min(max(TABLES_NU[gaussian] / nu, TABLES_LEAST[gaussian]), 1.0)
+        part = Fraction(100 if a > 1 - TREES_LEAST else round(100 * a), 100)
+        numbers = sum(cells > 2 for cells in cells_of(codebook))
+        cells = CELLS_SHARE if numbers else Fraction(0)
+        scale = SCALE_SHARE if shares.rate(SCALE_SHARE) * n >= SCALE_FROM else Fraction(0)
+        rest = 1 - cells - scale
+        sd = shares.noise_sd(measured, rest * part)
+        groups = round(min(0.4 * n / (classes * sd), 1.2 * n ** (1 / 3)))
+        trees = round(TREES_PER_ROOT[gaussian] * math.sqrt(x))
+        trees = min(max(trees, FEWEST_TREES[gaussian]), MOST_TREES[gaussian]) if part < 1 else 0
+        depth = round(DEPTH_ADDED[gaussian] + math.log2(max(x, 1.0)) / 3)
+        together = min(TOGETHER, trees) or 1
+        looks = (2 * measured if measured < m else 1) + 3
+        if settings.max_passes is not None and trees:
+            together = max(together, math.ceil(trees / max(1, settings.max_passes - looks)))
+        return cls(
+            x, nu, numbers, measured, m, min(max(groups, 2), MOST_GROUPS), cells, rest * part, rest * (1 - part), scale,
+            -(-trees // together), together, min(max(depth, 2), MOST_DEPTH),
+        )  # fmt: skip
 
     @property
-    def together(self) -> int:
-        """Neighbouring numeric cells that share a branch: where rows are few, so that fewer numbers are noised."""
-        return TOGETHER if self.nu < SELECT_BELOW else 1
+    def chooses(self) -> bool:
+        """Whether attributes are chosen: where all are measured there is nothing to choose."""
+        return self.measured < self.attributes
 
-    def left(self, levels: int, m: int) -> Fraction:
-        """The share that the counts get when so many levels of top questions were asked."""
-        spent = levels * TOP_SHARE + self.reads * READ_SHARE + self.scales * SCALE_SHARE + self.steps
-        return 1 - spent - (SELECT_SHARE if self.measured < m else 0)
+    @property
+    def of_choice(self) -> Fraction:
+        """The share of the choice of one table."""
+        return self.tables * CHOICE_SHARE / self.measured if self.chooses else Fraction(0)
 
-    def words(self, m: int) -> dict[str, str]:
-        """Which stages run, why and for which share of what is left after n̂, for people."""
+    @property
+    def of_tables(self) -> Fraction:
+        """The share of the counts of one table, or of all tables where they are counted at once."""
+        return self.tables * (1 - CHOICE_SHARE) / self.measured if self.chooses else self.tables
+
+    @property
+    def of_round(self) -> Fraction:
+        return self.trees / self.rounds
+
+    @property
+    def passes(self) -> int:
+        """Looks at all rows, without the first, for n̂."""
+        return bool(self.cells) + (2 * self.measured if self.chooses else 1) + self.rounds + bool(self.scale)
+
+    def words(self) -> dict[str, str]:
+        """What is done, why and for which share of what is left after n̂, for people."""
 
         def paid(share: Fraction) -> str:
             return f"for {100 * float(share):.3g} % of the budget"
 
-        few = self.measured < m
-        known = f"{self.measured} of {m} attributes, what tells most by private choice {paid(SELECT_SHARE)}: ν is below {SELECT_BELOW}"
-        steps = f"they need δ > 0{'' if self.nu >= SELECT_BELOW else f' and ν of {SELECT_BELOW} or more'}"
-        asked = f"up to {self.questions}, by private choice {paid(TOP_SHARE)} each: ν is {TOP_FROM} or more"
+        which = f"{self.measured} of {self.attributes} attributes, the most telling by private choice" if self.chooses else "all attributes"
+        trees = f"{self.rounds * self.together} of depth {self.depth}, {paid(self.trees)}; each is one of {HALVES**2}, by private choice"
         return {
-            "signal to noise ν": f"{self.nu:.3g}: rows in a cell of a table, spread evenly, against the noise on its counts",
-            "measured": known if few else f"all {m} attributes",
-            "top questions": asked if self.questions else f"none: ν is below {TOP_FROM}",
-            "counts": f"{100 * float(self.left(self.questions, m)):.3g} % of the budget, and what other stages do not need",
-            "reading": f"the best, by private choice {paid(READ_SHARE)}" if self.reads else "the plain one: too few rows for a choice",
-            "probabilities": f"scaled, by private choice {paid(SCALE_SHARE)}" if self.scales else "as they come: too few rows for a choice",
-            "gradient steps": f"{self.epochs} {paid(self.steps)}" if self.steps else f"none: {steps}",
-        }
+            "signal to noise": f"{self.x:.4g} rows of a class for each unit of noise, if all the budget went to one number",
+            "cells": f"at most {MOST_CELLS} of about equal mass for each of {self.numbers} numbers, {paid(self.cells)}"
+            if self.cells else "none are needed: there are no numbers",
+            "tables": f"of {which}, {paid(self.tables)}; numbers in at most {self.groups} groups",
+            "boosted trees": trees if self.rounds else f"none: the tables need all, {self.nu:.3g} rows in a cell for each unit of noise",
+            "probabilities": f"scaled, by private choice {paid(self.scale)}" if self.scale else "as they come: too few rows for a choice",
+            "passes over the rows": str(self.passes),
+        }  # fmt: skip
 
 
 def plan(codebook: Codebook, settings: Settings, epsilon: Fraction, delta: Fraction, rows: int | None, public: bool) -> Plan:
     """What `grow` would do for a table of that many rows (a public number, or one that is assumed)."""
     if rows is None:
         raise PlanError(
-            "plan: which stages run depends on the number of rows, and schema.rows declares none. Give an assumed size: plan(rows=10000)."
+            "plan: how much is measured depends on the number of rows, and schema.rows declares none. Give an assumed size: plan(rows=10000)."
         )
-    for_rows = Fraction(0) if public else ROWS_SHARE * epsilon
-    rest = BudgetShares.after_rows(codebook, max(1, rows), epsilon, delta, for_rows)
-    stages = Stages.of(codebook, max(1, rows), rest)
-    m, questions, k = len(codebook.sizes), stages.questions, codebook.schema.k
+    for_rows = Fraction(0) if public else price_of_rows(epsilon, delta)
+    shares = BudgetShares.after_rows(codebook, max(1, rows), epsilon, delta, for_rows)
+    sizes = Sizes.of(codebook, max(1, rows), shares, epsilon, settings)
+    k, classes = codebook.schema.k, codebook.n_classes
     events: list[Event] = [] if public else [Rows.cost(for_rows, k)]
-    events += [_choice(rest, SELECT_SHARE / stages.measured)] * (stages.measured if stages.measured < m else 0)
-    events += [_choice(rest, TOP_SHARE)] * questions
-    flat = Layout(TreeBuilder(codebook.sizes).build(), False, tuple(range(stages.measured)), stages.together, cells_of(codebook))
-    events.append(LeafCounts.cost(rest.price(stages.left(questions, m)), k, stages.measured))
-    if stages.reads:
-        events.append(Best.cost(rest.choice(READ_SHARE, PERMUTE_AND_FLIP), k, MAX))
-    if stages.steps:
-        step = GradientSums.cost(rest.price(stages.steps / stages.epochs), k, stages.measured, codebook.n_classes)
-        events += [step] * stages.epochs
-    if stages.scales:
-        events.append(BestScale.cost(rest.choice(SCALE_SHARE, PERMUTE_AND_FLIP), k, BRIER))
+    if sizes.cells:
+        events.append(LeafSizes.cost(shares.price(sizes.cells), k, sizes.numbers))
+    if sizes.chooses:
+        epsilon_choice, score = shares.choice(sizes.of_choice, shares.mechanism), tree_score(classes, shares.concentrated)
+        choice = ChooseTree.cost(epsilon_choice, k, score, shares.mechanism)
+        events += [choice, LeafCounts.cost(shares.price(sizes.of_tables), k)] * sizes.measured
+    else:
+        events.append(LeafCounts.cost(shares.price(sizes.of_tables), k, sizes.measured))
+    if sizes.rounds:
+        events += BoostRound.costs(shares.price(sizes.of_round), k, HALVES**2, sizes.together, classes) * sizes.rounds
+    if sizes.scale:
+        events.append(BestScale.cost(shares.choice(sizes.scale, PERMUTE_AND_FLIP), k, BRIER))
     source = "declared public" if public else "assumed; fit charges for a noisy count"
-    return Plan(
-        ALGORITHM,
-        epsilon,
-        rows,
-        source,
-        codebook.n_classes,
-        tuple(events),
-        flat.trees,
-        public,
-        settings,
-        1,
-        stages.words(m),
-        delta,
-    )
+    groups = {j: fewer(np.arange(codebook.sizes[j]), sizes.groups) if codebook.numeric_cells(j) else np.arange(codebook.sizes[j])
+              for j in range(sizes.measured)}  # fmt: skip
+    trees = flat_layout(codebook, groups).trees
+    return Plan(ALGORITHM, epsilon, rows, source, classes, tuple(events), trees, public, settings, 1, sizes.words(), delta)
 
 
-def _choice(shares: BudgetShares, share: Fraction) -> Event:
-    return Choose.cost(shares.choice(share, shares.mechanism), shares.rows_per_person, GINI, shares.mechanism)
-
-
-def grow(table: PrivateTable, plan: Plan) -> Grown:
-    """Steps 0 to 6."""
+def grow(table: PrivateTable, plan: Plan, rng: np.random.Generator) -> Grown:
+    """Steps 0 to 5."""
     assert plan.epsilon is not None
     codebook = table.codebook
     released: dict[str, int] = {}
     n, paid = plan.rows or 1, Fraction(0)
     if not plan.fixed:  # 0.
-        paid = ROWS_SHARE * plan.epsilon
+        paid = price_of_rows(plan.epsilon, plan.delta)
         released["rows"] = table.ask(Rows(), paid)
         n = max(1, released["rows"])
     shares = BudgetShares.after_rows(codebook, n, plan.epsilon, plan.delta, paid)
-    m = len(codebook.sizes)
-    stages = Stages.of(codebook, n, shares)  # 1.
-    wanted = _select(table, shares, stages) if stages.measured < m else tuple(range(m))  # 2.
-    top, joined, levels = _top_tree(table, shares, stages, n)
-    layout = Layout(top, joined, attributes_to_ask(top, joined, wanted), stages.together, cells_of(codebook))
-    trees = layout.trees
-    price = shares.price(stages.left(levels, m))
-    counts = table.ask(LeafCounts(trees), price)  # 3.
-    noise = noise_of(LeafCounts.cost(price, codebook.schema.k, len(trees)))
-    forest = CountedForest(codebook, trees, tuple(counts), (noise,))
-    tables = Tables(forest, layout)
-    reading = _read(table, shares, stages, tables)  # 4.
-    correction = _steps(table, shares, stages, tables, reading) if stages.steps else NO_CORRECTION  # 5.
-    scale = _scale(table, shares, stages, tables.model(reading), correction)  # 6.
+    sizes = Sizes.of(codebook, n, shares, plan.epsilon, plan.settings)
+    cells = _cells(table, shares, sizes)  # 1.
+    tables = _tables(table, shares, sizes, cells)  # 2.
+    start = tables.model(PLAIN)  # 3.
+    correction = _boosted(table, shares, sizes, cells, tables, start, rng) if sizes.rounds else NO_CORRECTION  # 4.
     chosen: dict[str, Any] = {
-        "top questions": top.height,
-        "joined": joined,
-        "together": stages.together,
-        "reading": reading.kind,
-        "strength": reading.strength,
-        "scale": scale,
+        "reading": FLAT,
+        "strength": PLAIN.strength,
+        "scale": _scale(table, shares, sizes, start, correction),  # 5.
         "rules": RULES,
         "attributes measured": len(tables.tables),
-        "signal to noise": round(stages.nu, 3),
+        "signal to noise": round(sizes.x, 3),
     }
     if correction.trees:
-        chosen["gradient steps"] = stages.epochs
-    return Grown(forest, released, chosen, correction)
+        chosen |= {"boosted trees": len(correction.trees), "depth": sizes.depth}
+    return Grown(tables.forest, released, chosen, correction)
 
 
-def _select(table: PrivateTable, shares: BudgetShares, stages: Stages) -> tuple[int, ...]:
-    """q attributes, one private choice after the other."""
-    root, candidates = TreeBuilder(table.codebook.sizes).build(), by_value(table.codebook)
-    allowed = np.ones((1, len(candidates)), dtype=bool)
-    epsilon = shares.choice(SELECT_SHARE / stages.measured, shares.mechanism)
-    for _ in range(stages.measured):
-        pick = int(table.ask(Choose(root, [0], candidates, allowed, GINI, shares.mechanism), epsilon)[0])
-        allowed[0, pick] = False
-    return tuple(int(a) for a in np.flatnonzero(~allowed[0]))
+PLAIN = Reading(FLAT, 1.0)
 
 
-def _top_tree(table: PrivateTable, shares: BudgetShares, stages: Stages, n: int) -> tuple[Tree, bool, int]:
-    """The top tree, whether the tables are measured under it, and how many levels were paid for.
+# ------------------------------------------------------------ 1. cells
 
-    The first question may have as many answers as leave rows for their class counts; the tables go under it only if they keep ν there.
-    A second level is asked only under such tables, of what keeps them so.
-    """
+
+def _cells(table: PrivateTable, shares: BudgetShares, sizes: Sizes) -> list[NDArray[np.int64]]:
+    """For each attribute the cell of every code. Codes of a number that are no cells, such as that of missing values, keep their own."""
     codebook = table.codebook
-    builder, candidates = TreeBuilder(codebook.sizes), by_threshold(codebook)
-    answers = np.array([split.n_children for split in candidates.splits])
-    s = shares.noise_sd(len(codebook.sizes))
-    most_leaves = MOST_CELLS // max(1, sum(codebook.sizes) * codebook.n_classes)
-    joined, levels, nu, below = False, 0, {0: stages.nu}, 1
-    for level in range(stages.questions):
-        tree = builder.build()
-        nodes, rules = [], []
-        for node in tree.leaves.tolist():
-            known = {attribute for attribute, ways in tree.path(node) if len(ways) == 1}
-            free = (answers > 1) & ~np.isin(candidates.attribute, list(known))
-            enough = n / (answers * codebook.n_classes) >= ROWS_AGAINST_NOISE * s
-            if level:
-                enough = (nu[node] / answers >= KEEPS) & (below * answers <= most_leaves)
-            if (free & enough).any():
-                nodes.append(node)
-                rules.append(free & enough)
-        if not nodes:
-            break
-        epsilon = shares.choice(TOP_SHARE, shares.mechanism)
-        picks = table.ask(Choose(tree, nodes, candidates, np.array(rules), GINI, shares.mechanism), epsilon)
-        levels += 1
-        for node, pick in zip(nodes, picks.tolist(), strict=True):
-            split = candidates.splits[pick]
-            for child in builder.split(node, split.attribute, split.groups):
-                nu[child] = nu[node] / split.n_children
-        if level == 0:
-            below = len(nu) - 1
-            joined = nu[1] >= KEEPS and below <= most_leaves
-            if not joined:
-                break
-    return builder.build(), joined, levels
+    found = [np.arange(size) for size in codebook.sizes]
+    numbers = [j for j, cells in enumerate(cells_of(codebook)) if cells > 2]
+    if not numbers:
+        return found
+    price = shares.price(sizes.cells)
+    counts = table.ask(LeafSizes([_by_group(codebook, j, found[j]) for j in numbers]), price)
+    sd = math.sqrt(variance_of(noise_of(LeafSizes.cost(price, codebook.schema.k, len(numbers)))))
+    for j, mass in zip(numbers, counts, strict=True):
+        cells = codebook.numeric_cells(j)
+        own = equal_mass(mass[:cells], sd, MOST_CELLS)
+        found[j] = np.concatenate([own, own[-1] + 1 + np.arange(len(mass) - cells)])
+    return found
 
 
-def _read(table: PrivateTable, shares: BudgetShares, stages: Stages, tables: Tables) -> Reading:
-    readings = tables.readings
-    if not stages.reads:
-        return readings[0]
-    models = [tables.model(reading) for reading in readings]
-    best = table.ask(Best([MostProbable(model) for model in models]), shares.choice(READ_SHARE, PERMUTE_AND_FLIP))
-    return readings[best]
+def _by_group(codebook: Codebook, j: int, group: NDArray[np.int64]) -> Tree:
+    builder = TreeBuilder(codebook.sizes)
+    builder.split(0, j, group.tolist())
+    return builder.build()
 
 
-def _steps(table: PrivateTable, shares: BudgetShares, stages: Stages, tables: Tables, reading: Reading) -> Correction:
-    """`epochs` noisy gradient steps of length/epochs each, on one tree of one question for each measured attribute."""
-    start = tables.model(reading)
-    price = shares.price(stages.steps / stages.epochs)
-    asked, scores, weight = [], [], []
-    soft = SOFT * shares.noise_sd(len(tables.attributes), stages.steps)
-    for j, attribute in tables.attributes.items():
-        builder = TreeBuilder(table.codebook.sizes)
-        groups = attribute.group.tolist()
-        builder.split(0, j, groups)
-        asked.append(builder.build())
-        scores.append(np.zeros((1 + max(groups) + 1, table.codebook.n_classes)))
-        weight.append(stages.length / stages.epochs / GRID / (np.maximum(attribute.rows, 1.0)[:, None] + soft))
-    model = start
-    for _ in range(stages.epochs):
-        steps = []
-        gradients = table.ask(GradientSums(asked, model), price)
-        for one, sums, w in zip(scores, gradients, weight, strict=True):
-            step = np.zeros_like(one)
-            step[1:] = np.hstack([-w * sums, w * sums]) if one.shape[1] == 2 else w * sums
-            step = np.clip(one + step, -LARGEST_STEP, LARGEST_STEP) - one
-            steps.append(step)
-            one += step
-        model = AdditiveModel(model.base, (*model.trees, *asked), (*model.scores, *steps))  # goes on where the last one ended
-    event = GradientSums.cost(price, table.codebook.schema.k, len(asked), table.codebook.n_classes)
-    sd = math.sqrt(variance_of(noise_of(event)) * stages.epochs)
-    errors = [np.vstack([[0.0], np.minimum(w * sd, 5.0)]) for w in weight]
-    # Rounded as a file holds them: what is loaded predicts the same.
-    rounded = tuple(np.asarray(np.round(one, 6), dtype=np.float64) for one in scores)
-    return Correction(tuple(asked), rounded, tuple(np.repeat(np.round(e, 6), table.codebook.n_classes, axis=1) for e in errors))
+# ------------------------------------------------------------ 2. tables
 
 
-def _scale(table: PrivateTable, shares: BudgetShares, stages: Stages, read: AdditiveModel, correction: Correction) -> float:
-    if not stages.scales:
+def _tables(table: PrivateTable, shares: BudgetShares, sizes: Sizes, cells: list[NDArray[np.int64]]) -> Tables:
+    """The class counts of q attributes, chosen one after the other by what the tables so far leave to explain."""
+    codebook = table.codebook
+    groups = [_groups(codebook, j, cell, sizes.groups) for j, cell in enumerate(cells)]
+    price = shares.price(sizes.of_tables)
+    together = 1 if sizes.chooses else sizes.measured
+    noise = noise_of(LeafCounts.cost(price, codebook.schema.k, together))
+    counted: dict[int, NDArray[np.int64]] = {}
+
+    def read() -> Tables:
+        layout = flat_layout(codebook, {j: groups[j] for j in counted})
+        return Tables(CountedForest(codebook, layout.trees, tuple(counted.values()), (noise,)), layout)
+
+    if not sizes.chooses:
+        trees = [_by_group(codebook, j, group) for j, group in enumerate(groups)]
+        counted.update(enumerate(table.ask(LeafCounts(trees), price)))
+        return read()
+    epsilon = shares.choice(sizes.of_choice, shares.mechanism)
+    model = AdditiveModel(np.zeros(codebook.n_classes), (), ())
+    for _ in range(sizes.measured):
+        left = [j for j in range(len(groups)) if j not in counted]
+        questions = [one_question(codebook.sizes, j, [*groups[j].tolist(), 0]) for j in left]
+        j = left[table.ask(ChooseTree(questions, model, shares.concentrated), epsilon)]
+        counted[j] = table.ask(LeafCounts([_by_group(codebook, j, groups[j])]), price)[0]
+        model = read().model(PLAIN)
+    return read()
+
+
+def _groups(codebook: Codebook, j: int, cell: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    """The branch of every code in its table: a number's cells put together further, a category's values as they are."""
+    cells = codebook.numeric_cells(j)
+    if cells <= 2:
+        return cell
+    own = fewer(cell[:cells], most)
+    return np.concatenate([own, own[-1] + 1 + np.arange(len(cell) - cells)])
+
+
+# ------------------------------------------------------------ 4. boosted trees
+
+
+@dataclass
+class _Boosted:
+    """The trees so far."""
+
+    trees: list[ObliviousTree] = field(default_factory=list)
+    scores: list[NDArray[np.float64]] = field(default_factory=list)
+    errors: list[NDArray[np.float64]] = field(default_factory=list)
+
+
+def _boosted(
+    table: PrivateTable,
+    shares: BudgetShares,
+    sizes: Sizes,
+    cells: list[NDArray[np.int64]],
+    tables: Tables,
+    model: AdditiveModel,
+    rng: np.random.Generator,
+) -> Correction:
+    codebook, classes = table.codebook, table.codebook.n_classes
+    known = tables.attributes
+    scores = [known[j].flat[known[j].group] if j in known else np.zeros((d, classes)) for j, d in enumerate(codebook.sizes)]
+    most = max(one.told for one in known.values())
+    told = np.array([known[j].told if j in known else 0.1 * most for j in range(len(codebook.sizes))])
+    proposals = Proposals(codebook.sizes, cells_of(codebook), cells, scores, np.maximum(told, 1e-9), rng)
+    if not proposals.any:
+        return NO_CORRECTION
+    price = shares.price(sizes.of_round)
+    event = BoostRound.costs(price, codebook.schema.k, HALVES**2, sizes.together, classes)[-1]
+    sd = math.sqrt(variance_of(noise_of(event))) / GRID
+    found = _Boosted()
+    for _ in range(sizes.rounds):
+        trees = [tree for _ in range(sizes.together) for tree in proposals.candidates(sizes.depth)]
+        chosen, sums = table.ask(BoostRound(trees, model, shares.concentrated, sizes.together), price)
+        for place, own in zip(chosen, sums, strict=True):
+            step, error = leaf_steps(own / GRID, classes, sd, shares.concentrated)
+            proposals.learn(trees[place])
+            found.trees.append(trees[place])
+            found.scores.append(step)
+            found.errors.append(error)
+        new = slice(-sizes.together, None)
+        model = AdditiveModel(model.base, (*model.trees, *found.trees[new]), (*model.scores, *found.scores[new]))
+    return Correction(tuple(found.trees), tuple(found.scores), tuple(found.errors))
+
+
+def leaf_steps(
+    sums: NDArray[np.float64], classes: int, sd: float, concentrated: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """From the noisy Σ R and Σ w·H of each leaf to what it adds to the scores, and about what the noise did to that: (leaves, classes)."""
+    width = sums.shape[1] // 2
+    gradient, hessian = sums[:, :width], np.maximum(sums[:, width:] / hessian_weight(concentrated), 1e-3)
+    if classes == 2:
+        gradient, hessian = np.hstack([-gradient, gradient]), np.hstack([hessian, hessian])
+    gradient = gradient - gradient.mean(axis=1, keepdims=True)
+    weight = STEP[concentrated] * (classes - 1) / classes / (hessian + WIENER * sd**2 / hessian + RIDGE)
+    step = np.clip(weight * gradient, -LARGEST, LARGEST)
+    step -= step.mean(axis=1, keepdims=True)
+    return np.rint(step * STEPS) / STEPS, np.rint(np.minimum(weight * sd, LARGEST) * STEPS) / STEPS
+
+
+# ------------------------------------------------------------ 5. scale
+
+
+def _scale(table: PrivateTable, shares: BudgetShares, sizes: Sizes, start: AdditiveModel, correction: Correction) -> float:
+    if not sizes.scale:
         return SCALES[0]
-    model = AdditiveModel(read.base, (*read.trees, *correction.trees), (*read.scores, *correction.scores))
-    return SCALES[table.ask(BestScale(model, SCALES), shares.choice(SCALE_SHARE, PERMUTE_AND_FLIP))]
+    model = AdditiveModel(start.base, (*start.trees, *correction.trees), (*start.scores, *correction.scores))
+    return SCALES[table.ask(BestScale(model, SCALES), shares.choice(sizes.scale, PERMUTE_AND_FLIP))]

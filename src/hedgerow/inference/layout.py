@@ -9,8 +9,8 @@ An attribute that every leaf of the top tree knows has no tree of its own: the t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -30,6 +30,7 @@ class Layout:
     """top: the top tree (a single leaf where nothing was asked); attributes: those with a tree of their own, in order.
 
     together: how many neighbouring numeric cells share a branch; cells: of each attribute, how many of its codes are such cells
+    groups: for each attribute with a tree the branch of each of its codes, where it is not that (rules 2)
     """
 
     top: Tree
@@ -37,6 +38,7 @@ class Layout:
     attributes: tuple[int, ...]
     together: int = 1
     cells: tuple[int, ...] = ()
+    groups: Mapping[int, NDArray[np.int64]] = field(default_factory=dict)
 
     @property
     def asks(self) -> bool:
@@ -65,6 +67,8 @@ class Layout:
 
     def branches(self, attribute: int) -> NDArray[np.int64]:
         """For every code of the attribute the number of its branch."""
+        if attribute in self.groups:
+            return self.groups[attribute]
         codes = np.arange(self.top.sizes[attribute])
         numeric = self.cells[attribute] if self.together > 1 else 0
         if not numeric:
@@ -121,6 +125,26 @@ def layout_of(forest: CountedForest, questions: int, joined: bool, together: int
     simple = forest.measured == LEAVES and not forest.united and distinct and top.height == questions and (together == 1 or not questions)
     if not simple or not _small(layout, codebook.n_classes) or not _stands(layout, own) or layout.trees != trees:
         raise ReleaseError("its trees do not stand as those of a Hedgerow forest do: a top tree, and one tree for each attribute.")
+    return layout
+
+
+def flat_layout(codebook: Codebook, groups: Mapping[int, NDArray[np.int64]]) -> Layout:
+    """No top tree, and for each of some attributes a table of groups of its codes."""
+    return Layout(TreeBuilder(codebook.sizes).build(), False, tuple(groups), 1, cells_of(codebook), groups)
+
+
+def flat_layout_of(forest: CountedForest) -> Layout:
+    """The same of a forest, whose trees say the groups; anything else is refused."""
+    groups: dict[int, NDArray[np.int64]] = {}
+    for tree in forest.trees:
+        j = int(tree.attribute[0])
+        if j >= 0 and j not in groups:
+            groups[j] = tree.children(0).astype(np.int64) - 1
+    layout = flat_layout(forest.codebook, groups)
+    simple = forest.measured == LEAVES and not forest.united and len(groups) == len(forest.trees)
+    in_order = all((np.sort(np.unique(group)) == np.arange(group.max() + 1)).all() and group.min() == 0 for group in groups.values())
+    if not simple or not in_order or not _small(layout, forest.codebook.n_classes) or layout.trees != forest.trees:
+        raise ReleaseError("its trees do not stand as those of a Hedgerow forest do: one question each, about an attribute of its own.")
     return layout
 
 

@@ -18,6 +18,7 @@ from hedgerow.schema.attributes import Categorical, Target
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Schema
 from hedgerow.trees.additive_model import AdditiveModel
+from hedgerow.trees.oblivious import ObliviousTree, one_question
 from hedgerow.trees.tree import Tree, TreeBuilder
 
 if TYPE_CHECKING:
@@ -79,6 +80,12 @@ def copies_tree() -> tuple[Tree, list[int]]:
 
 def root(codebook: Codebook) -> Tree:
     return TreeBuilder(codebook.sizes).build()
+
+
+def halves_of(codebook: Codebook) -> list[ObliviousTree]:
+    """Two trees of one question: by the attribute a, and one that takes all rows for the same."""
+    sizes = codebook.sizes
+    return [one_question(sizes, 0, (0, 1, 1)), one_question(sizes, 0, (0, 0, 0))]
 
 
 SURE = AdditiveModel(np.array([40.0, -40.0]), (), ())  # takes every row for the first class, with no doubt

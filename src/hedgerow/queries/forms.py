@@ -19,6 +19,7 @@ from hedgerow.errors import PlanError, ReleaseError
 from hedgerow.queries.predictors import Predictor, Probabilities
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.additive_model import AdditiveModel
+from hedgerow.trees.oblivious import ObliviousTree, runs_of, tree_of_runs
 from hedgerow.trees.splits import Candidates, Split
 from hedgerow.trees.tree import Tree, tree_of_lists
 
@@ -38,6 +39,13 @@ class TreeForm(Form, frozen=True):
     branch: list[int]
 
 
+class ObliviousForm(Form, frozen=True):
+    """As in trees/oblivious.py; answers: for each level how many codes in a row have which answer, such as [20, 0, 13, 1]."""
+
+    asks: list[int]
+    answers: list[list[int]]
+
+
 class RhoForm(Form, frozen=True):
     rho: str
 
@@ -46,7 +54,7 @@ class ModelForm(Form, frozen=True):
     """scores: for each tree one for each node and class, node by node."""
 
     base: list[float]
-    trees: list[TreeForm]
+    trees: list[TreeForm | ObliviousForm]
     scores: list[list[float]]
 
 
@@ -140,6 +148,22 @@ def read_tree(form: TreeForm, codebook: Codebook) -> Tree:
         raise PlanError(f"tree: {error}") from None
 
 
+def oblivious_form(tree: ObliviousTree) -> ObliviousForm:
+    return ObliviousForm(list(tree.attributes), [runs_of(answers) for answers in tree.answers])
+
+
+def read_one_oblivious(form: ObliviousForm, codebook: Codebook) -> ObliviousTree:
+    try:
+        return tree_of_runs(codebook.sizes, form.asks, form.answers)
+    except ReleaseError as error:
+        raise PlanError(f"tree: {error}") from None
+
+
+def read_oblivious(forms: list[ObliviousForm], decode: Decoder) -> list[ObliviousTree]:
+    decode.bound(len(forms), MOST_CHOICES)
+    return [read_one_oblivious(form, decode.codebook) for form in forms]
+
+
 def nodes_form(nodes: Any) -> list[int]:
     return [int(node) for node in np.asarray(nodes, dtype=np.int64)]
 
@@ -183,11 +207,15 @@ def read_candidates(form: list[SplitForm], codebook: Codebook) -> Candidates:
 
 def model_form(model: AdditiveModel) -> ModelForm:
     """Floats travel exactly: the shortest text that reads back as the same number."""
-    return ModelForm(model.base.tolist(), [tree_form(tree) for tree in model.trees], [s.ravel().tolist() for s in model.scores])
+    return ModelForm(model.base.tolist(), [_any_form(tree) for tree in model.trees], [s.ravel().tolist() for s in model.scores])
+
+
+def _any_form(tree: Tree | ObliviousTree) -> TreeForm | ObliviousForm:
+    return tree_form(tree) if isinstance(tree, Tree) else oblivious_form(tree)
 
 
 def read_model(form: ModelForm, codebook: Codebook) -> AdditiveModel:
-    trees = tuple(read_tree(tree, codebook) for tree in form.trees)
+    trees = tuple(read_tree(t, codebook) if isinstance(t, TreeForm) else read_one_oblivious(t, codebook) for t in form.trees)
     classes = len(form.base)
     if [len(scores) for scores in form.scores] != [tree.n_nodes * classes for tree in trees] or classes != codebook.n_classes:
         raise PlanError("model: expected one score for each class, in the base and in every node of every tree.")

@@ -75,6 +75,10 @@ class Query(ABC, Generic[Answer]):
     def event(self, price: Price, k: int) -> Event:
         """What is charged, where at most k rows of a person are counted."""
 
+    def events(self, price: Price, k: int) -> tuple[Event, ...]:
+        """All that is charged before the look: one event, but for a query that chooses and then counts."""
+        return (self.event(price, k),)
+
     @property
     def needs_margins_of(self) -> AdditiveModel | None:
         """A model whose margins the sums need: an engine may keep them between two queries."""

@@ -22,7 +22,9 @@ from hedgerow.release.version_1 import from_version_1
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Schema
 from hedgerow.schema.toml import from_plain, to_plain
+from hedgerow.trees.additive_model import gradient_width
 from hedgerow.trees.forest import Correction, CountedForest, Ensemble
+from hedgerow.trees.oblivious import ObliviousTree, runs_of, tree_of_runs
 from hedgerow.trees.tree import Tree, tree_of_lists
 
 FORMAT = "hedgerow-release"
@@ -46,6 +48,17 @@ class CorrectionRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     attribute: list[int]
     branch: list[int]
+    scores: list[int]
+    errors: list[int]
+
+
+class BoostedRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A boosted tree: what its levels ask, their answers as runs (`trees/oblivious.py`), and leaf by leaf in ten-thousandths the score of
+    each class (of two classes that of the second alone) and the error that the noise may have given it.
+    """
+
+    asks: list[int]
+    answers: list[list[int]]
     scores: list[int]
     errors: list[int]
 
@@ -77,6 +90,7 @@ class Document(HashedDocument, frozen=True, kw_only=True, forbid_unknown_fields=
     trees: list[TreeRecord]
     measured: Literal["leaves", "nodes"] = "leaves"
     corrections: list[CorrectionRecord] | msgspec.UnsetType = msgspec.UNSET
+    boosted: list[BoostedRecord] | msgspec.UnsetType = msgspec.UNSET
 
 
 MIGRATIONS: dict[int, Any] = {1: from_version_1}  # version -> function from that version's bytes or dict to the next one's dict
@@ -140,10 +154,14 @@ def forest_of(document: Document) -> CountedForest:
 
 MILLION = 1_000_000
 _MOST_MILLIONTHS = 1_000 * MILLION
+STEPS = 10_000  # for 1 in a boosted tree's scores
+MOST_STEPS = 100 * STEPS
 
 
 def correction_of(document: Document, codebook: Codebook) -> Correction:
-    """What gradient steps added, if the file says that such steps were paid for."""
+    """What gradient steps or boosted trees added, if the file says that such steps were paid for."""
+    if not isinstance(document.boosted, msgspec.UnsetType):
+        return _boosted_of(document, document.boosted, codebook)
     if isinstance(document.corrections, msgspec.UnsetType):
         return Correction()
     records = document.corrections
@@ -163,6 +181,45 @@ def correction_of(document: Document, codebook: Codebook) -> Correction:
     return Correction(tuple(trees), tuple(scores), tuple(errors))
 
 
+def _boosted_of(document: Document, records: list[BoostedRecord], codebook: Codebook) -> Correction:
+    paid = sum(event.queries for event in document.certificate.events if event.query == "boost_round")
+    alone = isinstance(document.corrections, msgspec.UnsetType) and document.vote == ADDITIVE
+    if not alone or not 1 <= len(records) <= MAX_TREES or (document.certificate.guarantee != "none" and len(records) > paid):
+        raise ReleaseError("it holds boosted trees that were not paid for, or that its vote does not use.")
+    width = gradient_width(codebook.n_classes)
+    trees, scores, errors = [], [], []
+    for record in records:
+        tree = tree_of_runs(codebook.sizes, record.asks, record.answers)
+        own, error = _numbers(record.scores), _numbers(record.errors)
+        most = max(abs(own).max(initial=0), error.max(initial=0))
+        if (len(own), len(error)) != (tree.n_nodes * width, tree.n_nodes) or most > MOST_STEPS or (error < 0).any():
+            raise ReleaseError("a boosted tree does not have one score for each leaf and class, or they are out of range.")
+        numbers = own.reshape(tree.n_nodes, width) / STEPS
+        trees.append(tree)
+        scores.append(np.hstack([-numbers, numbers]) if width == 1 else numbers)
+        errors.append(np.repeat(error[:, None] / STEPS, codebook.n_classes, axis=1))
+    return Correction(tuple(trees), tuple(scores), tuple(errors))
+
+
+def boosted_records_of(correction: Correction) -> list[BoostedRecord] | msgspec.UnsetType:
+    if not correction.boosted:
+        return msgspec.UNSET
+    return [
+        BoostedRecord(
+            list(tree.attributes),
+            [runs_of(answers) for answers in tree.answers],
+            _steps(scores[:, scores.shape[1] - gradient_width(scores.shape[1]) :]),
+            _steps(errors[:, 0]),
+        )
+        for tree, scores, errors in zip(correction.trees, correction.scores, correction.errors, strict=True)
+        if isinstance(tree, ObliviousTree)
+    ]
+
+
+def _steps(values: NDArray[np.float64]) -> list[int]:
+    return [int(value) for value in np.rint(values * STEPS).ravel()]
+
+
 def check_additive(document: Document, forest: CountedForest) -> None:
     """What a Hedgerow forest chose by looking at rows (n̂, attributes, top questions, reading, steps, scale) must be paid for."""
     chosen, events = document.chosen, [event.query for event in document.certificate.events]
@@ -175,7 +232,7 @@ def check_additive(document: Document, forest: CountedForest) -> None:
     few = not questions and len(forest.trees) < len(forest.codebook.sizes)
     fitted = "signal to noise" in chosen or questions or few or chosen.get("together", 1) != 1
     unpaid = [
-        events.count("choose") < questions + few * len(forest.trees),
+        events.count("choose") + events.count("choose_tree") < questions + few * len(forest.trees),
         not plain and "best" not in events,
         chosen.get("scale", 1.0) != 1.0 and "best_scale" not in events,
         fitted and forest.codebook.schema.rows is None and "rows" not in events,
@@ -186,11 +243,12 @@ def check_additive(document: Document, forest: CountedForest) -> None:
 
 
 def correction_records_of(correction: Correction) -> list[CorrectionRecord] | msgspec.UnsetType:
-    if not correction.trees:
+    if not correction.trees or correction.boosted:
         return msgspec.UNSET
     return [
         CorrectionRecord(tree.attribute.tolist(), tree.branch.tolist(), millionths(scores), millionths(errors))
         for tree, scores, errors in zip(correction.trees, correction.scores, correction.errors, strict=True)
+        if isinstance(tree, Tree)
     ]
 
 

@@ -29,6 +29,7 @@ from hedgerow.release.document import (
     Scalar,
     TreeRecord,
     check_additive,
+    boosted_records_of,
     correction_of,
     correction_records_of,
     ensemble_records_of,
@@ -272,6 +273,7 @@ class Release:
                 trees=trees,
                 measured="nodes" if self.forest.measured == NODES else "leaves",
                 corrections=correction_records_of(self.correction),
+                boosted=boosted_records_of(self.correction),
             )
         )
         return msgspec.structs.replace(draft, signatures=list(self._signatures))

@@ -54,13 +54,21 @@ class EventForm(Form, frozen=True):
     rho: str
 
 
-class AnswerForm(Form, frozen=True):
-    """arrays: each flat, in the shape that follows from what was asked; assumed: what is to be said about where the rows came from."""
+class AnswerForm(Form, frozen=True, omit_defaults=True):
+    """arrays: each flat, in the shape that follows from what was asked; assumed: what is to be said about where the rows came from.
+
+    also: what was charged with the event, where a query chooses and then counts
+    """
 
     number: int
     arrays: list[list[int]]
     event: EventForm
     assumed: str
+    also: list[EventForm] = []
+
+    @property
+    def events(self) -> list[EventForm]:
+        return [self.event, *self.also]
 
 
 class _Numbered(msgspec.Struct, frozen=True):
@@ -154,8 +162,9 @@ def event_form(event: Event) -> EventForm:
     return EventForm(event.query, event.mechanism, exact[0], event.queries, exact[1], exact[2], exact[3])
 
 
-def answer_bytes(number: int, arrays: Sequence[NDArray[np.int64]], event: Event, assumed: str) -> bytes:
-    return msgspec.json.encode(AnswerForm(number, [array.ravel().tolist() for array in arrays], event_form(event), assumed))
+def answer_bytes(number: int, arrays: Sequence[NDArray[np.int64]], events: Sequence[Event], assumed: str) -> bytes:
+    first, *also = map(event_form, events)
+    return msgspec.json.encode(AnswerForm(number, [array.ravel().tolist() for array in arrays], first, assumed, also))
 
 
 def read_arrays(form: AnswerForm, shapes: Sequence[tuple[int, ...]]) -> list[NDArray[np.int64]]:

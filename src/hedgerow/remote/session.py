@@ -87,17 +87,17 @@ class RemoteRows(RemoteEngine):
         said = self._session
         return UNKNOWN if said is None else OwnersCoins(one_line(said.coins), said.secret)
 
-    def released(self, query: Query[Any], price: Price, charge: Callable[[], Event]) -> Sums:
+    def released(self, query: Query[Any], price: Price, charge: Callable[[], tuple[Event, ...]]) -> Sums:
         """One query: sent again with the same number where a connection was lost, it is the same query."""
         form = query.form(price, codec.PredictorEncoder(self.codebook))
-        event = charge()
-        self._charged.append(event)
+        events = charge()
+        self._charged.extend(events)
         agreed, self._agreed = self._agreed, False
         number = self._number + 1
         path, body = f"{_path(self._begun())}/{query.name}", msgspec.json.encode(msgspec.structs.replace(form, number=number))
         answer = self._read(self._sent(path, body), codec.AnswerForm)
         self._number = number
-        if answer.number != number or answer.event != codec.event_form(event):
+        if answer.number != number or answer.events != list(map(codec.event_form, events)):
             raise CuratorError(
                 f"{self._transport.url}: {query.name} was charged otherwise than it would be here, so that no certificate could state its "
                 "cost. Do both sides have the same version of hedgerow and the same schema?"

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import PlanError
 from hedgerow.parallel import in_threads
+from hedgerow.trees.oblivious import ObliviousTree
 from hedgerow.trees.tree import Tree
 
 if TYPE_CHECKING:
@@ -33,10 +34,10 @@ class _Frozen(np.ndarray[Any, np.dtype[np.float64]]):
 
 @dataclass(frozen=True, eq=False)
 class AdditiveModel:
-    """base: (classes,); scores: for each tree (nodes, classes). Arrays are copied, and cannot be changed afterwards."""
+    """base: (classes,); scores: for each tree (nodes, classes), of an oblivious tree (leaves, classes). Arrays are copied, and cannot be changed afterwards."""
 
     base: NDArray[np.float64]
-    trees: tuple[Tree, ...]
+    trees: tuple[Tree | ObliviousTree, ...]
     scores: tuple[NDArray[np.float64], ...]
 
     def __post_init__(self) -> None:
@@ -73,13 +74,11 @@ class AdditiveModel:
 
     def add_margins(self, codes: NDArray[Any], out: NDArray[np.float64], n_jobs: int = 1, known: int = 0) -> None:
         """The same into an array that is there. `known`: it holds the margins of the model's first so many trees already."""
-        from hedgerow.trees.additive_loops import add_scores
-
         def work(block: slice) -> None:
             if not known:
                 out[block] = self.base
             for tree, scores in zip(self.trees[known:], self.scores[known:], strict=True):
-                add_scores(codes[block], tree.ask, tree.onward, tree.height, scores, out[block])
+                tree.add_scores(codes[block], scores, out[block])
 
         in_threads(work, (slice(start, start + BLOCK) for start in range(0, len(codes), BLOCK)), n_jobs)
 

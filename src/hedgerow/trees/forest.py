@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hedgerow.accounting.noise import Noise, variance_of
 from hedgerow.schema.codebook import Codebook
+from hedgerow.trees.oblivious import ObliviousTree
 from hedgerow.trees.tree import Tree
 
 LEAVES, NODES = "leaves", "nodes"  # what was counted
@@ -92,14 +93,18 @@ class CountedForest:
 
 @dataclass(frozen=True, eq=False)
 class Correction:
-    """What noisy gradient steps add to an additive forest: for each attribute a tree of one question with scores of its own.
+    """What boosted trees add to the tables of an additive forest (before version 0.3: noisy gradient steps, a tree for each attribute).
 
     scores, errors: for each tree (nodes, classes): what is added, and the standard deviation that the noise may give it at most
     """
 
-    trees: tuple[Tree, ...] = ()
+    trees: tuple[Tree | ObliviousTree, ...] = ()
     scores: tuple[NDArray[np.float64], ...] = ()
     errors: tuple[NDArray[np.float64], ...] = ()
+
+    @property
+    def boosted(self) -> bool:
+        return any(isinstance(tree, ObliviousTree) for tree in self.trees)
 
 
 NO_CORRECTION = Correction()

@@ -113,6 +113,12 @@ class Tree:
         entries = np.concatenate([end, np.where(self.branch < 0, end[owner], state[self.branch])])
         return entries.astype(np.uint32) if entries.max() < 2**32 else entries  # small tables stay in the nearest cache
 
+    def add_scores(self, codes: NDArray[Any], scores: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+        """Add to every row of `out` what the node where it ends scores: (nodes, classes)."""
+        from hedgerow.trees.additive_loops import add_scores
+
+        add_scores(codes, self.ask, self.onward, self.height, scores, out)
+
     def children(self, node: int) -> Nodes:
         """The child for each code of the node's attribute (−1: none)."""
         first = self.first_branch[node]

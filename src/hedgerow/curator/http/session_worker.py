@@ -81,7 +81,7 @@ class SessionWorker:
 
     def _answer(self, name: str, number: int, content: bytes, progress: Progress) -> bytes:
         query, price = self._decoder.query(name, content)
-        charged = (self._reservation.charged, self._reservation.rho_charged)
+        charged, before = (self._reservation.charged, self._reservation.rho_charged), len(self._reservation.events)
         if number > self.limits.looks or any(amount.denominator.bit_length() > MOST_BITS for amount in charged):
             raise PlanError("the session has had as many queries as it may. Nothing was spent. End it, and begin another.")
         assert self._reserved is not None
@@ -91,7 +91,7 @@ class SessionWorker:
             self._engine = self.curator.registry.open_rows(self._reserved.dataset, self._bins, self.limits.threads, progress, key)
         table = PrivateTable(self._engine, self._reservation, self.coins)
         arrays = table.released(query, price)  # [R1]
-        return codec.answer_bytes(number, arrays, self._reservation.events[-1], self._engine.assumed)
+        return codec.answer_bytes(number, arrays, self._reservation.events[before:], self._engine.assumed)
 
     def _refusal(self, error: Exception) -> Refusal:
         assert self._reserved is not None

@@ -93,8 +93,8 @@ class LedgerReservation(Reservation):
         self._opened = False
         self._opening = threading.Lock()
 
-    def charge(self, event: Event) -> None:
-        super().charge(event)
+    def charge(self, *events: Event) -> None:
+        super().charge(*events)
         with self._opening:
             if not self._opened:
                 self._budget.ledger.opened(self.entry.key)

@@ -2,47 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.accounting.loss import exact_delta
 from hedgerow.errors import PlanError
 from hedgerow.growers import hedgerow
-from hedgerow.growers.budget_shares import gaussian_pays
 from hedgerow.inference.additive import FLAT, RULES
-from hedgerow.inference.layout import Layout
+from hedgerow.inference.cells import fewer
+from hedgerow.inference.layout import cells_of, flat_layout
 from hedgerow.inference.vote import ADDITIVE
 from hedgerow.private_table import PrivateTable
 from hedgerow.queries import LeafCounts
 from hedgerow.schema.codebook import Codebook
+from hedgerow.settings import whole
 from hedgerow.training.method import MergeableMethod
-from hedgerow.training.recipe import Recipe
+from hedgerow.training.recipe import Recipe, generator
 from hedgerow.trees.forest import Grown
 from hedgerow.trees.plan import Plan
-from hedgerow.trees.tree import TreeBuilder
+
+COUNTED = 32  # cells of a number where tables are added up
 
 
 class HedgerowForest(MergeableMethod):
     vote = ADDITIVE
 
-    def used_delta(self, codebook: Codebook, epsilon: Fraction, delta: Fraction) -> Fraction:
-        """δ, or 0 where it would not help: decided by public facts."""
-        return delta if gaussian_pays(len(codebook.sizes), epsilon, delta) else Fraction(0)
-
     def plan(self, recipe: Recipe, codebook: Codebook, epsilon: Fraction, rows: int | None, public: bool) -> Plan:
         if recipe.tables > 1:
             self.check_shared(recipe, "plan of several tables")
             return self.shared_plan(recipe, codebook, epsilon, rows)
-        asked = exact_delta(recipe.delta)
-        delta = self.used_delta(codebook, epsilon, asked)
-        plan = hedgerow.plan(codebook, hedgerow.Settings(), epsilon, delta, rows, public)
-        if delta or not asked:
-            return plan
-        return replace(plan, chosen={**plan.chosen, "δ": f"not used: on {len(codebook.sizes)} attributes Laplace noise is the smaller"})
+        return hedgerow.plan(codebook, _settings(recipe), epsilon, exact_delta(recipe.delta), rows, public)
 
     def grow(self, recipe: Recipe, table: PrivateTable, plan: Plan) -> Grown:
-        return hedgerow.grow(table, plan)
+        return hedgerow.grow(table, plan, generator(recipe.random_state))
 
     # ------------------------------------------------------------ several tables
 
@@ -52,7 +47,8 @@ class HedgerowForest(MergeableMethod):
     def shared_plan(self, recipe: Recipe, codebook: Codebook, epsilon: Fraction, rows: int | None) -> Plan:
         """The one-way tables of all attributes, which add up: nothing in it is chosen or drawn, and it needs no number of rows."""
         sizes = codebook.sizes
-        flat = Layout(TreeBuilder(sizes).build(), False, tuple(range(len(sizes))))
+        cells = cells_of(codebook)
+        flat = flat_layout(codebook, {j: _counted(size, cells[j]) for j, size in enumerate(sizes)})
         event = LeafCounts.cost(epsilon, codebook.schema.k, len(sizes))
         source = "a public number: nothing depends on it"
         words = {"measured": f"all {len(sizes)} attributes", "reading": "the plain one: nothing is chosen where tables are added up"}
@@ -71,6 +67,19 @@ class HedgerowForest(MergeableMethod):
                 "for belong to the rows that they were measured on. Nothing was spent. Set delta=0 (leave --delta out), or fit all rows at "
                 "once."
             )
+
+
+def _counted(size: int, cells: int) -> NDArray[np.int64]:
+    """The branch of every code where tables are added up: neighbouring cells of a number together, and no more than COUNTED of them."""
+    own = fewer(np.arange(cells), COUNTED) if cells else np.empty(0, dtype=np.int64)
+    return np.concatenate([own, (own[-1] + 1 if cells else 0) + np.arange(size - cells)]).astype(np.int64)
+
+
+def _settings(recipe: Recipe) -> hedgerow.Settings:
+    most = recipe.settings.get("max_passes")
+    if most is not None and whole("max_passes", most) < 5:
+        raise PlanError(f"max_passes: got {most!r}; expected a whole number of at least 5, or None.")
+    return hedgerow.Settings(most)
 
 
 METHOD = HedgerowForest()

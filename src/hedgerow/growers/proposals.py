@@ -1,0 +1,82 @@
+"""Random oblivious trees for a private choice: drawn from `random_state` and from earlier answers, never from rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.trees.oblivious import ObliviousTree
+
+ORDERED = 0.3  # share of the questions about categories that cut them in the order of a released score
+LEARNT = 0.02  # how far each chosen question moves the chances of the attributes to its own
+FORGOTTEN = 0.03  # and how far each chosen tree moves them all together again
+HALVES = 4  # upper and lower halves that are drawn: each pair of them is a candidate
+
+
+class Proposals:
+    """Draws candidates, and learns from those that were chosen which attributes to ask about.
+
+    cells:  for each attribute the cell of every code; a number's are in order
+    scores: for each attribute (codes, classes), where something about its codes is released, else zeros
+    told:   how much each attribute tells, as far as is released
+    """
+
+    def __init__(
+        self,
+        sizes: tuple[int, ...],
+        numeric: tuple[int, ...],
+        cells: list[NDArray[np.int64]],
+        scores: list[NDArray[np.float64]],
+        told: NDArray[np.float64],
+        rng: np.random.Generator,
+    ) -> None:
+        self.sizes, self.numeric, self.cells, self.scores, self.rng = sizes, numeric, cells, scores, rng
+        self.usable = np.array([int(cell.max()) > 0 for cell in cells], dtype=np.float64)
+        self.chance = self._shared(told + 0.05 * told.max())
+
+    @property
+    def any(self) -> bool:
+        """Whether there is anything to ask about."""
+        return bool(self.usable.any())
+
+    def candidates(self, depth: int) -> list[ObliviousTree]:
+        """HALVES² trees of so many levels: every upper half with every lower one."""
+        upper = depth // 2
+        halves = [[self._levels(levels) for _ in range(HALVES)] for levels in (upper, depth - upper)]
+        return [
+            ObliviousTree(self.sizes, (*top[0], *bottom[0]), (*top[1], *bottom[1])) for top in halves[0] for bottom in halves[1]
+        ]
+
+    def learn(self, tree: ObliviousTree) -> None:
+        for j in tree.attributes:
+            self.chance *= 1 - LEARNT
+            self.chance[j] += LEARNT
+        self.chance = self._shared(self.chance + FORGOTTEN / len(self.sizes))
+
+    def _shared(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        usable = weights * self.usable
+        return np.asarray(usable / max(usable.sum(), 1e-300))
+
+    def _levels(self, levels: int) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
+        asked = tuple(int(j) for j in self.rng.choice(len(self.sizes), size=levels, p=self.chance))
+        return asked, tuple(self._question(j) for j in asked)
+
+    def _question(self, j: int) -> tuple[int, ...]:
+        """Yes or no for every code: a threshold for a number, else some of the values. A value without a cell of its own has any side."""
+        d, cells = self.sizes[j], self.numeric[j]
+        sides = self.rng.random(d + 1) < 0.5
+        if cells:
+            cell = self.cells[j][:cells]
+            if cell[-1] > 0:
+                sides[:cells] = cell >= self.rng.integers(1, int(cell[-1]) + 1)
+        elif d == 2:
+            sides[:2] = (False, True)
+        elif self.rng.random() < ORDERED:
+            own = self.scores[j][:, self.rng.integers(self.scores[j].shape[1])]
+            order = np.argsort(own + 1e-6 * self.rng.random(d))
+            sides[:d] = False
+            sides[order[self.rng.integers(1, d) :]] = True
+        elif sides[:d].all() or not sides[:d].any():
+            sides[:d] = False
+            sides[self.rng.integers(d)] = True
+        return tuple(map(int, sides))

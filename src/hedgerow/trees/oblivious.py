@@ -1,0 +1,120 @@
+"""Oblivious trees: all nodes of a level ask the same question, so that the answers spell the number of the leaf.
+
+    leaf(x) = Σ_l answers[l][x's code of attributes[l]] · stride_l          stride_l = the product of the answers of the levels below
+
+Every code has an answer, also the one for "no declared value" (`sizes[j]`): each row is in exactly one leaf. A tree of one level may have
+many answers, such as one for each group of an attribute's values; boosted trees have two on each level.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import ReleaseError
+
+MOST_LEAVES = 2**16
+MOST_LEVELS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class ObliviousTree:
+    """A tree over attributes with the given domain sizes.
+
+    attributes: what each level asks about, the top first
+    answers:    for each level one of 0, 1, … for each code of its attribute, and last for rows without a declared value
+    """
+
+    sizes: tuple[int, ...]
+    attributes: tuple[int, ...]
+    answers: tuple[tuple[int, ...], ...]
+
+    def __post_init__(self) -> None:
+        levels = list(zip(self.attributes, self.answers, strict=False))
+        sound = len(self.attributes) == len(self.answers) <= MOST_LEVELS and all(
+            0 <= j < len(self.sizes) and len(answers) == self.sizes[j] + 1 and min(answers) >= 0 and max(answers) < MOST_LEAVES
+            for j, answers in levels
+        )
+        if not sound or math.prod(self.radix) > MOST_LEAVES:
+            raise ReleaseError(
+                f"oblivious tree: expected at most {MOST_LEVELS} levels and {MOST_LEAVES} leaves, and on each level an answer for every code."
+            )
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, ObliviousTree)
+            and self.sizes == other.sizes
+            and self.attributes == other.attributes
+            and self.answers == other.answers
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @cached_property
+    def radix(self) -> tuple[int, ...]:
+        """How many answers each level has."""
+        return tuple(max(answers) + 1 for answers in self.answers)
+
+    @property
+    def n_nodes(self) -> int:
+        """Its leaves: no other node has numbers of its own."""
+        return math.prod(self.radix)
+
+    @cached_property
+    def steps(self) -> NDArray[np.uint16]:
+        """For the compiled loops: (levels, codes), what a code adds to the number of the leaf."""
+        table = np.zeros((len(self.answers), max(self.sizes) + 1), dtype=np.uint16)
+        stride = 1
+        for level in reversed(range(len(self.answers))):
+            table[level, : len(self.answers[level])] = np.array(self.answers[level]) * stride
+            stride *= self.radix[level]
+        return table
+
+    def leaves_of(self, codes: NDArray[Any]) -> NDArray[np.int64]:
+        """The leaf of every row of codes."""
+        leaf = np.zeros(len(codes), dtype=np.int64)
+        for j, step in zip(self.attributes, self.steps, strict=True):
+            leaf += step[codes[:, j]]
+        return leaf
+
+    def add_scores(self, codes: NDArray[Any], scores: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+        """Add to every row of `out` what its leaf scores: (leaves, classes)."""
+        from hedgerow.trees.additive_loops import add_leaf_scores
+
+        add_leaf_scores(codes, np.array(self.attributes, dtype=np.int64), self.steps, scores, out)
+
+
+def one_question(sizes: Sequence[int], attribute: int, answers: Sequence[int]) -> ObliviousTree:
+    """A tree of one level."""
+    return ObliviousTree(tuple(sizes), (attribute,), (tuple(answers),))
+
+
+def runs_of(answers: Sequence[int]) -> list[int]:
+    """How many codes in a row have which answer: 0, 0, 0, 1 is [3, 0, 1, 1]. Thresholds are short so."""
+    found: list[int] = []
+    for answer, members in groupby(answers):
+        found += [sum(1 for _ in members), answer]
+    return found
+
+
+def tree_of_runs(sizes: tuple[int, ...], attributes: Sequence[int], runs: Sequence[Sequence[int]]) -> ObliviousTree:
+    """A tree as a file or a message holds it: refused before room is made for what it claims to be."""
+    sound = len(attributes) == len(runs) <= MOST_LEVELS and all(
+        0 <= j < len(sizes) and len(run) % 2 == 0 and min(run, default=-1) >= 0 and sum(run[::2]) == sizes[j] + 1
+        for j, run in zip(attributes, runs, strict=False)
+    )
+    if not sound:
+        raise ReleaseError("oblivious tree: expected for each level as many answers as its attribute has codes, and one more.")
+    answers = [tuple(answer for times, answer in batched_pairs(run) for _ in range(times)) for run in runs]
+    return ObliviousTree(tuple(sizes), tuple(attributes), tuple(answers))
+
+
+def batched_pairs(run: Sequence[int]) -> list[tuple[int, int]]:
+    return list(zip(run[::2], run[1::2], strict=True))
