@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.queries import Best, BestScale, ClassCounts, Confusion, GradientSums, LeafCounts, Reliability, Rows, Tables
+from hedgerow.queries import Best, BestScale, BoostRound, ClassCounts, Confusion, GradientSums, LeafCounts, Reliability, Rows, Tables
 from hedgerow.trees.additive_model import AdditiveModel
 from hedgerow.trees.tree import Tree
 
@@ -52,6 +52,11 @@ def reliability(engine: Any, probabilities: Any, bins: int) -> Counts:
 
 def gradient_sums(engine: Any, asked: Sequence[Tree], model: AdditiveModel) -> list[Counts]:
     found: list[Counts] = engine.sums(GradientSums(asked, model))
+    return found
+
+
+def round_sums(engine: Any, trees: Any, model: AdditiveModel, concentrated: bool = False) -> Counts:
+    found: Counts = engine.sums(BoostRound(trees, model, concentrated))[0]
     return found
 
 

@@ -11,6 +11,7 @@ from hedgerow.schema.attributes import Categorical, Numeric, Target, text_of
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Schema
 from hedgerow.trees.forest import CountedForest
+from hedgerow.trees.oblivious import ObliviousTree
 from hedgerow.trees.tree import Tree, TreeBuilder
 
 names = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=8)
@@ -121,3 +122,14 @@ def forests(draw: Any) -> CountedForest:
     rng = np.random.default_rng(seed)
     counts = tuple(rng.integers(-50, 200, (len(tree.leaves), codebook.n_classes)) for tree in grown)
     return CountedForest(codebook, grown, counts)
+
+
+def oblivious_trees(codebook: Codebook, depth: int, number: int, seed: int = 0) -> list[ObliviousTree]:
+    """Random trees of two answers on each level."""
+    rng, sizes = np.random.default_rng(seed), codebook.sizes
+
+    def tree() -> ObliviousTree:
+        asked = tuple(int(j) for j in rng.integers(0, len(sizes), depth))
+        return ObliviousTree(sizes, asked, tuple((0, *(int(a) for a in rng.integers(0, 2, sizes[j] - 1)), 1) for j in asked))
+
+    return [tree() for _ in range(number)]

@@ -88,7 +88,7 @@ def test_with_a_delta(unit: str) -> None:
     found = replay(train, pairs_for(schema, ["outlier"]), epsilon=2, answers=["as drawn", "large"])
     assert is_sound(found)
     shares = found.findings[0].shares
-    assert shares.keys() == {"rows", "choose", "leaf_counts", "best", "gradient_sums", "best_scale"}
+    assert shares.keys() == {"rows", "leaf_counts", "choose_tree", "boost_round", "best_scale"}
 
 
 @pytest.mark.slow

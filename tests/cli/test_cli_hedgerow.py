@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -42,7 +41,7 @@ def refused(result: Any, *words: str) -> None:
 def test_it_is_the_one_without_a_name(here: Path, run: Callable[..., Any]) -> None:
     plan = done(run("plan", "--schema", "schema.toml", "--epsilon", 1, "--rows", 3000))
     assert "Hedgerow forest" in plan.stdout
-    for words in ("signal to noise ν", "measured", "top questions", "reading", "gradient steps", "charge: leaf_counts"):
+    for words in ("signal to noise", "tables", "boosted trees", "probabilities", "passes over the rows", "charge: leaf_counts"):
         assert words in plan.stdout
     done(run("fit", "a.csv", "--schema", "schema.toml", "--epsilon", 1, "--budget", "pure.json", "-o", "forest.json"))
     release = Release.load("forest.json")
@@ -59,11 +58,11 @@ def test_a_plan_without_a_size_says_which_option_to_give(here: Path, run: Callab
 
 
 @pytest.mark.slow
-def test_delta_buys_gradient_steps(here: Path, run: Callable[..., Any]) -> None:
+def test_delta_buys_boosted_trees(here: Path, run: Callable[..., Any]) -> None:
     words = ["--schema", "schema.toml", "--epsilon", 2, "--delta", "1e-6"]
     plan = done(run("plan", *words, "--rows", 3000))
     assert "(ε = 2, δ = 1e-06)" in plan.stdout
-    assert "charge: gradient_sums" in plan.stdout
+    assert "charge: boost_round" in plan.stdout
     result = done(run("fit", "a.csv", *words, "--budget", "budget.json", "-o", "forest.json"))
     assert "(ε = 2, δ = 1e-06) differential privacy" in result.stdout
     assert "ε = 2 of 4, δ = 9e-06 of 1e-05 left" in result.stdout
@@ -86,15 +85,6 @@ def test_a_budget_without_delta_says_what_to_do(here: Path, run: Callable[..., A
     done(run("budget", "init", "other.json", "--epsilon", 1, "--delta", "1e-6"))
     done(run(*words, "--budget", "other.json"))
     refused(run(*words, "--force", "--budget", "other.json"), "Nothing was spent")
-
-
-def test_delta_that_would_not_help_is_not_asked_for(place: SimpleNamespace, run: Callable[..., Any]) -> None:
-    """Three attributes: Laplace noise is the smaller, and a budget without δ pays."""
-    words = ["--schema", place.schema, "--epsilon", 1, "--delta", "1e-6"]
-    assert "not used: on 3 attributes" in done(run("plan", *words, "--rows", 2000)).stdout
-    result = done(run("fit", place.data, *words, "--budget", place.budget, "-o", place.forest))
-    assert "δ was not used" in result.stdout
-    assert "ε = 1 differential privacy" in result.stdout
 
 
 @pytest.mark.parametrize("algorithm", ["snr", "rdt", "dpdf", "private-id3"])

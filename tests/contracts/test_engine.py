@@ -133,8 +133,8 @@ def test_every_question_has_the_same_answer(place: Any, kept: bool) -> None:
 
 
 ESTIMATORS: dict[str, Callable[[], Any]] = {
-    "hedgerow": lambda: hedgerow.HedgerowClassifier(schema=SCHEMA, epsilon=1),
-    "hedgerow with δ": lambda: hedgerow.HedgerowClassifier(schema=SCHEMA, epsilon=2, delta="1e-6"),
+    "hedgerow": lambda: hedgerow.HedgerowClassifier(schema=SCHEMA, epsilon=1, random_state=1),
+    "hedgerow with δ": lambda: hedgerow.HedgerowClassifier(schema=SCHEMA, epsilon=2, delta="1e-6", random_state=1),
     "snr": lambda: hedgerow.SNRForestClassifier(schema=SCHEMA, epsilon=1, random_state=1),
     "rdt": lambda: hedgerow.PrivateRDTClassifier(schema=SCHEMA, epsilon=1, random_state=1),
     "dpdf": lambda: hedgerow.DPDFClassifier(schema=SCHEMA, epsilon=4, n_estimators=2, max_depth=4),

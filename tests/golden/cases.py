@@ -148,7 +148,7 @@ def _anonymous(hits_only: bool = False) -> Callable[[Any, Any], Any]:
 
 
 def _hedgerow(schema: Schema, epsilon: Any, delta: Any = 0) -> Callable[[], Any]:
-    return lambda: hedgerow.HedgerowClassifier(schema, epsilon, delta)
+    return lambda: hedgerow.HedgerowClassifier(schema, epsilon, delta, random_state=1)
 
 
 def _rdt(schema: Schema = FLAT, **more: Any) -> Callable[[], Any]:

@@ -31,7 +31,7 @@ from hedgerow.inference.parts import score_errors
 from hedgerow.inference.tables import information_cap, put_together
 from hedgerow.mechanisms.coins import SeededCoins
 from hedgerow.private_table import PrivateTable
-from hedgerow.queries import Choose
+from hedgerow.queries import BoostRound, ChooseTree
 from hedgerow.release.certificate import certificate_of, shaping_part
 from hedgerow.release.document import Document
 from hedgerow.release.files import with_hash
@@ -67,19 +67,43 @@ def fitted(epsilon: Any, delta: Any = 0, rows: int = 3000, **how: Any) -> Releas
 
 
 @cache
-def corrected() -> Release:
-    """(ε, δ), with top questions and a correction by gradient steps."""
+def boosted() -> Release:
+    """(ε, δ), with boosted trees."""
     release = fitted(2, 1e-6)
-    assert release.correction.trees
+    assert release.correction.boosted
     return release
 
 
 @cache
-def questioned() -> Release:
-    """Pure ε, with top questions."""
-    release = fitted(8)
-    assert release.chosen["top questions"]
+def tables_alone() -> Release:
+    """Pure ε, and rows for some tables only."""
+    release = fitted("0.1", rows=2000)
+    assert not release.correction.trees
     return release
+
+
+OLD = Path(__file__).parent.parent / "data" / "hedgerow-0.2"
+
+
+@cache
+def corrected() -> Release:
+    """Of version 0.2: (ε, δ), with top questions and a correction by gradient steps."""
+    return Release.load(OLD / "steps.json")
+
+
+@cache
+def questioned() -> Release:
+    """Of version 0.2: pure ε, with top questions."""
+    return Release.load(OLD / "questions.json")
+
+
+@pytest.mark.parametrize("kind", ["questions", "steps"])
+def test_forests_of_version_0_2_predict_as_they_did(kind: str) -> None:
+    release, said = Release.load(OLD / f"{kind}.json"), json.loads((OLD / f"{kind}-predicted.json").read_text())
+    assert release.chosen["rules"] == 1
+    assert release.chosen["top questions"] == 2
+    assert release.predict_proba(said["rows"]).tolist() == said["shares"]
+    assert Release.from_json(release.to_json()).to_json() == release.to_json()
 
 
 @cache
@@ -307,24 +331,53 @@ def test_it_learns(delta: Any) -> None:
 
 @mismatch
 def test_few_rows_measure_few_attributes_and_those_that_tell() -> None:
-    """One attribute is the class. A choice of ε = 0.01 finds it nine times in ten: fewer than 18 of 30 fits once in ten million."""
+    """One attribute is the class. A choice of ε = 0.01 between scores that differ by some 400 finds it nine times in ten."""
     columns, _ = wide_table(2000)
     found = 0
     for _ in range(30):
         release = HedgerowClassifier(wide_schema(rows=2000), "0.04").fit(columns, (columns["a5"] > 0).astype(int)).release_
         assert release.chosen["attributes measured"] == len(release.forest.trees) == 1
-        assert [event.query for event in release.certificate.events][:2] == ["choose", "leaf_counts"]
+        assert [event.query for event in release.certificate.events][:2] == ["choose_tree", "leaf_counts"]
         found += int(release.forest.trees[0].attribute[0]) == 5
     assert found >= 18
 
 
+def test_an_attribute_that_says_the_same_again_is_not_chosen() -> None:
+    """What is chosen next is what the tables so far leave open: a copy of the first tells nothing any more."""
+    draw = np.random.default_rng(5)
+    first, second = draw.integers(0, 2, 20_000), draw.integers(0, 2, 20_000)
+    labels = ((first + second + (draw.random(20_000) < 0.2)) >= 2).astype(int)
+    columns = {"a0": first, "a1": first, "a2": second, "a3": draw.integers(0, 3, 20_000)}
+    schema = Schema([Categorical(name, [0, 1, 2]) for name in columns], Target("class", [0, 1]), 20_000)
+    release = HedgerowClassifier(schema, "0.008").fit(columns, labels).release_
+    assert len(release.forest.trees) == 2
+    chosen = [{int(tree.attribute[0]) for tree in HedgerowClassifier(schema, "0.008").fit(columns, labels).release_.forest.trees}
+              for _ in range(10)]  # fmt: skip
+    assert sum(2 in one and len(one & {0, 1}) == 1 for one in chosen) >= 7
+
+
+@deltas
+def test_more_rows_or_more_epsilon_go_on_being_used(delta: Any) -> None:
+    """What two attributes say only together no table tells: boosted trees do, and the more the better they are paid."""
+    draw = np.random.default_rng(2)
+
+    def table(rows: int) -> Table:
+        columns = {f"a{i}": draw.integers(0, 3, rows) for i in range(6)}
+        return columns, (columns["a0"] == columns["a1"]).astype(int) ^ (draw.random(rows) < 0.05)
+
+    test = table(4000)
+    right = [HedgerowClassifier(wide_schema(6), epsilon, delta, random_state=0).fit(*table(8000)).score(*test) for epsilon in (1, 16)]
+    assert right[1] > 0.9
+    assert right[1] > right[0] - 0.02
+
+
 def test_a_correction_is_kept_to_the_last_digit() -> None:
-    again = Release.from_json(corrected().to_json())
-    assert again.to_json() == corrected().to_json()
+    again = Release.from_json(boosted().to_json())
+    assert again.to_json() == boosted().to_json()
     test = wide_table(1000, seed=3)[0]
-    assert np.array_equal(again.predict_proba(test), corrected().predict_proba(test))
+    assert np.array_equal(again.predict_proba(test), boosted().predict_proba(test))
     codes = again.codebook.encode(test)
-    assert np.array_equal(score_errors(again.additive, codes), score_errors(corrected().additive, codes))
+    assert score_errors(again.additive, codes) == pytest.approx(score_errors(boosted().additive, codes), rel=0.5)
     without = AdditiveForest(again.forest, again.chosen).probabilities(codes)
     assert not np.allclose(without, again.predict_proba(test))
 
@@ -333,15 +386,10 @@ def test_a_correction_is_kept_to_the_last_digit() -> None:
 
 
 def expected_events(release: Release, epsilon: Fraction, delta: Fraction) -> list[EventRecord]:
-    """All that a fit may charge, from what it released alone: n̂ (or the declared number) and the levels of its top tree."""
-    book = release.codebook
+    """All that a fit may charge, from what it released alone: n̂, or the declared number."""
     n = release.schema.rows or max(1, release.released["rows"])
-    planned = grower.plan(book, grower.Settings(), epsilon, delta, n, release.schema.rows is not None)
-    most = 2 if "up to 2" in planned.chosen["top questions"] else 0
-    events = list(planned.events)
-    for _ in range(most - release.chosen["top questions"]):
-        events.remove(next(event for event in reversed(events) if event.query == "choose"))
-    return [EventRecord.of(event) for event in events]
+    planned = grower.plan(release.codebook, grower.Settings(), epsilon, delta, n, release.schema.rows is not None)
+    return [EventRecord.of(event) for event in planned.events]
 
 
 TEMPTING: dict[str, Callable[[], Table]] = {
@@ -359,14 +407,12 @@ TEMPTING: dict[str, Callable[[], Table]] = {
 @pytest.mark.parametrize("kind", list(TEMPTING))
 @pytest.mark.parametrize("rows", [None, 3000, 40])
 def test_traps_1_and_11_what_is_charged_follows_from_what_is_released(kind: str, rows: int | None, delta: Any) -> None:
-    """No stage starts, stops or is paid by looking at rows for free: n̂ and the released top tree say which looks there were."""
+    """No stage starts, stops or is paid by looking at rows for free: n̂ says which looks there were."""
     budget = Budget(5, "1e-5")
     release = HedgerowClassifier(wide_schema(rows=rows), 2, delta, budget=budget).fit(*TEMPTING[kind]()).release_
     chance = Fraction(delta).limit_denominator(10**9)
-    events, expected = release.certificate.events, expected_events(release, Fraction(2), chance)
-    assert [(e.query, e.mechanism) for e in events] == [(e.query, e.mechanism) for e in expected]
-    own = [[(e.query, e.epsilon, e.rho) for e in each if e.query not in ("leaf_counts", "gradient_sums")] for each in (events, expected)]
-    assert own[0] == own[1]
+    events = release.certificate.events
+    assert list(events) == expected_events(release, Fraction(2), chance)
     assert (budget.spent, budget.spent_delta) == (2, chance)  # the same whatever the rows are
     part = release.certificate.parts[0]
     if any(e.mechanism == "discrete Gaussian" for e in events):
@@ -379,12 +425,13 @@ def test_traps_1_and_11_what_is_charged_follows_from_what_is_released(kind: str,
 def test_trap_11_what_depends_on_the_number_of_rows_depends_on_the_noisy_one(delta: Any) -> None:
     for true_rows in (20, 4000):
         release = HedgerowClassifier(wide_schema(), "0.1", delta).fit(*wide_table(true_rows)).release_
-        chance = Fraction(delta).limit_denominator(10**9)
+        chance, epsilon = Fraction(delta).limit_denominator(10**9), Fraction(1, 10)
         n = max(1, release.released["rows"])
-        paid = Fraction(3, 1000)
-        stages = grower.Stages.of(release.codebook, n, grower.BudgetShares.after_rows(release.codebook, n, Fraction(1, 10), chance, paid))
-        assert release.chosen["signal to noise"] == round(stages.nu, 3)
-        assert release.chosen["attributes measured"] == stages.measured
+        shares = grower.BudgetShares.after_rows(release.codebook, n, epsilon, chance, grower.price_of_rows(epsilon, chance))
+        sizes = grower.Sizes.of(release.codebook, n, shares, epsilon, grower.Settings())
+        assert release.chosen["signal to noise"] == round(sizes.x, 3)
+        assert release.chosen["attributes measured"] == sizes.measured
+        assert len(release.correction.trees) == sizes.rounds * sizes.together * bool(sizes.rounds)
 
 
 @mismatch
@@ -399,7 +446,7 @@ def test_trap_2_every_declared_value_and_class_has_its_count() -> None:
 def test_trap_5_a_choice_by_permute_and_flip_is_not_charged_as_bounded_range() -> None:
     """Under concentrated privacy: ε²/8 for the exponential mechanism, ε²/2 for permute-and-flip."""
     seen = set()
-    for event in corrected().certificate.events:
+    for event in (*corrected().certificate.events, *boosted().certificate.events):
         if event.mechanism in (EXPONENTIAL, PERMUTE_AND_FLIP):
             seen.add(event.mechanism)
             least = Fraction(event.epsilon) ** 2 / (8 if event.mechanism == EXPONENTIAL else 2)
@@ -409,20 +456,25 @@ def test_trap_5_a_choice_by_permute_and_flip_is_not_charged_as_bounded_range() -
 
 @mismatch
 def test_trap_6_who_may_be_chosen_does_not_depend_on_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the first choice is among is the same for every table of that declared size."""
+    """What the first choices are among is the same for every table of that declared size, given the seed of the proposals."""
     offered: list[list[Any]] = []
     released = PrivateTable.released
 
     def spy(self: PrivateTable, query: Any, price: Any) -> Any:
-        if isinstance(query, Choose):
-            offered[-1].append((list(query.nodes), len(query.candidates), np.array(query.allowed).tolist()))
+        if isinstance(query, (ChooseTree, BoostRound)):
+            offered[-1].append([(tree.attributes, tree.answers) for tree in query.trees])
         return released(self, query, price)
 
     monkeypatch.setattr(PrivateTable, "released", spy)
-    for table in TEMPTING.values():
-        offered.append([])
-        HedgerowClassifier(wide_schema(rows=3000), 5).fit(*table())
-    assert all(calls and calls[0] == offered[0][0] for calls in offered)
+    for epsilon in (5, "0.02"):
+        offered.clear()
+        for table in TEMPTING.values():
+            offered.append([])
+            HedgerowClassifier(wide_schema(rows=3000), epsilon, random_state=4).fit(*table())
+        assert {len(calls) for calls in offered} == {len(offered[0])}
+        assert offered[0]
+        if epsilon == "0.02":  # of the trees, the chances of the attributes follow from the released tables
+            assert all(calls[0] == offered[0][0] for calls in offered)
 
 
 def test_trap_9_no_seed_makes_it_repeat_and_none_is_kept() -> None:
@@ -441,42 +493,55 @@ def test_trap_13_there_is_nothing_to_search_outside_the_budget() -> None:
 
 
 @mismatch
-def test_delta_is_not_used_where_laplace_noise_is_the_smaller() -> None:
-    budget = Budget(1)  # pays for no δ
-    release = HedgerowClassifier(wide_schema(3), 1, 1e-6, budget=budget).fit(*wide_table(2000, 3)).release_
-    assert (release.certificate.guarantee, release.certificate.epsilon, release.certificate.delta) == ("epsilon-DP", "1", None)
+def test_a_fit_with_delta_and_few_rows_is_pure_inside() -> None:
+    """Few numbers are measured there, and Laplace noise on them is the smaller; what is certified is the bound for both ways."""
+    release = HedgerowClassifier(wide_schema(rows=100), 1, 1e-6).fit(*wide_table(100)).release_
     assert all(event.mechanism != "discrete Gaussian" for event in release.certificate.events)
-    assert budget.spent == 1
-    assert "not used: on 3 attributes" in str(HedgerowClassifier(wide_schema(3), 1, 1e-6).plan(rows=2000))
-    assert "not used" not in str(HedgerowClassifier(wide_schema(3), 1).plan(rows=2000))
-
-
-def test_a_large_loss_over_many_attributes_has_a_plan() -> None:
-    """What n̂ costs is more than all of ρ here: the fit is pure."""
-    plan = HedgerowClassifier(wide_schema(1500), 3000, 1e-6).plan(rows=2000)
-    assert not any(event.rho for event in plan.events)
+    assert (release.certificate.guarantee, release.certificate.parts[0].all_pure) == ("epsilon-delta-DP", True)
 
 
 # ---------------------------------------------------------------- the plan
 
 
-def test_the_plan_says_which_stages_run_and_why() -> None:
-    def said(epsilon: Any, delta: Any, rows: int) -> dict[str, str]:
-        return dict(HedgerowClassifier(wide_schema(), epsilon, delta).plan(rows=rows).lines())
+def test_the_plan_says_how_much_is_done_and_why() -> None:
+    def said(epsilon: Any, delta: Any, rows: int, **more: Any) -> dict[str, str]:
+        return dict(HedgerowClassifier(wide_schema(), epsilon, delta, **more).plan(rows=rows).lines())
 
-    few, many, steps = said("0.1", 0, 100), said(1, 0, 20_000), said(1, 1e-6, 20_000)
-    assert "of 16 attributes, what tells most by private choice" in few["chosen: measured"]
-    assert "ν is below" in few["chosen: top questions"]
-    assert "too few rows" in few["chosen: reading"]
-    assert many["chosen: measured"] == "all 16 attributes"
-    assert "up to 2, by private choice for 3 % of the budget each" in many["chosen: top questions"]
-    assert "by private choice for 3 % of the budget" in many["chosen: reading"]
-    assert many["chosen: gradient steps"] == "none: they need δ > 0"
-    assert "δ > 0 and ν of" in few["chosen: gradient steps"]
-    assert "% of the budget" in steps["chosen: gradient steps"]
+    few, many, steps = said("0.1", 0, 3000), said(1, 0, 20_000), said(1, 1e-6, 20_000)
+    assert few["chosen: tables"].startswith("of 3 of 16 attributes, the most telling by private choice, for 100 % of the budget")
+    assert few["chosen: boosted trees"].startswith("none: the tables need all")
+    assert few["chosen: passes over the rows"] == "7"
+    assert many["chosen: tables"].startswith("of all attributes, for ")
+    assert " of depth " in many["chosen: boosted trees"]
+    assert "one of 16, by private choice" in many["chosen: boosted trees"]
+    assert many["chosen: cells"] == "none are needed: there are no numbers"
     assert steps["in all"] == "(ε = 1, δ = 1e-06)"
+    assert int(steps["chosen: passes over the rows"]) > 30
+    assert int(said(1, 1e-6, 20_000, max_passes=12)["chosen: passes over the rows"]) <= 12
     assert "20,000 (assumed; fit charges for a noisy count)" in many["rows"]
     assert "declared public" in dict(HedgerowClassifier(wide_schema(rows=500), 1).plan().lines())["rows"]
+
+
+@pytest.mark.parametrize("wrong", [0, 4, -1, True, 7.5, "8"])
+def test_passes_are_a_whole_number(wrong: Any) -> None:
+    with pytest.raises(PlanError, match=r"max_passes: got .*expected a whole number of at least"):
+        HedgerowClassifier(wide_schema(), 1, max_passes=wrong).plan(rows=100)
+
+
+@mismatch
+@pytest.mark.parametrize("epsilon", ["0.1", 2])
+def test_a_fit_looks_at_the_rows_as_often_as_its_plan_says(epsilon: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = []
+    sums = MemoryRows.sums
+    monkeypatch.setattr(MemoryRows, "sums", lambda self, query: looks.append(query.name) or sums(self, query))
+    for most in (None, 9):
+        looks.clear()
+        model = HedgerowClassifier(wide_schema(rows=3000), epsilon, 1e-6, max_passes=most)
+        release = model.fit(*wide_table(3000)).release_
+        assert len(looks) + 1 == int(model.plan().chosen["passes over the rows"])  # n is declared
+        if most is not None and epsilon == 2:
+            assert len(looks) <= most
+            assert len(release.correction.trees) > most
 
 
 @given(
@@ -539,6 +604,8 @@ def test_a_plan_that_could_not_be_read_is_refused_before_anybody_counts() -> Non
         replace(plan, chosen={"reading": FLAT, "strength": 9.0}),
         replace(plan, chosen={"reading": FLAT, "top questions": 2}),
         replace(plan, chosen={"reading": FLAT, "top questions": 1}),
+        replace(plan, chosen={**plan.chosen, "top questions": 1}),
+        replace(plan, chosen={**plan.chosen, "joined": True}),
         replace(plan, chosen={"reading": FLAT, "strength": 0.5}),
         replace(PublicPlan.of(questioned(), Fraction(1)), shaped_by=()),
     ):
@@ -569,17 +636,22 @@ def test_the_tables_of_owners_add_up() -> None:
     assert merge(counted[::-1]).to_json() == whole.to_json()
 
 
-def test_rows_can_be_added_to_a_forest_that_chose_its_questions() -> None:
+def test_rows_can_be_added_to_a_forest_of_tables() -> None:
     """The trees stay; what was charged for choosing them stays in the certificate."""
-    first = questioned()
+    first = tables_alone()
     added = count(first, *wide_table(1000, seed=5), owner="later", epsilon=1)
     whole = merge([first, added])
     assert whole.forest.trees == first.forest.trees
     assert whole.chosen == first.chosen
-    assert whole.certificate.epsilon == "9"
+    assert whole.certificate.epsilon == "1.1"
     assert [part.counted for part in whole.certificate.parts] == [True, True]
-    assert {event.query for event in whole.certificate.events} >= {"choose", "leaf_counts"}
+    assert {event.query for event in whole.certificate.events} >= {"choose_tree", "leaf_counts"}
+
+
+def test_batches_are_counted_in_all_tables_from_the_first_on() -> None:
     model = HedgerowClassifier(wide_schema(), 4).partial_fit(*wide_table(2000), batch="a", disjoint=True)
+    assert [event.query for event in model.release_.certificate.events] == ["leaf_counts"]
+    assert not model.release_.correction.trees
     model.partial_fit(*wide_table(2000, seed=1), batch="b", disjoint=True)
     assert (model.release_.certificate.epsilon, len(model.release_.forest.noise)) == ("4", 2)
     assert model.score(*wide_table(2000, seed=2)) > 0.75
@@ -590,7 +662,7 @@ def test_counts_that_decided_how_they_are_read_have_shaped_what_others_count() -
     first = questioned()
     verbs = [event.query for event in first.certificate.events]
     assert verbs[-3:] == ["leaf_counts", "best", "best_scale"]
-    before, _ = sorted(count(first, *wide_table(500), epsilon=1).certificate.parts, key=lambda part: part.counted)
+    before, _ = sorted(count(first, *wide_table(500, 6), epsilon=1).certificate.parts, key=lambda part: part.counted)
     assert (before.counted, before.epsilon) == (False, "8")
     assert [event.query for event in before.events] == verbs
 
@@ -599,7 +671,7 @@ def test_a_forest_that_may_go_several_ways_shapes_with_its_whole_loss() -> None:
     """Also where its counts came last and taking its trees is stated not to depend on them: another n̂ would have paid for other looks."""
     chose = HedgerowClassifier(wide_schema(rows=30), "0.1").fit(*wide_table(30)).release_
     asked = HedgerowClassifier(wide_schema(), "0.01").fit(*wide_table(30)).release_
-    for first, verbs in ((chose, {"choose"}), (asked, {"rows"})):
+    for first, verbs in ((chose, {"choose_tree"}), (asked, {"rows"})):
         assert {event.query for event in first.certificate.events[:-1]} >= verbs
         assert first.certificate.events[-1].query == "leaf_counts"
         shaped = next(p for p in count(first, *wide_table(100), trees_chosen_beforehand=True).certificate.parts if not p.counted)
@@ -617,25 +689,26 @@ def test_a_run_that_chose_after_its_counts_shapes_with_all_that_it_reserved() ->
 
 
 def test_forests_that_chose_for_themselves_are_not_merged() -> None:
-    other = fitted(8)
+    other = fitted("0.1", rows=2000)
     with pytest.raises(MergeError, match=r"was not counted by the plan of release 1.*Count both from the same plan"):
-        merge([questioned(), other])
+        merge([tables_alone(), other])
 
 
-def test_nothing_is_added_to_gradient_steps() -> None:
-    budget = Budget(5)
+@pytest.mark.parametrize("kind", ["boosted", "corrected"])
+def test_nothing_is_added_to_boosted_trees(kind: str) -> None:
+    release, budget = {"boosted": boosted, "corrected": corrected}[kind](), Budget(5)
     for call in (
-        lambda: merge([corrected()]),
-        lambda: merge([corrected(), corrected()]),
-        lambda: merge_columns([corrected()]),
-        lambda: count(corrected(), *wide_table(100), budget=budget),
+        lambda: merge([release]),
+        lambda: merge([release, release]),
+        lambda: merge_columns([release]),
+        lambda: count(release, *wide_table(100), budget=budget),
     ):
-        with pytest.raises(MergeError, match=r"gradient steps.*rows that it was measured on.*delta=0"):
+        with pytest.raises(MergeError, match=r"boosted trees.*what the model so far got wrong.*partial_fit"):
             call()
     model = HedgerowClassifier(wide_schema(), 2, 1e-6, budget=Budget(5, 1e-6)).fit(*wide_table(3000))
     assert model.release_.correction.trees
     model.set_params(delta=0)
-    with pytest.raises(MergeError, match="gradient steps"):
+    with pytest.raises(MergeError, match="boosted trees"):
         model.partial_fit(*wide_table(100))
     assert (budget.entries, model.budget.spent) == ((), 2)
 
@@ -652,7 +725,7 @@ def test_columns_of_several_owners_are_refused() -> None:
 def test_the_recipe_of_a_plan_takes_nothing_from_it() -> None:
     hostile = replace(shared(), parameters={**shared().parameters, "delta": 0.5, "sampler": "none", "random_state": 3})
     recipe = recipe_for(hostile)
-    assert (recipe.delta, recipe.random_state, recipe.settings) == (0, None, {})
+    assert (recipe.delta, recipe.random_state, recipe.settings) == (0, None, {"max_passes": None})
 
 
 # ---------------------------------------------------------------- files that were changed
@@ -673,6 +746,7 @@ BAD_READINGS: list[dict[str, Any]] = [
     {"strength": "1"},
     {"strength": True},
     {"rules": 2},
+    {"rules": 3},
     {"rules": True},
     {"joined": "yes"},
     {"joined": 1},
@@ -693,9 +767,15 @@ def test_a_reading_that_is_none_is_refused(bad: dict[str, Any]) -> None:
 
 def test_corrections_that_nobody_paid_for_are_refused() -> None:
     records = msgspec.json.decode(corrected().to_json())["corrections"]
-    for release in (questioned(), count(shared(), *wide_table(50))):
-        with pytest.raises(ReleaseError, match="corrections that no gradient steps paid for"):
+    for release in (questioned(), count(shared(), *wide_table(50)), boosted()):
+        with pytest.raises(ReleaseError, match=r"corrections that no gradient steps paid for|boosted trees that were not paid for"):
             Release.from_json(changed(release, lambda plain: plain.update(corrections=records)))
+    records = msgspec.json.decode(boosted().to_json())["boosted"]
+    for release in (questioned(), corrected(), tables_alone(), count(shared(), *wide_table(50))):
+        with pytest.raises(ReleaseError, match="boosted trees that were not paid for"):
+            Release.from_json(changed(release, lambda plain: plain.update(boosted=records)))
+    with pytest.raises(ReleaseError, match="boosted trees that were not paid for"):
+        Release.from_json(changed(boosted(), lambda plain: plain["boosted"].append(plain["boosted"][0])))
 
 
 def bad_corrections() -> dict[str, Callable[[dict[str, Any]], object]]:
@@ -720,8 +800,34 @@ def test_corrections_of_a_wrong_shape_are_refused(kind: str) -> None:
         Release.from_json(changed(corrected(), bad_corrections()[kind]))
 
 
+def bad_boosted() -> dict[str, Callable[[dict[str, Any]], object]]:
+    def first(plain: dict[str, Any]) -> Any:
+        return plain["boosted"][0]
+
+    return {
+        "no records": lambda plain: plain.update(boosted=[]),
+        "a score less": lambda plain: first(plain)["scores"].pop(),
+        "an error more": lambda plain: first(plain)["errors"].append(1),
+        "a negative error": lambda plain: first(plain)["errors"].__setitem__(0, -1),
+        "a score out of range": lambda plain: first(plain)["scores"].__setitem__(0, 10**10),
+        "an error out of range": lambda plain: first(plain)["errors"].__setitem__(0, 10**10),
+        "a number that is no number": lambda plain: first(plain)["scores"].__setitem__(0, 10**30),
+        "another attribute": lambda plain: first(plain)["asks"].__setitem__(0, 99),
+        "an answer less": lambda plain: first(plain)["answers"][0].__setitem__(0, 0),
+        "a level less": lambda plain: first(plain)["answers"].pop(),
+        "too many codes": lambda plain: first(plain)["answers"][0].__setitem__(0, 10**12),
+        "another vote": lambda plain: plain.update(vote="summed counts"),
+    }
+
+
+@pytest.mark.parametrize("kind", list(bad_boosted()))
+def test_boosted_trees_of_a_wrong_shape_are_refused(kind: str) -> None:
+    with pytest.raises(ReleaseError):
+        Release.from_json(changed(boosted(), bad_boosted()[kind]))
+
+
 def test_a_tree_less_is_refused() -> None:
-    for release in (corrected(), questioned()):
+    for release in (corrected(), questioned(), boosted(), tables_alone()):
         with pytest.raises(ReleaseError):
             Release.from_json(changed(release, lambda plain: plain["trees"].pop()))
 
@@ -736,7 +842,7 @@ def test_a_smaller_claim_is_refused() -> None:
         lambda plain: plain["certificate"]["parts"][0]["events"].append(plain["certificate"]["parts"][0]["events"][-1]),
     ):
         with pytest.raises(ReleaseError):
-            Release.from_json(changed(corrected(), change))
+            Release.from_json(changed(boosted(), change))
 
 
 def test_trees_that_vote_have_no_additive_model() -> None:
@@ -749,7 +855,7 @@ def test_trees_that_vote_have_no_additive_model() -> None:
 def test_the_coins_decide_everything_that_the_rows_do_not() -> None:
     releases = []
     for n_jobs in (1, 2):
-        model = HedgerowClassifier(wide_schema(), 3, 1e-6, n_jobs=n_jobs)
+        model = HedgerowClassifier(wide_schema(), 3, 1e-6, n_jobs=n_jobs, random_state=5)
         model._coins = SeededCoins(4)
         releases.append(model.fit(*wide_table(4000)).release_)
     assert releases[0].to_json() == releases[1].to_json()
@@ -793,9 +899,12 @@ def without(*verbs: str) -> Callable[[dict[str, Any]], None]:
 
 @pytest.mark.parametrize("query", ["choose", "rows"])
 def test_what_was_chosen_without_a_named_look_is_refused(query: str) -> None:
-    release = HedgerowClassifier(wide_schema(), 8).fit(*wide_table(3000)).release_
     with pytest.raises(ReleaseError, match="looks at rows that its certificate does not name"):
-        Release.from_json(unpaid(release, without(query)))
+        Release.from_json(unpaid(questioned(), without(query)))
+
+
+@pytest.mark.parametrize("query", ["choose_tree", "rows"])
+def test_a_table_that_was_chosen_without_a_named_look_is_refused(query: str) -> None:
     few = HedgerowClassifier(wide_schema(), "0.1").fit(*wide_table(300)).release_
     with pytest.raises(ReleaseError, match="looks at rows that its certificate does not name"):
         Release.from_json(unpaid(few, without(query)))

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from slow import slow_but
-from strategies import small_schema, small_table
+from strategies import oblivious_trees, small_schema, small_table
 
 from hedgerow import private_table as table_module
 from hedgerow.accounting.meter import Budget
@@ -26,7 +26,7 @@ from hedgerow.mechanisms.coins import SYSTEM
 from hedgerow.mechanisms.gaussian import discrete_gaussian
 from hedgerow.mechanisms.noise import add_noise
 from hedgerow.private_table import PrivateTable
-from hedgerow.queries import ClassCounts, Confusion, GradientSums, LeafCounts, Reliability, Rows, Sizes, Tables
+from hedgerow.queries import BoostRound, ClassCounts, Confusion, GradientSums, LeafCounts, LeafSizes, Reliability, Rows, Sizes, Tables
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.additive_model import GRID, AdditiveModel
 
@@ -38,6 +38,7 @@ CODEBOOK = Codebook(small_schema())
 TREES = [rdt.build_tree_structure(CODEBOOK, 2, "bins", np.random.default_rng(i)) for i in range(2)]
 TREE, LEAVES = TREES[0], TREES[0].leaves
 ENGINE = MemoryRows(*small_table(12), CODEBOOK)  # few rows: most cells are empty
+BOOSTED = oblivious_trees(CODEBOOK, 2, 4)
 MODEL = AdditiveModel(np.array([0.3, 0.0]), (TREE,), (np.random.default_rng(5).normal(size=(TREE.n_nodes, 2)),))
 ASKED = np.zeros((len(LEAVES), len(CODEBOOK.sizes)), dtype=bool)
 ASKED[:4, 3] = ASKED[0, 1] = True  # two tables at the first node, one at three others, none elsewhere
@@ -74,6 +75,16 @@ QUERY_CASES: dict[str, tuple[Callable[[PrivateTable], Any], Callable[[], Any], i
         lambda table: [table.ask(Tables(TREE, LEAVES, ASKED), PRICE)[ASKED_CELLS]],
         lambda: [exact_answers.split_counts(ENGINE, TREE, LEAVES)[ASKED_CELLS]],
         2,  # the most asked at one node
+    ),
+    "leaf_sizes": (
+        lambda table: table.ask(LeafSizes(TREES), PRICE),
+        lambda: [counts.sum(axis=1) for counts in exact_answers.leaf_counts(ENGINE, TREES)],
+        len(TREES),
+    ),
+    "boost_round": (
+        lambda table: [table.ask(BoostRound(BOOSTED[:1], MODEL, True), PRICE)[1]],
+        lambda: [exact_answers.round_sums(ENGINE, BOOSTED[:1], MODEL, True)],
+        2027**2,  # two classes
     ),
     "gradient_sums": (
         lambda table: table.ask(GradientSums(TREES, MODEL), PRICE),

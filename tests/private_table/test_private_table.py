@@ -11,7 +11,7 @@ from typing import Any
 import exact as exact_answers
 import numpy as np
 import pytest
-from strategies import small_schema, small_table
+from strategies import oblivious_trees, small_schema, small_table
 
 from hedgerow.accounting.events import EXPONENTIAL
 from hedgerow.accounting.meter import Budget, Reservation
@@ -26,12 +26,15 @@ from hedgerow.queries import (
     BY_NAME,
     Best,
     BestScale,
+    BoostRound,
     Choose,
     ChooseLocally,
+    ChooseTree,
     ClassCounts,
     Confusion,
     GradientSums,
     LeafCounts,
+    LeafSizes,
     Reliability,
     Rows,
     Sizes,
@@ -49,6 +52,7 @@ TREE, NODES = TREES[0], TREES[0].levels[1]
 CANDIDATES = by_value(CODEBOOK)
 ALL = np.ones((len(NODES), len(CANDIDATES)), dtype=bool)  # every attribute asked, every candidate allowed
 SIZES = np.full(len(NODES), 100)
+BOOSTED = oblivious_trees(CODEBOOK, 2, 4)
 MODEL = AdditiveModel(np.array([0.5, 0.0]), tuple(TREES[:1]), (np.random.default_rng(9).normal(size=(TREES[0].n_nodes, 2)),))
 
 
@@ -78,6 +82,9 @@ QUERY_CASES = {
     "confusion": lambda table, epsilon: table.ask(Confusion(zeros), epsilon),
     "reliability": lambda table, epsilon: table.ask(Reliability(sure, 5), epsilon),
     "gradient_sums": lambda table, epsilon: table.ask(GradientSums(TREES, MODEL), epsilon),
+    "leaf_sizes": lambda table, epsilon: table.ask(LeafSizes(TREES), epsilon),
+    "boost_round": lambda table, price: table.ask(BoostRound(BOOSTED[:1], MODEL, isinstance(price, Rho)), price)[1],
+    "choose_tree": lambda table, epsilon: table.ask(ChooseTree(BOOSTED, MODEL, False), epsilon),
     "sizes": lambda table, epsilon: table.ask(Sizes(TREE, NODES), epsilon),
     "class_counts": lambda table, epsilon: table.ask(ClassCounts(TREE, NODES), epsilon),
     "tables": lambda table, epsilon: table.ask(Tables(TREE, NODES, ALL), epsilon),
@@ -86,7 +93,7 @@ QUERY_CASES = {
     "best": lambda table, epsilon: table.ask(Best([zeros, flags]), epsilon),
     "best_scale": lambda table, epsilon: table.ask(BestScale(MODEL, (1.0, 0.5)), epsilon),
 }
-CHOICES = ("choose", "choose_locally", "best", "best_scale")
+CHOICES = ("choose", "choose_locally", "best", "best_scale", "choose_tree")
 COUNTS = [query for query in QUERY_CASES if query not in CHOICES]
 # The queries that ask about nodes of a tree: (table, tree, nodes) -> an answer
 ABOUT_NODES = {
@@ -140,7 +147,7 @@ def test_an_epsilon_that_is_not_exact_is_refused(query: str) -> None:
 @pytest.mark.parametrize("query", COUNTS)
 def test_almost_no_noise_gives_the_truth(query: str) -> None:
     """ε = 1000 for a sensitivity of 1: a wrong count would show; the chance that a single number is off is below e^(−200)."""
-    enough = Fraction(1000 * (4096 if query == "gradient_sums" else 1))
+    enough = Fraction(1000 * (4096 if query in ("gradient_sums", "boost_round") else 1))
     table, reservation, engine = private(300, epsilon=3 * enough)
     answer = QUERY_CASES[query](table, enough)
     exact = {
@@ -152,8 +159,10 @@ def test_almost_no_noise_gives_the_truth(query: str) -> None:
         "class_counts": lambda: by_hand(NODES)[:, :2],
         "tables": lambda: exact_answers.split_counts(engine, TREE, NODES),
         "gradient_sums": lambda: exact_answers.gradient_sums(engine, TREES, MODEL),
+        "leaf_sizes": lambda: [counts.sum(axis=1) for counts in exact_answers.leaf_counts(engine, TREES)],
+        "boost_round": lambda: exact_answers.round_sums(engine, BOOSTED[:1], MODEL),
     }[query]()
-    for noisy, true in zip(answer, exact, strict=True) if query in ("leaf_counts", "gradient_sums") else [(answer, exact)]:
+    for noisy, true in zip(answer, exact, strict=True) if query in ("leaf_counts", "leaf_sizes", "gradient_sums") else [(answer, exact)]:
         assert np.array_equal(noisy, true)
     (event,) = reservation.events
     assert (event.query, event.mechanism, event.epsilon) == (query, "discrete Laplace", enough)
@@ -168,7 +177,8 @@ def with_delta(epsilon: Any = 1, delta: Any = "1e-6", sampler: str = "hedgerow")
     return PrivateTable(engine, reservation, sampler=sampler), reservation, engine
 
 
-QUERIES = {"leaf_counts": len(TREES), "tables": 4, "gradient_sums": len(TREES)}
+QUERIES = {"leaf_counts": len(TREES), "leaf_sizes": len(TREES), "tables": 4, "gradient_sums": len(TREES)}
+SQUARED = {"gradient_sums": 4096**2, "boost_round": 2027**2}
 
 
 @pytest.mark.parametrize("query", COUNTS)
@@ -181,7 +191,7 @@ def test_a_price_in_rho_is_gaussian_noise_charged_before_the_look(query: str, mo
         QUERY_CASES[query](table, price)
     assert seen == [reservation.rho / 3]
     (event,) = reservation.events
-    queries, squared = QUERIES.get(query, 1), 4096**2 if query == "gradient_sums" else 1
+    queries, squared = QUERIES.get(query, 1), SQUARED.get(query, 1)
     assert (event.query, event.mechanism, event.epsilon, event.rho) == (query, "discrete Gaussian", 0, price.value)
     assert (event.queries, event.sensitivity, event.scale) == (queries, squared, queries * squared / (2 * price.value))
 
@@ -228,7 +238,9 @@ def test_almost_no_gaussian_noise_gives_the_truth(query: str) -> None:
     table, reservation, _ = with_delta(10**12)
     sure, _, _ = private(50, epsilon=10**9)
     answer, exact = QUERY_CASES[query](table, Rho(Fraction(10**11))), QUERY_CASES[query](sure, Fraction(10**9))
-    many = query in ("leaf_counts", "gradient_sums")
+    if query == "boost_round":  # whose vectors are clipped otherwise for a pure price
+        exact = exact_answers.round_sums(with_delta()[2], BOOSTED[:1], MODEL, True)
+    many = query in ("leaf_counts", "leaf_sizes", "gradient_sums")
     for noisy, true in zip(answer, exact, strict=True) if many else [(answer, exact)]:
         assert np.array_equal(noisy, true)
     assert reservation.rho_charged == 10**11 <= reservation.rho == rho_for(Fraction(10**12), Fraction("1e-6"))
@@ -451,7 +463,11 @@ def test_empty_and_tiny_tables_answer_like_any_other(query: str) -> None:
         usual = QUERY_CASES[query](private(300)[0], Fraction(1))
         answer = QUERY_CASES[query](table, Fraction(1))
         assert type(answer) is type(usual)
-        assert np.shape(answer) == np.shape(usual) if query not in ("leaf_counts", "gradient_sums") else len(answer) == len(usual)
+        assert (
+            np.shape(answer) == np.shape(usual)
+            if query not in ("leaf_counts", "leaf_sizes", "gradient_sums")
+            else len(answer) == len(usual)
+        )
 
 
 def test_one_row_changes_one_cell_of_each_question() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import exact as exact_answers
 import numpy as np
 import pytest
-from strategies import small_schema, small_table
+from strategies import oblivious_trees, small_schema, small_table
 
 from hedgerow.accounting.events import (
     DISCRETE_GAUSSIAN,
@@ -22,6 +22,7 @@ from hedgerow.accounting.events import (
 from hedgerow.accounting.meter import Budget
 from hedgerow.accounting.prices import Rho
 from hedgerow.accounting.units import Unit
+from hedgerow.accounting.zcdp import choice_epsilon
 from hedgerow.engines.memory import MemoryRows
 from hedgerow.errors import PlanError
 from hedgerow.growers import rdt
@@ -33,12 +34,14 @@ from hedgerow.private_table import PrivateTable
 from hedgerow.queries import (
     Best,
     BestScale,
+    BoostRound,
     Choose,
     ChooseLocally,
     ClassCounts,
     Confusion,
     GradientSums,
     LeafCounts,
+    LeafSizes,
     Reliability,
     Rows,
     Sizes,
@@ -57,6 +60,7 @@ PLAIN = Codebook(small_schema())
 PERSONS = Codebook(replace(small_schema(), person="who", rows_per_person=K))
 TREES = [rdt.build_tree_structure(PLAIN, 2, "bins", np.random.default_rng(i)) for i in range(3)]
 TREE, NODES = TREES[0], TREES[0].levels[1]
+BOOSTED = oblivious_trees(PLAIN, 2, 4)
 MODEL = AdditiveModel(np.array([0.5, 0.0]), tuple(TREES[:1]), (np.random.default_rng(9).normal(0, 3, (TREES[0].n_nodes, 2)),))
 SEEDS = range(12)
 COLUMNS, LABELS = small_table(150)
@@ -103,6 +107,13 @@ COUNTS: dict[str, tuple[Any, Any, int, int, int]] = {  # query; the truth; how m
         1,
         1,
     ),
+    "leaf_sizes": (
+        lambda t, p: t.ask(LeafSizes(TREES), p),
+        lambda e: [counts.sum(axis=1) for counts in exact_answers.leaf_counts(e, TREES)],
+        3,
+        1,
+        1,
+    ),
     "gradient_sums": (
         lambda t, p: t.ask(GradientSums(TREES, MODEL), p),
         lambda e: exact_answers.gradient_sums(e, TREES, MODEL),
@@ -131,6 +142,43 @@ def test_counts_are_the_truth_and_the_noise_of_the_coins(query: str, k: int) -> 
     coins = SeededCoins(1)
     for found, counts in zip(answer, exact, strict=True):
         assert np.array_equal(found, counts + discrete_gaussian(event.scale, counts.size, coins).reshape(counts.shape))
+
+
+@each_k
+@pytest.mark.parametrize("chosen", [1, 2])
+def test_a_round_is_its_choices_and_the_noisy_sums_of_the_chosen_trees(chosen: int, k: int) -> None:
+    """By the same coins, one after the other: a choice in each group, then the noise."""
+    engine, group = engine_of(k), 4 // chosen
+    for seed in SEEDS:
+        for price, delta in ((EPSILON, 0), (Rho(RHO), 1e-6)):
+            gaussian = isinstance(price, Rho)
+            exact = exact_answers.round_sums(engine, BOOSTED, MODEL, gaussian)
+            reservation = Budget(2, delta).reserve(2, "test", delta, Unit.of(engine.codebook.schema))
+            table = PrivateTable(engine, reservation, SeededCoins(seed))
+            places, sums = table.ask(BoostRound(BOOSTED, MODEL, gaussian, chosen), price)
+            coins, expected = SeededCoins(seed), []
+            *choices, counting = reservation.events
+            choose, epsilon = (
+                (exponential_mechanism, choice_epsilon(RHO / 5 / chosen)) if gaussian else (permute_and_flip, EPSILON * 3 / 10 / chosen)
+            )
+            most = 2027 if gaussian else 2048
+            for number in range(chosen):
+                scores = np.abs(exact[number * group : (number + 1) * group, :, :1]).sum(axis=(1, 2))[None]
+                expected.append(number * group + int(choose(scores, np.ones((1, group), dtype=bool), epsilon / (2 * most * k), coins)[0]))
+                mechanism = EXPONENTIAL if gaussian else PERMUTE_AND_FLIP
+                scale = 2 * Fraction(most * k, GRID) / epsilon
+                assert choices[number] == Event("choose_tree", mechanism, epsilon, 1, Fraction(most * k, GRID), scale)
+            assert places == expected
+            draw = discrete_gaussian if gaussian else discrete_laplace
+            assert np.array_equal(sums, exact[places] + draw(counting.scale, sums.size, coins).reshape(sums.shape))
+            if gaussian:
+                squared, rho = (most * k) ** 2, RHO * 4 / 5
+                assert counting == Event(
+                    "boost_round", DISCRETE_GAUSSIAN, Fraction(0), chosen, Fraction(squared), chosen * squared / (2 * rho), rho
+                )
+            else:
+                left = EPSILON * 7 / 10
+                assert counting == Event("boost_round", DISCRETE_LAPLACE, left, chosen, Fraction(most * k), chosen * most * k / left)
 
 
 @each_k

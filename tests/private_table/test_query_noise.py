@@ -31,7 +31,7 @@ from hedgerow.mechanisms.noise import add_noise
 from hedgerow.mechanisms.noise import choose_columns as real_choose_columns
 from hedgerow.mechanisms.samplers import discrete_laplace
 from hedgerow.private_table import PrivateTable
-from hedgerow.queries import Best, Choose, ChooseLocally, ClassCounts, Confusion, LeafCounts, Reliability, Rows, Sizes, Tables
+from hedgerow.queries import Best, Choose, ChooseLocally, ClassCounts, Confusion, LeafCounts, LeafSizes, Reliability, Rows, Sizes, Tables
 from hedgerow.queries.scores import GINI, MAX, NORMAL_GINI, Score, information_gain, scores_of
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.splits import by_value
@@ -62,6 +62,11 @@ def predict(codes: np.ndarray) -> np.ndarray:
 QUERY_CASES: dict[str, tuple[Callable[[PrivateTable], Any], Callable[[], Any], int]] = {
     "rows": (lambda table: [np.array([table.ask(Rows(), Fraction(1))])], lambda: [np.array([exact_answers.count_rows(ENGINE)])], 1),
     "leaf_counts": (lambda table: table.ask(LeafCounts(TREES), Fraction(1)), lambda: exact_answers.leaf_counts(ENGINE, TREES), len(TREES)),
+    "leaf_sizes": (
+        lambda table: table.ask(LeafSizes(TREES), Fraction(1)),
+        lambda: [counts.sum(axis=1) for counts in exact_answers.leaf_counts(ENGINE, TREES)],
+        len(TREES),
+    ),
     "confusion": (lambda table: [table.ask(Confusion(predict), Fraction(1))], lambda: [exact_answers.confusion(ENGINE, predict)], 1),
     "reliability": (lambda table: [table.ask(Reliability(sure, 5), Fraction(1))], lambda: [exact_answers.reliability(ENGINE, sure, 5)], 1),
     "sizes": (

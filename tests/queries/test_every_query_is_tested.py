@@ -11,14 +11,18 @@ from whole import test_user_level
 from hedgerow.queries import BY_NAME, ChoiceQuery, CountingQuery
 
 COUNTING = {name for name, query in BY_NAME.items() if issubclass(query, CountingQuery)}
+GRADIENTS = ("gradient_sums", "boost_round")
 CASES: dict[str, tuple[set[str], set[str]]] = {  # where; the queries that it has; those that it must have
     "private_table/test_private_table.py": (set(test_private_table.QUERY_CASES), {*BY_NAME, "choose_locally"}),
     "whole/test_user_level.py": (set(test_user_level.QUERY_CASES), {*BY_NAME, "choose_locally"}),
     "remote/test_remote_table.py": ({name.split()[0] for name in test_remote_table.QUERY_CASES}, set(BY_NAME)),
     "curator/http/test_sessions.py": ({*test_sessions.BODIES, "reliability"}, set(BY_NAME)),  # of a release: test_remote_table.py
-    "private_table/test_queries_by_hand.py": ({*test_queries_by_hand.COUNTS, "tables"}, COUNTING),  # which has a test of its own there
+    "private_table/test_queries_by_hand.py": (
+        {*test_queries_by_hand.COUNTS, "tables", "boost_round"},
+        COUNTING,
+    ),  # which have tests of their own there
     "private_table/test_gaussian_queries.py": (set(test_gaussian_queries.QUERY_CASES), COUNTING),
-    "private_table/test_query_noise.py": ({*test_query_noise.QUERY_CASES, "gradient_sums"}, COUNTING),  # its noise: test_gradients.py
+    "private_table/test_query_noise.py": ({*test_query_noise.QUERY_CASES, *GRADIENTS}, COUNTING),  # test_gradients.py, test_boosting.py
 }
 
 

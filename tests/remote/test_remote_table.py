@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from remote.remote_service import *  # noqa: F403
 from remote.remote_service import SCHEMA, Served
+from strategies import oblivious_trees
 
 from hedgerow import HedgerowClassifier
 from hedgerow.accounting.meter import Budget
@@ -31,12 +32,15 @@ from hedgerow.queries import (
     BY_NAME,
     Best,
     BestScale,
+    BoostRound,
     Choose,
     ChooseLocally,
+    ChooseTree,
     ClassCounts,
     Confusion,
     GradientSums,
     LeafCounts,
+    LeafSizes,
     Reliability,
     Rows,
     Sizes,
@@ -59,6 +63,8 @@ ASKED = np.ones((len(NODES), 3), dtype=bool)
 ASKED[0] = [True, False, True]
 SCORES = np.random.default_rng(9).normal(size=(2, TREES[0].n_nodes, 2)) / 3
 MODEL = AdditiveModel(np.array([0.1, -0.0]), (TREES[0], TREES[0]), tuple(SCORES))
+BOOSTED = oblivious_trees(CODEBOOK, 3, 4)
+BOOSTED_MODEL = AdditiveModel(MODEL.base, (*MODEL.trees, BOOSTED[0]), (*MODEL.scores, np.random.default_rng(1).normal(size=(8, 2))))
 EVERY = np.ones((1, len(EDGES)), dtype=bool)
 PRICE = Fraction(1, 7)
 
@@ -78,6 +84,11 @@ QUERY_CASES: dict[str, Any] = {
     "confusion of a model": lambda table, _: table.ask(Confusion(MostProbable(MODEL)), PRICE),
     "reliability": lambda table, release: table.ask(Reliability(release.predict_codes_proba, 5), PRICE),
     "gradient_sums": lambda table, _: table.ask(GradientSums(TREES, MODEL), PRICE),
+    "leaf_sizes": lambda table, _: table.ask(LeafSizes(TREES), PRICE),
+    "choose_tree": lambda table, _: table.ask(ChooseTree(BOOSTED, BOOSTED_MODEL, False), PRICE),
+    "choose_tree exponential": lambda table, _: table.ask(ChooseTree(BOOSTED, MODEL, True), PRICE),
+    "boost_round": lambda table, _: table.ask(BoostRound(BOOSTED, BOOSTED_MODEL, False, 2), PRICE),
+    "boost_round of one": lambda table, _: table.ask(BoostRound(BOOSTED[:1], MODEL, False), PRICE),
     "sizes": lambda table, _: table.ask(Sizes(TREE, NODES), PRICE),
     "class_counts": lambda table, _: table.ask(ClassCounts(TREE, NODES), PRICE),
     "tables": lambda table, _: table.ask(Tables(TREE, NODES, ASKED), PRICE),

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 import pytest
-from strategies import small_schema, small_table
+from strategies import oblivious_trees, small_schema, small_table
 
 from hedgerow import Budget, HedgerowClassifier, PrivateRDTClassifier, Schema, Unit, count, merge, merge_columns, private_score, pseudo_data
 from hedgerow import private_table as table_module
@@ -44,12 +44,15 @@ from hedgerow.private_table import PrivateTable
 from hedgerow.queries import (
     Best,
     BestScale,
+    BoostRound,
     Choose,
     ChooseLocally,
+    ChooseTree,
     ClassCounts,
     Confusion,
     GradientSums,
     LeafCounts,
+    LeafSizes,
     Reliability,
     Rows,
     Sizes,
@@ -74,6 +77,7 @@ TREES = [rdt.build_tree_structure(PLAIN, 2, "bins", np.random.default_rng(i)) fo
 TREE, NODES = TREES[0], TREES[0].levels[1]
 ALL = np.ones((len(NODES), 4), dtype=bool)
 SIZES = np.full(len(NODES), 100)
+BOOSTED = oblivious_trees(PLAIN, 2, 4)
 MODEL = AdditiveModel(np.array([0.5, 0.0]), tuple(TREES[:1]), (np.random.default_rng(9).normal(size=(TREES[0].n_nodes, 2)),))
 PRIVATE = [estimator for estimator in all_estimators().values() if estimator._algorithm.private]
 private = pytest.mark.parametrize("algorithm", PRIVATE)
@@ -98,6 +102,9 @@ QUERY_CASES: dict[str, Callable[[PrivateTable, Any], Any]] = {
     "confusion": lambda table, price: [table.ask(Confusion(zeros), price)],
     "reliability": lambda table, price: [table.ask(Reliability(sure, 5), price)],
     "gradient_sums": lambda table, price: table.ask(GradientSums(TREES, MODEL), price),
+    "leaf_sizes": lambda table, price: table.ask(LeafSizes(TREES), price),
+    "boost_round": lambda table, price: [table.ask(BoostRound(BOOSTED[:1], MODEL, isinstance(price, Rho)), price)[1]],
+    "choose_tree": lambda table, epsilon: table.ask(ChooseTree(BOOSTED, MODEL, False), epsilon),
     "sizes": lambda table, price: [table.ask(Sizes(TREE, NODES), price)],
     "class_counts": lambda table, price: [table.ask(ClassCounts(TREE, NODES), price)],
     "tables": lambda table, price: [table.ask(Tables(TREE, NODES, ALL), price)],
@@ -106,7 +113,7 @@ QUERY_CASES: dict[str, Callable[[PrivateTable, Any], Any]] = {
     "best": lambda table, epsilon: table.ask(Best([zeros, flags]), epsilon),
     "best_scale": lambda table, epsilon: table.ask(BestScale(MODEL, (1.0, 0.5)), epsilon),
 }
-CHOICES = ("choose", "choose_locally", "best", "best_scale")
+CHOICES = ("choose", "choose_locally", "best", "best_scale", "choose_tree")
 COUNTS = [query for query in QUERY_CASES if query not in CHOICES]
 
 
@@ -287,7 +294,7 @@ def test_one_person_changes_no_more_than_is_charged_for(query: str) -> None:
     most_l1, most_l2 = event.queries * event.sensitivity, reservation.events[0].queries * reservation.events[0].sensitivity
     assert l1.max() <= most_l1
     assert l2.max() <= most_l2
-    if query != "gradient_sums":  # a row's gradient is as large as that only where the model is sure and wrong
+    if query not in ("gradient_sums", "boost_round"):  # a row's gradient is as large as that only where the model is sure and wrong
         assert l1.max() == most_l1
         assert l2.max() == most_l2
 
@@ -359,6 +366,10 @@ def one_row(query: str) -> dict[str, Fraction]:
     """The sensitivities that are proven for one row."""
     if query == "gradient_sums":
         return {"discrete Laplace": Fraction(4096), DISCRETE_GAUSSIAN: Fraction(4096**2)}
+    if query == "boost_round":
+        return {"discrete Laplace": Fraction(2048), DISCRETE_GAUSSIAN: Fraction(2027**2)}
+    if query == "choose_tree":
+        return {"permute-and-flip": Fraction(2048, 4096), EXPONENTIAL: Fraction(2027, 4096)}
     if query in ("choose", "best", "best_scale"):
         return dict.fromkeys(("permute-and-flip", EXPONENTIAL), Fraction(1 if query == "best" else 2))
     return {"discrete Laplace": Fraction(1), DISCRETE_GAUSSIAN: Fraction(1)}
@@ -403,7 +414,8 @@ def test_a_hedgerow_forest_with_delta_sees_the_true_noise() -> None:
         other = replace(shares, amount=Fraction(1, 10), concentrated=True)
         counts = counting_event("leaf_counts", other.price(Fraction(1, 2)), queries=4, rows_per_person=codebook.schema.k)
         assert noise_of(counts).sigma_squared == pytest.approx(other.noise_sd(4, Fraction(1, 2)) ** 2)
-        found.append((hedgerow_grower.signal_to_noise(codebook, n, shares), shares.noise_sd(4), other.rate(Fraction(1, 10))))
+        sizes = hedgerow_grower.Sizes.of(codebook, n, shares, epsilon, hedgerow_grower.Settings())
+        found.append((sizes.x, shares.noise_sd(4), other.rate(Fraction(1, 10))))
     for one, three, factor in zip(*found, (1 / K, K, 1 / K), strict=True):
         assert three == pytest.approx(factor * one)
 
@@ -422,9 +434,6 @@ def test_a_release_states_the_noise_that_was_drawn(algorithm: Any, delta: Any, m
         return real(counts, event, coins, sampler)
 
     monkeypatch.setattr(table_module, "add_noise", watched)
-    if delta:  # so few attributes would do better without it
-        monkeypatch.setattr("hedgerow.growers.budget_shares.gaussian_pays", lambda m, epsilon, delta: bool(delta))
-        monkeypatch.setattr("hedgerow.training.private.hedgerow.gaussian_pays", lambda m, epsilon, delta: bool(delta))
     model = algorithm(schema_of(K), 30, **({"delta": delta} if delta else {}), random_state=0).fit(frame(3000))
     release = model.release_
     (part,) = release.certificate.parts

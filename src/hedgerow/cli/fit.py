@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hedgerow.accounting.loss import exact_delta
 from hedgerow.cli import console
 from hedgerow.cli.console import complain, guarantee, progress_bar, say, warn
 from hedgerow.cli.options import (
@@ -151,7 +152,6 @@ def fit(
     if not options.proven:
         _confirm(yes)
     from hedgerow.training.fit import fit as train
-    from hedgerow.training.planning import plan
 
     if named:
         from hedgerow.release.parts import TableName
@@ -159,15 +159,12 @@ def fit(
 
         mergeable(recipe).check_shared(recipe, "partial_fit")
         how["name"] = TableName(batch, checked_owner(owner, ""))
-    used = 0 if delta is None else plan(recipe, declared, rows=1).delta  # public facts decide whether it would help
-    request_budget = open_budget(budget, epsilon, used, place.remote)
+    request_budget = open_budget(budget, epsilon, exact_delta(delta or 0), place.remote)
     with paid_query(request_budget, unfinished="No forest was saved."):
         with place.rows(declared) as rows, progress_bar("counting") as progress:
             release = train(recipe, rows, budget=request_budget, sampler=sampler, progress=progress, **how)
         saved = save_paid(release, output)
     summarise(release, saved)
-    if delta is not None and not used:
-        say("δ was not used: for so few attributes Laplace noise is the smaller, and the guarantee is pure ε")
     print_remaining(request_budget)
 
 

@@ -60,7 +60,8 @@ class MergeableForestClassifier(PrivateForestClassifier):
     ) -> Any:
         """Count more rows in the same trees and add them to the release; the first call is a `fit`. Each call spends ε.
 
-        It needs delta=0: gradient steps belong to the rows that they were measured on, and nothing could be added to them.
+        It needs delta=0. A Hedgerow forest is then the one-way tables of all attributes, from the first batch on, which add up: boosted
+        trees belong to the rows that they were measured on.
 
         Parameters
         ----------
@@ -80,13 +81,14 @@ class MergeableForestClassifier(PrivateForestClassifier):
         -------
         self
         """
-        shared_plans.mergeable(self._recipe()).check_shared(self._recipe(), "partial_fit")
+        method = shared_plans.mergeable(self._recipe())
+        method.check_shared(self._recipe(), "partial_fit")
         name = TableName(batch, owner, disjoint)
         if not hasattr(self, "release_"):
             with closing(self._engine_for(X, y, progress, accept_draft)) as engine:
                 if classes is not None:
                     engine = _with_classes(engine, classes, inferred=self._inferred)
-                self._train(engine, name=name)
+                self._train(engine, name, method.first_batch(self._recipe()))
         else:
             check_random_trees(self.release_, "the forest")
             name.check_new(self.release_.certificate.parts)

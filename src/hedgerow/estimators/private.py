@@ -14,6 +14,7 @@ from hedgerow.estimators.base import ForestClassifier
 from hedgerow.release.parts import TableName
 from hedgerow.release.release import Release, class_array
 from hedgerow.training.fit import train
+from hedgerow.training.recipe import Recipe
 from hedgerow.training.tuning import checked_search
 
 
@@ -68,10 +69,9 @@ class PrivateForestClassifier(ForestClassifier):
             )
         return float(super().score(X, y, sample_weight))
 
-    def _train(self, engine: Engine, name: TableName | None = None, **search: Any) -> Release:
-        return train(
-            self._recipe(), engine, budget=self.budget, sampler=self.sampler, coins=self._coins, name=name, keep=self._keep, **search
-        )
+    def _train(self, engine: Engine, name: TableName | None = None, recipe: Recipe | None = None, **search: Any) -> Release:
+        how: dict[str, Any] = {"budget": self.budget, "sampler": self.sampler, "coins": self._coins, "name": name, "keep": self._keep}
+        return train(recipe or self._recipe(), engine, **how, **search)
 
     def _keep(self, release: Release, chosen: Mapping[str, Any]) -> None:
         """What is paid for is kept before anything is said: a warning may have been made an error."""

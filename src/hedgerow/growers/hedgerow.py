@@ -2,7 +2,7 @@
 
     0. n̂       a noisy number of rows, where none is declared public; paid in pure ε. It and public facts decide all sizes below (`Sizes`).
     1. Cells   noisy sizes of fine cells of every number, put together to at most 64 of about equal mass.           (`inference/cells.py`)
-    2. Tables  of q attributes, q = √(n̂ε/20C): one after the other the one that tells most about what the tables before it leave open is
+    2. Tables  of q attributes, q = √(n̂ε/40): one after the other the one that tells most about what the tables before it leave open is
                privately chosen, and its class counts are released. Where q = m all are counted at once.
     3. Read    the tables as log-odds, shrunk as far as they are noise: the start of the model F.               (`inference/additive.py`)
     4. Boost   T oblivious trees of depth D. In a round, one of 16 random trees is privately chosen by Σ_leaves ‖Σ R‖, and Σ R and Σ H
@@ -48,15 +48,15 @@ ALGORITHM = "Hedgerow forest"
 
 CELLS_SHARE, MOST_CELLS = Fraction(5, 100), 64
 CHOICE_SHARE = Fraction(1, 4)  # of the tables, where they are chosen
-ROWS_PER_TABLE = 20.0  # q² = n̂ε/C over this
+ROWS_PER_TABLE = 40.0  # q² = n̂ε over this
 TABLES_NU = {True: 4.0, False: 15.0}  # the tables get a = this/ν of the budget: by whether the noise is Gaussian
-TABLES_LEAST = {True: 0.1, False: 0.3}
+TABLES_LEAST, TABLES_MOST = {True: 0.1, False: 0.3}, {True: 0.6, False: 1.0}
 TREES_LEAST = 0.1  # trees that would get less than this share are not grown
 MOST_GROUPS = 24  # of a number in its table
 TREES_PER_ROOT = {True: 5.0, False: 0.25}  # T = this·√x
 FEWEST_TREES, MOST_TREES = {True: 8, False: 2}, {True: 300, False: 64}
 DEPTH_ADDED, MOST_DEPTH = {True: 2.0, False: 1.0}, 8
-TOGETHER = 4  # trees that are chosen and measured on the same gradients
+TOGETHER, MOST_TOGETHER = 4, 10  # trees that are chosen and measured on the same gradients; where passes are dear
 STEP = {True: 0.3, False: 0.5}  # η
 WIENER, RIDGE, LARGEST = 2.0, 2.0, 2.0  # the 2s of a leaf's step, and the most that it moves a score
 SCALE_SHARE, SCALE_FROM = Fraction(2, 100), 250  # a choice among scales is worth it if its rate times n̂ is at least this
@@ -96,27 +96,26 @@ class Sizes:
         m, classes, gaussian = len(codebook.sizes), codebook.n_classes, shares.concentrated
         pure_x = n * float(epsilon) / (classes * shares.rows_per_person)
         x = n / (classes * shares.noise_sd(1)) if gaussian else pure_x
-        measured = min(m, max(1, round(math.sqrt(pure_x / ROWS_PER_TABLE))))
-        typical = sum(min(size, 16) for size in codebook.sizes) / m
-        nu = n / (typical * classes * shares.noise_sd(measured))
-        a = min(max(TABLES_NU[gaussian] / nu, TABLES_LEAST[gaussian]), 1.0)
-        part = Fraction(100 if a > 1 - TREES_LEAST else round(100 * a), 100)
         numbers = sum(cells > 2 for cells in cells_of(codebook))
         cells = CELLS_SHARE if numbers else Fraction(0)
         scale = SCALE_SHARE if shares.rate(SCALE_SHARE) * n >= SCALE_FROM else Fraction(0)
+        passes = (settings.max_passes or 10**9) - 1 - bool(cells) - bool(scale)  # one for n̂, whether it is asked or not
+        measured = min(m, max(1, round(math.sqrt(pure_x * classes / ROWS_PER_TABLE))))
+        if 2 * measured > passes // 2:
+            measured = m  # counted at once, in one pass
+        passes -= 2 * measured if measured < m else 1
+        typical = sum(min(size, 16) for size in codebook.sizes) / m
+        nu = n / (typical * classes * shares.noise_sd(measured))
+        a = min(max(TABLES_NU[gaussian] / nu, TABLES_LEAST[gaussian]), TABLES_MOST[gaussian])
+        part = Fraction(round(100 * a), 100) if a <= 1 - TREES_LEAST and passes > 0 and classes > 1 else Fraction(1)
         rest = 1 - cells - scale
-        sd = shares.noise_sd(measured, rest * part)
-        groups = round(min(0.4 * n / (classes * sd), 1.2 * n ** (1 / 3)))
-        trees = round(TREES_PER_ROOT[gaussian] * math.sqrt(x))
-        trees = min(max(trees, FEWEST_TREES[gaussian]), MOST_TREES[gaussian]) if part < 1 else 0
+        groups = round(min(0.4 * n / (classes * shares.noise_sd(measured, rest * part)), 1.2 * n ** (1 / 3)))
+        trees = min(max(round(TREES_PER_ROOT[gaussian] * math.sqrt(x)), FEWEST_TREES[gaussian]), MOST_TREES[gaussian])
+        together = min(trees, max(TOGETHER, min(MOST_TOGETHER, -(-trees // max(1, passes)))))
         depth = round(DEPTH_ADDED[gaussian] + math.log2(max(x, 1.0)) / 3)
-        together = min(TOGETHER, trees) or 1
-        looks = (2 * measured if measured < m else 1) + 3
-        if settings.max_passes is not None and trees:
-            together = max(together, math.ceil(trees / max(1, settings.max_passes - looks)))
         return cls(
             x, nu, numbers, measured, m, min(max(groups, 2), MOST_GROUPS), cells, rest * part, rest * (1 - part), scale,
-            -(-trees // together), together, min(max(depth, 2), MOST_DEPTH),
+            min(-(-trees // together), passes) if part < 1 else 0, together, min(max(depth, 2), MOST_DEPTH),
         )  # fmt: skip
 
     @property
@@ -140,8 +139,12 @@ class Sizes:
 
     @property
     def passes(self) -> int:
-        """Looks at all rows, without the first, for n̂."""
-        return bool(self.cells) + (2 * self.measured if self.chooses else 1) + self.rounds + bool(self.scale)
+        """Looks at all rows, with that for n̂."""
+        return 1 + bool(self.cells) + (2 * self.measured if self.chooses else 1) + self.rounds + bool(self.scale)
+
+    def step(self, concentrated: bool) -> float:
+        """η: where many trees look at the same gradients, each goes less far."""
+        return STEP[concentrated] * min(1.0, 5 / self.together)
 
     def words(self) -> dict[str, str]:
         """What is done, why and for which share of what is left after n̂, for people."""
@@ -158,7 +161,7 @@ class Sizes:
             "tables": f"of {which}, {paid(self.tables)}; numbers in at most {self.groups} groups",
             "boosted trees": trees if self.rounds else f"none: the tables need all, {self.nu:.3g} rows in a cell for each unit of noise",
             "probabilities": f"scaled, by private choice {paid(self.scale)}" if self.scale else "as they come: too few rows for a choice",
-            "passes over the rows": str(self.passes),
+            "passes over the rows": f"{self.passes}",
         }  # fmt: skip
 
 
@@ -166,7 +169,7 @@ def plan(codebook: Codebook, settings: Settings, epsilon: Fraction, delta: Fract
     """What `grow` would do for a table of that many rows (a public number, or one that is assumed)."""
     if rows is None:
         raise PlanError(
-            "plan: how much is measured depends on the number of rows, and schema.rows declares none. Give an assumed size: plan(rows=10000)."
+            "plan: what is measured depends on the number of rows, and schema.rows declares none. Give an assumed size: plan(rows=10000)."
         )
     for_rows = Fraction(0) if public else price_of_rows(epsilon, delta)
     shares = BudgetShares.after_rows(codebook, max(1, rows), epsilon, delta, for_rows)
@@ -268,7 +271,8 @@ def _tables(table: PrivateTable, shares: BudgetShares, sizes: Sizes, cells: list
 
     if not sizes.chooses:
         trees = [_by_group(codebook, j, group) for j, group in enumerate(groups)]
-        counted.update(enumerate(table.ask(LeafCounts(trees), price)))
+        everything = table.ask(LeafCounts(trees), price)
+        counted.update(enumerate(everything))
         return read()
     epsilon = shares.choice(sizes.of_choice, shares.mechanism)
     model = AdditiveModel(np.zeros(codebook.n_classes), (), ())
@@ -327,7 +331,7 @@ def _boosted(
         trees = [tree for _ in range(sizes.together) for tree in proposals.candidates(sizes.depth)]
         chosen, sums = table.ask(BoostRound(trees, model, shares.concentrated, sizes.together), price)
         for place, own in zip(chosen, sums, strict=True):
-            step, error = leaf_steps(own / GRID, classes, sd, shares.concentrated)
+            step, error = leaf_steps(own / GRID, classes, sd, sizes.step(shares.concentrated), hessian_weight(shares.concentrated))
             proposals.learn(trees[place])
             found.trees.append(trees[place])
             found.scores.append(step)
@@ -338,15 +342,15 @@ def _boosted(
 
 
 def leaf_steps(
-    sums: NDArray[np.float64], classes: int, sd: float, concentrated: bool
+    sums: NDArray[np.float64], classes: int, sd: float, eta: float, hessian_weight: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """From the noisy Σ R and Σ w·H of each leaf to what it adds to the scores, and about what the noise did to that: (leaves, classes)."""
     width = sums.shape[1] // 2
-    gradient, hessian = sums[:, :width], np.maximum(sums[:, width:] / hessian_weight(concentrated), 1e-3)
+    gradient, hessian = sums[:, :width], np.maximum(sums[:, width:] / hessian_weight, 1e-3)
     if classes == 2:
         gradient, hessian = np.hstack([-gradient, gradient]), np.hstack([hessian, hessian])
     gradient = gradient - gradient.mean(axis=1, keepdims=True)
-    weight = STEP[concentrated] * (classes - 1) / classes / (hessian + WIENER * sd**2 / hessian + RIDGE)
+    weight = eta * (classes - 1) / classes / (hessian + WIENER * sd**2 / hessian + RIDGE)
     step = np.clip(weight * gradient, -LARGEST, LARGEST)
     step -= step.mean(axis=1, keepdims=True)
     return np.rint(step * STEPS) / STEPS, np.rint(np.minimum(weight * sd, LARGEST) * STEPS) / STEPS

@@ -43,9 +43,7 @@ class Proposals:
         """HALVES² trees of so many levels: every upper half with every lower one."""
         upper = depth // 2
         halves = [[self._levels(levels) for _ in range(HALVES)] for levels in (upper, depth - upper)]
-        return [
-            ObliviousTree(self.sizes, (*top[0], *bottom[0]), (*top[1], *bottom[1])) for top in halves[0] for bottom in halves[1]
-        ]
+        return [ObliviousTree(self.sizes, (*top[0], *bottom[0]), (*top[1], *bottom[1])) for top in halves[0] for bottom in halves[1]]
 
     def learn(self, tree: ObliviousTree) -> None:
         for j in tree.attributes:

@@ -294,6 +294,18 @@ class AdditiveForest:
     def probabilities(self, codes: NDArray[Any]) -> Floats:
         return self.model.probabilities(codes)
 
+    def shares_of_codes(self, j: int) -> Floats:
+        """The share of rows with each code: from the table of the attribute, inside one of its groups by the noisy counts of the codes,
+        which may be below 0; evenly where it was not measured.
+        """
+        tables = self.tables
+        if j not in tables.attributes:
+            return np.full(tables.codebook.sizes[j], 1 / tables.codebook.sizes[j])
+        one, branch = tables.attributes[j], tables.layout.branches(j)
+        raw = (np.maximum(tables.tables[j].sum(axis=(0, 2)), 1e-9) / np.bincount(branch))[branch]  # cells of one branch alike
+        inside = raw / np.bincount(one.group, raw)[one.group]
+        return np.asarray((one.rows / one.rows.sum())[one.group] * inside)
+
 
 def checked_reading(forest: CountedForest, chosen: Mapping[str, Any]) -> tuple[Layout, Reading]:
     """How the trees of a forest stand and how its counts are read; refused unless it says so in the usual words."""

@@ -25,6 +25,7 @@ from hedgerow.inference.text import plain, values_in_words
 from hedgerow.schema.attributes import Numeric
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.few_rows import few_margins
+from hedgerow.trees.oblivious import ObliviousTree
 from hedgerow.trees.tree import Tree
 
 LISTED = 3  # values that need no count before them
@@ -104,8 +105,8 @@ def _effect(parts: Parts, j: int) -> Effect:
     for node in np.flatnonzero(weights.any(axis=0)).tolist():
         rows, weight = _rows_at(tables.layout.top, node, j, first), weights[:, node, None]
         if rows is not None:
-            scores += weight * few_margins(parts.scores[j], rows)
-            spread += weight**2 * few_margins(parts.variances[j], rows)
+            scores += weight * few_margins(parts.typical[j], rows)
+            spread += weight**2 * few_margins(parts.typical_variances[j], rows)
             reached += weight
     reached = np.maximum(reached, 1e-300)
     errors = np.sqrt(np.maximum(spread / reached**2, floor_variance(parts.forest, j)[first]))
@@ -143,7 +144,10 @@ def alike(parts: Parts, j: int) -> list[list[int]]:
     signs: list[NDArray[Any]] = [tables.attributes[j].group] if j in tables.attributes else []
     others = {id(tree): tree for tree in parts.forest.correction.trees}
     for tree in (tables.layout.top, *others.values()):
-        signs += [tree.children(int(node)) for node in np.flatnonzero(tree.attribute == j)]
+        if isinstance(tree, ObliviousTree):
+            signs += [np.array(answers[:d]) for asked, answers in zip(tree.attributes, tree.answers, strict=True) if asked == j]
+        else:
+            signs += [tree.children(int(node)) for node in np.flatnonzero(tree.attribute == j)]
     signs.append(np.arange(d) >= cells)
     told = list(zip(*(np.asarray(sign).tolist() for sign in signs), strict=True))
     groups: dict[Any, list[int]] = {}
@@ -189,13 +193,7 @@ def _rows_at(top: Tree, node: int, j: int, codes: list[int]) -> NDArray[np.uint1
 
 
 def _share_of_rows(forest: AdditiveForest, j: int, groups: list[list[int]]) -> Floats:
-    """From the table of the attribute; inside one of its groups by the noisy counts of the codes, which may be below 0."""
-    tables = forest.tables
-    if j not in tables.attributes:
+    if j not in forest.tables.attributes:
         return np.full(len(groups), 1 / len(groups))
-    one = tables.attributes[j]
-    branch = tables.layout.branches(j)
-    raw = (np.maximum(tables.tables[j].sum(axis=(0, 2)), 1e-9) / np.bincount(branch))[branch]  # cells of one branch alike
-    inside = raw / np.bincount(one.group, raw)[one.group]
-    by_code = (one.rows / one.rows.sum())[one.group] * inside
+    by_code = forest.shares_of_codes(j)
     return np.array([by_code[codes].sum() for codes in groups])

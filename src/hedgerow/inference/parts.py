@@ -2,7 +2,8 @@
 
     F(x) = base + Σ_j contribution_j(x)                     exactly the margins of the model
 
-The score of a table or of a correction belongs to its attribute. The top tree's log π(leaf) is taken apart along the path: the step
+The score of a table or of a correction belongs to its attribute; a boosted tree is taken apart by `boosted_parts.py`. The top tree's
+log π(leaf) is taken apart along the path: the step
 log π(child) − log π(parent) belongs to the attribute that the parent asks about, and log π(root) to the base. A row that stops early,
 at a value without a branch, has what it reached.
 """
@@ -15,34 +16,67 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.inference.additive import TREE, AdditiveForest
+from hedgerow.inference.boosted_parts import taken_apart
 from hedgerow.inference.effect_noise import correction_variance, table_variance, top_variance
 from hedgerow.inference.tables import Floats
 from hedgerow.trees.additive_model import AdditiveModel
 from hedgerow.trees.few_rows import margins_to_show
+from hedgerow.trees.oblivious import ObliviousTree
 from hedgerow.trees.tree import Tree
+
+AnyTree = Tree | ObliviousTree
 
 
 class Parts:
-    """An additive forest taken apart: `base`, and for each attribute a model of what it adds and one of the variances of that."""
+    """An additive forest taken apart: `base`, and for each attribute a model of what it adds and one of the variances of that.
+
+    scores, variances: for a row; typical, typical_variances: on average over rows with the same value of the attribute
+    """
 
     def __init__(self, forest: AdditiveForest) -> None:
         self.forest = forest
         model, layout = forest.model, forest.tables.layout
         self.base: Floats = model.base.copy()
-        self._scores: dict[int, list[tuple[Tree, Floats, Floats]]] = {}
+        self._scores: dict[int, list[tuple[AnyTree, Floats, Floats]]] = {}
         own = len(layout.attributes)
         if layout.asks:
             self._take_top_apart(layout.top, model.scores[0])
         trees, scores = model.trees[layout.asks :], model.scores[layout.asks :]
-        for j, tree, one in zip(layout.attributes, trees[:own], scores[:own], strict=True):
+        for j, tree, one in zip(layout.attributes, forest.tables.forest.trees[layout.asks :], scores[:own], strict=True):
             self._add(j, tree, one, self._own_variance(j, tree))
-        for tree, one, errors in zip(trees[own:], scores[own:], forest.correction.errors, strict=True):
-            self._along_path(tree, one, correction_variance(errors, forest.scale))
-        zero = np.zeros(len(self.base))
-        self.scores = {j: AdditiveModel(zero, *_columns(parts, 1)) for j, parts in sorted(self._scores.items())}
-        self.variances = {j: AdditiveModel(zero, *_columns(parts, 2)) for j, parts in sorted(self._scores.items())}
+        boosted = []
+        for any_tree, one, errors in zip(trees[own:], scores[own:], forest.correction.errors, strict=True):
+            variance = correction_variance(errors, forest.scale)
+            if isinstance(any_tree, ObliviousTree):
+                boosted.append((any_tree, one, variance))
+            else:
+                self._along_path(any_tree, one, variance)
+        self.typical, self.typical_variances = self._models({j: list(parts) for j, parts in self._scores.items()})
+        if boosted:
+            self._take_boosted_apart(boosted)
+        self.scores, self.variances = self._models(self._scores)
 
-    def _add(self, j: int, tree: Tree, scores: Floats, variances: Floats) -> None:
+    def _models(self, found: dict[int, list[tuple[AnyTree, Floats, Floats]]]) -> tuple[dict[int, AdditiveModel], dict[int, AdditiveModel]]:
+        """For each attribute a model of the scores and one of their variances."""
+        zero, by_attribute = np.zeros(len(self.base)), sorted(found.items())
+        return (
+            {j: AdditiveModel(zero, *_columns(parts, 1)) for j, parts in by_attribute},
+            {j: AdditiveModel(zero, *_columns(parts, 2)) for j, parts in by_attribute},
+        )
+
+    def _take_boosted_apart(self, boosted: list[tuple[ObliviousTree, Floats, Floats]]) -> None:
+        """Contributions of the trees, whose variance the attributes that they ask about share; and typical effects."""
+        shares = {j: self.forest.shares_of_codes(j) for j in range(len(self.forest.tables.codebook.sizes))}
+        typical = {j: list(parts) for j, parts in self._scores.items()}
+        for tree, scores, variance in boosted:
+            apart = taken_apart(tree, scores, variance, shares)
+            self.base += apart.base
+            for j, own in apart.contributions.items():
+                self._add(j, tree, own, variance / len(apart.contributions))
+                typical.setdefault(j, []).append((apart.own_trees[j], apart.typical[j], apart.variances[j]))
+        self.typical, self.typical_variances = self._models(typical)
+
+    def _add(self, j: int, tree: AnyTree, scores: Floats, variances: Floats) -> None:
         self._scores.setdefault(j, []).append((tree, scores, variances))
 
     def _take_top_apart(self, top: Tree, scores: Floats) -> None:
@@ -97,7 +131,7 @@ class Parts:
         return out
 
 
-def _columns(parts: list[tuple[Tree, Floats, Floats]], which: int) -> tuple[tuple[Tree, ...], tuple[Floats, ...]]:
+def _columns(parts: list[tuple[AnyTree, Floats, Floats]], which: int) -> tuple[tuple[AnyTree, ...], tuple[Floats, ...]]:
     return tuple(part[0] for part in parts), tuple(part[which] for part in parts)  # type: ignore[misc]
 
 

@@ -26,6 +26,7 @@ QUERIES: tuple[type[Query[Any]], ...] = (
 BY_NAME: dict[str, type[Query[Any]]] = {query.name: query for query in QUERIES}
 
 __all__ = [
-    "BY_NAME", "QUERIES", "Best", "BestScale", "Block", "ChoiceQuery", "Choose", "ChooseLocally", "ClassCounts", "Confusion",
-    "CountingQuery", "GradientSums", "LeafCounts", "Query", "Reliability", "Rows", "Sizes", "Sums", "Tables", "UnprotectedTable",
+    "BY_NAME", "QUERIES", "Best", "BestScale", "Block", "BoostRound", "ChoiceQuery", "Choose", "ChooseLocally", "ChooseTree",
+    "ClassCounts", "Confusion", "CountingQuery", "GradientSums", "LeafCounts", "LeafSizes", "Query", "Reliability", "Rows", "Sizes",
+    "Sums", "Tables", "UnprotectedTable",
 ]  # fmt: skip

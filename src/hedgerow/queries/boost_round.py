@@ -73,6 +73,8 @@ class BoostRound(GradientQuery, CountingQuery[tuple[list[int], NDArray[np.int64]
     @classmethod
     def costs(cls, price: Price, k: int, group: int, chosen: int, n_classes: int) -> tuple[Event, ...]:
         """Of a round: a choice in each group, if it has more than one tree, and the sums of all chosen trees."""
+        if not isinstance(price, (Fraction, Rho)):
+            raise PlanError(f"{cls.name}: ε must be an exact fraction, got {type(price).__name__}.")
         concentrated = isinstance(price, Rho)
         if group == 1:
             return (cls.cost(price, k, chosen, n_classes),)

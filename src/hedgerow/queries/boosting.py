@@ -1,4 +1,4 @@
-"""What `ChooseTree`, `TreeSums` and `BoostRound` have in common: gradients and Hessians of an additive model, summed in the leaves of trees.
+"""What `ChooseTree` and `BoostRound` have in common: gradients and Hessians of an additive model, summed in the leaves of trees.
 
 A row of class y has, for each class c, R_c = 1[y = c] − p_c and H_c = p_c·(1 − p_c), p the softmax of the model's margins. The vector
 (R, w·H) is scaled down to a norm of at most `bound`, cut towards zero to steps of 1/GRID, and added to the row's leaf in each tree. Of two
@@ -103,8 +103,8 @@ def scores_of_trees(sums: Counts, concentrated: bool) -> NDArray[np.int64]:
     """One whole number for each tree: (1, trees)."""
     gradients = sums[:, :, : sums.shape[2] // 2]
     if not concentrated or gradients.shape[2] == 1:
-        return np.abs(gradients).sum(axis=(1, 2))[None]
-    return _roots(gradients).sum(axis=1)[None]
+        return np.asarray(np.abs(gradients).sum(axis=(1, 2))[None])
+    return np.asarray(_roots(gradients).sum(axis=1)[None])
 
 
 def _roots(gradients: Counts) -> Counts:
@@ -116,7 +116,7 @@ def _roots(gradients: Counts) -> Counts:
     root = np.sqrt(squares.astype(np.float64)).astype(np.int64)  # off by less than 1, and put right in whole numbers
     root -= root * root > squares
     root += (root + 1) * (root + 1) <= squares
-    return root
+    return np.asarray(root)
 
 
 def _not_of_splits(counts: Counts) -> NDArray[np.int64]:

@@ -20,7 +20,7 @@ MOST_PACKED = 1 << 18  # rows whose sums surely fit: |R| and H of a row are at m
 
 @numba.njit(nogil=True, cache=True)
 def _vectors(margins: Any, classes: Any, weight: float, euclidean: bool, most: int, out: Any) -> None:
-    """out[i, j] = R · PACKED + w·H of row i, scaled to a norm of at most `most` steps and cut towards zero; 0 for a row of no declared class.
+    """out[i, j] = R · PACKED + w·H of row i, scaled to a norm of at most `most` steps, cut towards zero; 0 for a row of no declared class.
 
     The last lines hold for whatever the floats above them computed: no row's vector is longer than `most`.  [V14]
     """
@@ -118,21 +118,23 @@ def add_tree_sums(
     many threads they are taken, they are the same. `margins` are the model's for these rows, where they are known.
     """
     width = gradient_width(model.n_classes)
-    halves = _halves(trees)
+    used, levels, steps, first, pairs = _halves(trees)
     most, weight = bound(model.n_classes, concentrated), hessian_weight(concentrated)
     space = np.empty((min(BLOCK, len(codes)), model.n_classes))
     vectors = np.empty((len(space), width), dtype=np.int64)
     for begin in range(0, len(codes), MOST_PACKED):
         packed = np.zeros((*sums.shape[:2], width), dtype=np.int64)
-        for start in range(begin, min(begin + MOST_PACKED, len(codes)), BLOCK):
-            rows, labels = codes[start : start + BLOCK], classes[start : start + BLOCK]
+        end = min(begin + MOST_PACKED, len(codes))
+        for start in range(begin, end, BLOCK):
+            block = slice(start, min(start + BLOCK, end))
+            rows, labels = codes[block], classes[block]
             here, own = space[: len(rows)], vectors[: len(rows)]
             if margins is None:
                 model.add_margins(rows, here)
             else:
-                here = margins[start : start + BLOCK]
+                here = margins[block]
             _vectors(here, labels, weight, concentrated, most, own)
-            _add_in_leaves(rows, own, *halves, packed)
+            _add_in_leaves(rows, own, used, levels, steps, first, pairs, packed)
         sums[:, :, :width] += packed >> 32
         sums[:, :, width:] += packed & (PACKED - 1)
 
@@ -140,7 +142,10 @@ def add_tree_sums(
 def _halves(trees: Sequence[ObliviousTree]) -> tuple[NDArray[Any], ...]:
     """The upper and the lower levels of each tree, each kind of half once: candidates that share them share the look-ups."""
     number: dict[Any, int] = {}
-    places, levels, steps, first = [], [], [], [0]
+    places: list[list[int]] = []
+    levels: list[int] = []
+    steps: list[Any] = []
+    first = [0]
     for tree in trees:
         middle, table, pair = len(tree.attributes) // 2, tree.steps, []
         below = int(np.prod(tree.radix[middle:], dtype=np.int64))
@@ -153,7 +158,8 @@ def _halves(trees: Sequence[ObliviousTree]) -> tuple[NDArray[Any], ...]:
                 first.append(len(levels))
             pair.append(number[key])
         places.append(pair)
-    used, which = np.unique(np.array(levels, dtype=np.int64), return_inverse=True)
+    used = np.unique(np.array(levels, dtype=np.int64))
+    which = np.searchsorted(used, levels)
     widest = max((len(step) for step in steps), default=1)
     table = np.array(steps, dtype=np.uint16).reshape(len(levels), widest)
     return used, which.astype(np.int64), table, np.array(first, dtype=np.int64), np.array(places, dtype=np.int64)

@@ -50,12 +50,13 @@ class RhoForm(Form, frozen=True):
     rho: str
 
 
-class ModelForm(Form, frozen=True):
-    """scores: for each tree one for each node and class, node by node."""
+class ModelForm(Form, frozen=True, omit_defaults=True):
+    """scores: for each tree, those of `boosted` after the others, one for each node (or leaf) and class, node by node."""
 
     base: list[float]
-    trees: list[TreeForm | ObliviousForm]
+    trees: list[TreeForm]
     scores: list[list[float]]
+    boosted: tuple[ObliviousForm, ...] = ()
 
 
 class PredictorForm(Form, frozen=True):
@@ -207,15 +208,16 @@ def read_candidates(form: list[SplitForm], codebook: Codebook) -> Candidates:
 
 def model_form(model: AdditiveModel) -> ModelForm:
     """Floats travel exactly: the shortest text that reads back as the same number."""
-    return ModelForm(model.base.tolist(), [_any_form(tree) for tree in model.trees], [s.ravel().tolist() for s in model.scores])
-
-
-def _any_form(tree: Tree | ObliviousTree) -> TreeForm | ObliviousForm:
-    return tree_form(tree) if isinstance(tree, Tree) else oblivious_form(tree)
+    plain = [tree_form(tree) for tree in model.trees if isinstance(tree, Tree)]
+    boosted = tuple(oblivious_form(tree) for tree in model.trees[len(plain) :] if isinstance(tree, ObliviousTree))
+    if len(plain) + len(boosted) != len(model.trees):
+        raise PlanError("model: boosted trees come after all others, since sums are taken in their order. Nothing was sent.")
+    return ModelForm(model.base.tolist(), plain, [s.ravel().tolist() for s in model.scores], boosted)
 
 
 def read_model(form: ModelForm, codebook: Codebook) -> AdditiveModel:
-    trees = tuple(read_tree(t, codebook) if isinstance(t, TreeForm) else read_one_oblivious(t, codebook) for t in form.trees)
+    plain = tuple(read_tree(tree, codebook) for tree in form.trees)
+    trees: tuple[Tree | ObliviousTree, ...] = (*plain, *(read_one_oblivious(tree, codebook) for tree in form.boosted))
     classes = len(form.base)
     if [len(scores) for scores in form.scores] != [tree.n_nodes * classes for tree in trees] or classes != codebook.n_classes:
         raise PlanError("model: expected one score for each class, in the base and in every node of every tree.")

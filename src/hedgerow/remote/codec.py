@@ -64,7 +64,7 @@ class AnswerForm(Form, frozen=True, omit_defaults=True):
     arrays: list[list[int]]
     event: EventForm
     assumed: str
-    also: list[EventForm] = []
+    also: tuple[EventForm, ...] = ()
 
     @property
     def events(self) -> list[EventForm]:
@@ -164,7 +164,7 @@ def event_form(event: Event) -> EventForm:
 
 def answer_bytes(number: int, arrays: Sequence[NDArray[np.int64]], events: Sequence[Event], assumed: str) -> bytes:
     first, *also = map(event_form, events)
-    return msgspec.json.encode(AnswerForm(number, [array.ravel().tolist() for array in arrays], first, assumed, also))
+    return msgspec.json.encode(AnswerForm(number, [array.ravel().tolist() for array in arrays], first, assumed, tuple(also)))
 
 
 def read_arrays(form: AnswerForm, shapes: Sequence[tuple[int, ...]]) -> list[NDArray[np.int64]]:

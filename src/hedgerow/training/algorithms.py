@@ -35,6 +35,7 @@ class Algorithm:
     delta:      whether it can use a δ
     updates:    whether counts of several tables add up: batches, plans that owners share
     seeded:     whether its trees are drawn at random, so that a seed fixes them
+    proposes:   whether it draws candidates at random, among which a private choice decides: a seed fixes them alone
     needs_rows: whether what it builds depends on the number of rows, unless a height is given
     audited:    settings that keep a run of the audit small
     """
@@ -50,6 +51,7 @@ class Algorithm:
     delta: bool = False
     updates: bool = False
     seeded: bool = False
+    proposes: bool = False
     needs_rows: bool = False
     audited: Mapping[str, Any] = field(default_factory=dict)
 
@@ -60,7 +62,7 @@ class Algorithm:
     @property
     def settings(self) -> frozenset[str]:
         """Everything that a request may set, beside how it is worked on."""
-        more = {"epsilon": self.private, "delta": self.delta, "random_state": self.seeded}
+        more = {"epsilon": self.private, "delta": self.delta, "random_state": self.seeded or self.proposes}
         return frozenset({*self.defaults, "bins", *(name for name, has in more.items() if has)})
 
     @cached_property
@@ -88,7 +90,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             "hedgerow", "Hedgerow forest", "HedgerowClassifier",
             "the most accurate, with nothing to tune: what each attribute says about the class, then boosted trees",
             "Hedgerow: the most accurate here, nothing to tune but ε",
-            {"max_passes": None}, bins=250, delta=True, updates=True, seeded=True, needs_rows=True,
+            {"max_passes": None}, bins=250, delta=True, updates=True, proposes=True, needs_rows=True,
         ),
         Algorithm(
             "snr", "SNR forest", "SNRForestClassifier",

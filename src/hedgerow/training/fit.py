@@ -9,7 +9,7 @@ from contextlib import closing
 from fractions import Fraction
 from typing import Any
 
-from hedgerow.accounting.loss import exact_epsilon
+from hedgerow.accounting.loss import exact_delta, exact_epsilon
 from hedgerow.accounting.meter import Budget
 from hedgerow.accounting.zcdp import rho_for
 from hedgerow.engines.engine import Engine, Progress
@@ -23,7 +23,7 @@ from hedgerow.release.parts import TableName
 from hedgerow.release.release import Release
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Schema
-from hedgerow.training.planning import parameters_of, used_delta
+from hedgerow.training.planning import parameters_of
 from hedgerow.training.recipe import Recipe
 from hedgerow.training.rows import open_rows
 from hedgerow.training.settling import settled
@@ -73,7 +73,7 @@ def train(
     keep: is given the release as soon as it is paid for, before a warning, which may have been made an error
     """
     method, codebook, schema = recipe.algorithm.method, engine.codebook, engine.codebook.schema
-    epsilon, delta = exact_epsilon(recipe.epsilon), used_delta(recipe, codebook)
+    epsilon, delta = exact_epsilon(recipe.epsilon), exact_delta(recipe.delta)
     sampler_named(sampler, coins)
     check_delta(epsilon, delta, sampler)
 

@@ -26,10 +26,6 @@ class PrivateMethod(ABC):
         """How the trees decide together."""
         return self.vote
 
-    def used_delta(self, codebook: Codebook, epsilon: Fraction, delta: Fraction) -> Fraction:
-        """The δ of the guarantee: what was asked for, unless the algorithm does better without it."""
-        return delta
-
     def check_elsewhere(self, recipe: Recipe) -> None:  # noqa: B027 (most have nothing to refuse)
         """Refuse what the holder of the rows does not answer."""
 
@@ -47,6 +43,10 @@ class MergeableMethod(PrivateMethod):
     @abstractmethod
     def shape(self, recipe: Recipe, codebook: Codebook, epsilon: Fraction, rows: int | None) -> tuple[int, int | None]:
         """How many trees a plan would have, and of which height where that is known beforehand: cheap to compute."""
+
+    def first_batch(self, recipe: Recipe) -> Recipe:
+        """What is trained on the first of several batches: by default what a fit would be."""
+        return recipe
 
     def check_shared(self, recipe: Recipe, what: str) -> None:
         """Refuse what could not be added up later."""

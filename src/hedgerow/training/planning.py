@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from fractions import Fraction
 from typing import Any
 
-from hedgerow.accounting.loss import exact_delta, exact_epsilon
+from hedgerow.accounting.loss import exact_epsilon
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Schema
 from hedgerow.settings import whole
@@ -23,11 +22,6 @@ def plan(recipe: Recipe, schema: Schema, rows: int | None = None) -> Plan:
     rows = schema.rows if rows is None else whole("rows", rows)
     found = recipe.algorithm.method.plan(recipe, codebook, exact_epsilon(recipe.epsilon), rows, public)
     return replace(found, tables=recipe.tables) if recipe.algorithm.updates else found
-
-
-def used_delta(recipe: Recipe, codebook: Codebook) -> Fraction:
-    """The δ of the guarantee: what was asked for, unless the algorithm does better without it."""
-    return recipe.algorithm.method.used_delta(codebook, exact_epsilon(recipe.epsilon), exact_delta(recipe.delta))
 
 
 def parameters_of(plan: Plan, codebook: Codebook) -> dict[str, Any]:

@@ -34,7 +34,10 @@ class _Frozen(np.ndarray[Any, np.dtype[np.float64]]):
 
 @dataclass(frozen=True, eq=False)
 class AdditiveModel:
-    """base: (classes,); scores: for each tree (nodes, classes), of an oblivious tree (leaves, classes). Arrays are copied, and cannot be changed afterwards."""
+    """base: (classes,); scores: for each tree (nodes, classes), of an oblivious tree (leaves, classes).
+
+    Arrays are copied, and cannot be changed afterwards.
+    """
 
     base: NDArray[np.float64]
     trees: tuple[Tree | ObliviousTree, ...]
@@ -74,6 +77,7 @@ class AdditiveModel:
 
     def add_margins(self, codes: NDArray[Any], out: NDArray[np.float64], n_jobs: int = 1, known: int = 0) -> None:
         """The same into an array that is there. `known`: it holds the margins of the model's first so many trees already."""
+
         def work(block: slice) -> None:
             if not known:
                 out[block] = self.base

@@ -38,7 +38,7 @@ def few_margins(model: AdditiveModel, codes: NDArray[Any]) -> Floats:
     out = np.empty((len(codes), model.n_classes))
     out[:] = model.base
     for tree, scores in zip(model.trees, model.scores, strict=True):
-        out += scores[route_few(tree, codes)]
+        out += scores[route_few(tree, codes) if isinstance(tree, Tree) else tree.leaves_of(codes)]
     return out
 
 

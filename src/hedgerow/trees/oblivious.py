@@ -44,7 +44,7 @@ class ObliviousTree:
         )
         if not sound or math.prod(self.radix) > MOST_LEAVES:
             raise ReleaseError(
-                f"oblivious tree: expected at most {MOST_LEVELS} levels and {MOST_LEAVES} leaves, and on each level an answer for every code."
+                f"oblivious tree: expected at most {MOST_LEVELS} levels, {MOST_LEAVES} leaves, and on each level an answer for every code."
             )
 
     def __eq__(self, other: object) -> bool:

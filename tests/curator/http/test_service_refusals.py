@@ -30,7 +30,7 @@ ODD: list[Any] = [
     {**FOREST, "algorithm": "plain-rdt"}, {**FOREST, "purpose": " "}, {**FOREST, "purpose": "a\0b"}, {**FOREST, "purpose": "x" * 201},
     {**FOREST, "settings": {"bins": 0}}, {**FOREST, "settings": {"bins": 10**9}}, {**FOREST, "settings": {"bins": 10**30}},
     {**FOREST, "settings": {"sampler": "opendp"}}, {**FOREST, "settings": {"budget": 1}}, {**FOREST, "settings": {"schema": "infer"}},
-    {**FOREST, "settings": {"random_state": 1}}, {**FOREST, "algorithm": "dpdf", "settings": {"sensitivity": "local"}},
+    {**FOREST, "settings": {"max_passes": 1}}, {**FOREST, "algorithm": "dpdf", "settings": {"sensitivity": "local"}},
     {**FOREST, "algorithm": "rdt", "settings": {"n_estimators": 10**6}}, {**FOREST, "algorithm": "rdt", "settings": {"max_depth": 31}},
     {**FOREST, "algorithm": "rdt", "settings": {"n_estimators": 1000, "max_depth": 30, "bins": 1000}}, {**FOREST, "more": 1},
 ]  # fmt: skip

@@ -37,6 +37,8 @@ SESSION: dict[str, Any] = {"purpose": "research", "epsilon": "1"}
 ROOT = {"attribute": [-1], "branch": []}
 SPLIT = {"attribute": [1, -1, -1], "branch": [1, 2, -1]}  # by "smoker"
 MODEL = {"base": [0.0, 0.5], "trees": [SPLIT], "scores": [[0.0, 0.0, 0.1, 0.0, -0.1, 0.0]]}
+BOOSTED = [{"asks": [1, 0], "answers": [[2, 0, 1, 1], [3, 0, 3, 1]]}, {"asks": [1], "answers": [[1, 0, 2, 1]]}]  # by "smoker" and "age"
+BOOSTED_MODEL = {**MODEL, "boosted": BOOSTED[1:], "scores": [*MODEL["scores"], [0.1, 0.0, -0.1, 0.5]]}
 CANDIDATES = [{"attribute": 0, "groups": [0, 1, 2, 3, 4]}, {"attribute": 1, "groups": [0, 1]}]
 BODIES: dict[str, dict[str, Any]] = {
     "rows": {"price": "1/10"},
@@ -45,6 +47,9 @@ BODIES: dict[str, dict[str, Any]] = {
     "class_counts": {"tree": SPLIT, "nodes": [1, 2], "price": "1/10"},
     "tables": {"tree": SPLIT, "nodes": [1, 2], "asked": [[0], [0, 1]], "price": "1/10"},
     "gradient_sums": {"asked": [SPLIT], "model": MODEL, "price": "1/10"},
+    "leaf_sizes": {"trees": [ROOT, SPLIT], "price": "1/10"},
+    "choose_tree": {"trees": BOOSTED, "model": MODEL, "concentrated": False, "epsilon": "1/10"},
+    "boost_round": {"trees": BOOSTED[:1], "model": BOOSTED_MODEL, "concentrated": False, "chosen": 1, "price": "1/10"},
     "choose": {
         "tree": ROOT, "nodes": [0], "candidates": CANDIDATES, "allowed": [[0, 1]], "score": GINI.name, "epsilon": "1/10",
         "mechanism": "permute-and-flip",
@@ -100,14 +105,14 @@ def looked(*_: Any) -> Any:
 
 
 def test_looks_are_charged_and_the_rest_is_given_back(sessions: Sessions) -> None:
-    begun = sessions.begin(what="a try")
+    begun = sessions.begin(what="a try", epsilon="1.3")
     assert begun.status_code == 201
     assert begun.json() | {"id": ""} == {
-        "id": "", "dataset": "patients", "purpose": "research", "epsilon": "1", "delta": "0", "bins": 5,
+        "id": "", "dataset": "patients", "purpose": "research", "epsilon": "1.3", "delta": "0", "bins": 5,
         "coins": "system randomness (os.urandom)", "secret": True,
     }  # fmt: skip
     id = begun.json()["id"]
-    assert (sessions.spent, sessions.opened(id)) == (1, False)
+    assert (sessions.spent, sessions.opened(id)) == (Fraction(13, 10), False)
     for number, verb in enumerate(BODIES, 1):
         answer = sessions.look(id, number, verb)
         assert answer.status_code == 200, answer.text
@@ -116,7 +121,7 @@ def test_looks_are_charged_and_the_rest_is_given_back(sessions: Sessions) -> Non
         assert all(type(value) is int for array in found["arrays"] for value in array)
     refused(sessions.look(id, len(BODIES) + 1), 402, "budget")
     ended = sessions.end(id).json()
-    assert ended == {"id": id, "state": "settled", "spent": {"epsilon": "1", "delta": "0"}}
+    assert ended == {"id": id, "state": "settled", "spent": {"epsilon": "1.3", "delta": "0"}}
     assert sessions.end(id).json() == ended
     refused(sessions.look(id, len(BODIES) + 1), 410, "ended")
     assert sessions.running.curator.ledger.reservation(id).what == "session: a try"

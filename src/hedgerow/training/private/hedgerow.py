@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.accounting.loss import exact_delta
+from hedgerow.accounting.noise import noise_of
 from hedgerow.errors import PlanError
 from hedgerow.growers import hedgerow
 from hedgerow.inference.additive import FLAT, RULES
@@ -21,7 +22,7 @@ from hedgerow.schema.codebook import Codebook
 from hedgerow.settings import whole
 from hedgerow.training.method import MergeableMethod
 from hedgerow.training.recipe import Recipe, generator
-from hedgerow.trees.forest import Grown
+from hedgerow.trees.forest import CountedForest, Grown
 from hedgerow.trees.plan import Plan
 
 COUNTED = 32  # cells of a number where tables are added up
@@ -37,6 +38,10 @@ class HedgerowForest(MergeableMethod):
         return hedgerow.plan(codebook, _settings(recipe), epsilon, exact_delta(recipe.delta), rows, public)
 
     def grow(self, recipe: Recipe, table: PrivateTable, plan: Plan) -> Grown:
+        if recipe.tables > 1:  # the first of several batches: what a boosted tree holds could not be added up
+            assert plan.epsilon is not None
+            counts, noise = table.ask(LeafCounts(plan.trees), plan.epsilon), noise_of(plan.events[0])
+            return Grown(CountedForest(table.codebook, plan.trees, tuple(counts), (noise,)), {}, self.chosen(plan))
         return hedgerow.grow(table, plan, generator(recipe.random_state))
 
     # ------------------------------------------------------------ several tables
@@ -60,10 +65,13 @@ class HedgerowForest(MergeableMethod):
     def chosen(self, plan: Plan) -> dict[str, Any]:
         return {"reading": FLAT, "strength": 1.0, "rules": RULES}
 
+    def first_batch(self, recipe: Recipe) -> Recipe:
+        return recipe.changed(tables=2)
+
     def check_shared(self, recipe: Recipe, what: str) -> None:
         if exact_delta(recipe.delta):
             raise PlanError(
-                f"{what}: delta is {recipe.delta!r}, and counts that are added up later are paid in pure ε: the gradient steps that δ pays "
+                f"{what}: delta is {recipe.delta!r}, and counts that are added up later are paid in pure ε: the boosted trees that δ pays "
                 "for belong to the rows that they were measured on. Nothing was spent. Set delta=0 (leave --delta out), or fit all rows at "
                 "once."
             )

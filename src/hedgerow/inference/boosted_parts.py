@@ -1,0 +1,86 @@
+"""A boosted tree taken apart by attribute, exactly: what each adds to a leaf, what it adds on average, and what two add only together.
+
+Let f be a leaf's score, and let the attributes be spread as was released, each by itself. M_j takes the mean over attribute j, and
+D_j = 1 − M_j is what is left. Then f = Σ_S g_S over sets S of attributes, g_S = Π_{j∈S} D_j Π_{k∉S} M_k f (functional ANOVA), and
+
+    base = g_∅        typical effect of j = g_{j}        contribution of j to a leaf = Σ_{S∋j} g_S/|S| (its Shapley value)
+
+Since ∫₀¹ t^(|S|−1) dt = 1/|S|, a contribution is ∫ (1/t)·D_j Π_k (M_k + t·D_k) f dt, a polynomial that few points integrate exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from hedgerow.inference.tables import Floats
+from hedgerow.trees.oblivious import ObliviousTree
+
+
+@dataclass(frozen=True, eq=False)
+class TakenApart:
+    """One tree. All by attribute: a leaf's contributions (leaves, classes); the tree of its own questions alone, with what they do on
+    average (leaves of that tree, classes) and the variance of that.
+    """
+
+    base: Floats
+    contributions: Mapping[int, Floats]
+    own_trees: Mapping[int, ObliviousTree]
+    typical: Mapping[int, Floats]
+    variances: Mapping[int, Floats]
+
+
+def taken_apart(tree: ObliviousTree, scores: Floats, variances: Floats, shares: Mapping[int, Floats]) -> TakenApart:
+    """shares: for each attribute the share of rows with each of its codes."""
+    attributes = list(dict.fromkeys(tree.attributes))
+    levels = {j: [level for level, asked in enumerate(tree.attributes) if asked == j] for j in attributes}
+    own = {j: ObliviousTree(tree.sizes, (j,) * len(at), tuple(tree.answers[level] for level in at)) for j, at in levels.items()}
+    weights = [_spread(own[j], shares[j]) for j in attributes]
+    order = [level for at in levels.values() for level in at]
+    classes = scores.shape[1]
+    shape = (*(own[j].n_nodes for j in attributes), classes)
+
+    def by_attribute(values: Floats) -> Floats:
+        """(leaves, classes) with one axis for each attribute, and the classes last."""
+        return values.reshape(*tree.radix, classes).transpose(*order, len(order)).reshape(shape)
+
+    def by_leaf(values: Floats) -> Floats:
+        spread = np.broadcast_to(values, shape).reshape(*(tree.radix[level] for level in order), classes)
+        return np.asarray(spread.transpose(*np.argsort(order), len(order)).reshape(-1, classes))
+
+    f, v = by_attribute(scores), by_attribute(variances)
+    base = _mean(f, weights, None)
+    typical = {j: _mean(f, weights, axis) - base for axis, j in enumerate(attributes)}
+    squared = {j: _mean(v, [w**2 for w in weights], axis) for axis, j in enumerate(attributes)}
+    sums = dict.fromkeys(attributes, np.zeros(shape))
+    points, lengths = np.polynomial.legendre.leggauss((len(attributes) + 1) // 2)
+    for t, length in zip((points + 1) / 2, lengths / 2, strict=True):
+        mixed = f
+        for axis, weight in enumerate(weights):
+            mean = _along(mixed, weight, axis)
+            mixed = mean + t * (mixed - mean)
+        for axis, j in enumerate(attributes):
+            sums[j] = sums[j] + length / t * (mixed - _along(mixed, weights[axis], axis))
+    return TakenApart(base[0], {j: by_leaf(found) for j, found in sums.items()}, own, typical, squared)
+
+
+def _spread(own: ObliviousTree, shares: Floats) -> Floats:
+    """The share of rows in each leaf of a tree that asks about one attribute alone."""
+    codes = np.zeros((len(shares), len(own.sizes)), dtype=np.int64)
+    codes[:, own.attributes[0]] = np.arange(len(shares))
+    return np.bincount(own.leaves_of(codes), shares, own.n_nodes) / max(float(shares.sum()), 1e-300)
+
+
+def _along(values: Floats, weight: Floats, axis: int) -> Floats:
+    """The mean along one axis, which stays, with length 1."""
+    return np.asarray(np.expand_dims(np.tensordot(weight, values, axes=(0, axis)), axis))
+
+
+def _mean(values: Floats, weights: list[Floats], but: int | None) -> Floats:
+    """The mean over all attributes but one: (its leaves, or 1; classes)."""
+    for axis, weight in enumerate(weights):
+        if axis != but:
+            values = _along(values, weight, axis)
+    return values.reshape(-1, values.shape[-1])

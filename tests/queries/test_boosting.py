@@ -1,0 +1,268 @@
+"""Boosting queries: what is summed, that a row's part is bounded whatever the floats did, exact scores, what is charged and released."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hedgerow.accounting.events import DISCRETE_GAUSSIAN, DISCRETE_LAPLACE, EXPONENTIAL, PERMUTE_AND_FLIP
+from hedgerow.accounting.meter import Budget
+from hedgerow.accounting.noise import noise_of, variance_of
+from hedgerow.accounting.prices import Rho
+from hedgerow.accounting.zcdp import rho_for, zcdp_cost
+from hedgerow.engines.memory import MemoryRows
+from hedgerow.errors import BudgetError, PlanError
+from hedgerow.mechanisms.coins import SeededCoins
+from hedgerow.private_table import PrivateTable
+from hedgerow.queries import BoostRound, ChooseTree, boosting_loops
+from hedgerow.queries.boosting import _roots, bound, hessian_weight, scores_of_trees
+from hedgerow.schema.attributes import Categorical, Target
+from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.schema import Schema
+from hedgerow.trees.additive_model import GRID, AdditiveModel, gradient_width
+from hedgerow.trees.oblivious import ObliviousTree, one_question
+
+SIZES = (4, 3, 5)
+
+
+def codebook_of(classes: int) -> Codebook:
+    return Codebook(Schema([Categorical(f"a{j}", tuple(range(size))) for j, size in enumerate(SIZES)], Target("y", tuple(range(classes)))))
+
+
+def trees_of(rng: np.random.Generator, depth: int, number: int) -> list[ObliviousTree]:
+    def tree() -> ObliviousTree:
+        asked = [int(j) for j in rng.integers(0, len(SIZES), depth)]
+        return ObliviousTree(SIZES, tuple(asked), tuple(tuple(int(a) for a in rng.integers(0, 2, SIZES[j] + 1)) for j in asked))
+
+    return [tree() for _ in range(number)]
+
+
+def rows_of(rng: np.random.Generator, n: int, classes: int) -> tuple[np.ndarray, np.ndarray]:
+    codes = np.stack([rng.integers(0, size + 1, n) for size in SIZES], axis=1).astype(np.uint8)
+    return codes, rng.integers(0, classes + 1, n).astype(np.uint16)
+
+
+def model_of(rng: np.random.Generator, classes: int, size: float = 2.0) -> AdditiveModel:
+    trees = trees_of(rng, 2, 3)
+    return AdditiveModel(rng.normal(size=classes), tuple(trees), tuple(size * rng.normal(size=(tree.n_nodes, classes)) for tree in trees))
+
+
+def vectors(margins: np.ndarray, classes: np.ndarray, concentrated: bool) -> tuple[np.ndarray, np.ndarray]:
+    """u_R and u_H of each row."""
+    c = margins.shape[1]
+    out = np.full((len(margins), gradient_width(c)), -1, dtype=np.int64)
+    boosting_loops._vectors(margins, classes, hessian_weight(concentrated), concentrated, bound(c, concentrated), out)
+    return out >> 32, out & (2**32 - 1)
+
+
+@pytest.mark.parametrize("concentrated", [False, True])
+@pytest.mark.parametrize("classes", [2, 3, 7])
+def test_a_rows_vector_is_its_gradient_and_hessian_scaled_to_the_bound(classes: int, concentrated: bool) -> None:
+    rng = np.random.default_rng(classes)
+    codes, labels = rows_of(rng, 500, classes)
+    margins = model_of(rng, classes).margins(codes)
+    r, h = vectors(margins, labels, concentrated)
+    p = np.exp(margins) / np.exp(margins).sum(axis=1, keepdims=True)
+    width = gradient_width(classes)
+    exact = np.hstack([np.eye(classes + 1)[labels][:, :classes] - p, hessian_weight(concentrated) * p * (1 - p)])
+    exact = exact.reshape(-1, 2, classes)[:, :, classes - width :].reshape(len(codes), -1) * GRID
+    norm = np.linalg.norm(exact, axis=1) if concentrated else np.abs(exact).sum(axis=1)
+    exact *= np.minimum(1, bound(classes, concentrated) / norm)[:, None]
+    exact[labels == classes] = 0
+    found = np.hstack([r, h])
+    assert (np.abs(found - exact) < 1 + 1e-6).all()
+    assert (np.abs(found) <= np.abs(exact) + 1e-6).all()
+    assert (norm > bound(classes, concentrated)).any()  # some were too long
+
+
+@settings(max_examples=200)
+@given(st.data(), st.sampled_from([2, 3, 5]), st.booleans())
+def test_no_row_is_longer_than_is_charged(data: Any, classes: int, concentrated: bool) -> None:
+    """Also where the margins are no numbers."""
+    numbers = st.floats(width=64) | st.sampled_from([0.0, 1e-300, 700.0, -700.0, 1e6, -1e6, math.inf, -math.inf, math.nan])
+    margins = np.array(data.draw(st.lists(st.lists(numbers, min_size=classes, max_size=classes), min_size=1, max_size=4)))
+    labels = np.array(data.draw(st.lists(st.integers(0, classes), min_size=len(margins), max_size=len(margins))), dtype=np.uint16)
+    r, h = vectors(margins, labels, concentrated)
+    most = bound(classes, concentrated)
+    size = (r**2 + h**2).sum(axis=1) if concentrated else (np.abs(r) + np.abs(h)).sum(axis=1)
+    assert (size <= (most**2 if concentrated else most)).all()
+    assert (h >= 0).all()
+    assert (h <= GRID).all()
+    assert (r[labels == classes] == 0).all()
+    assert (h[labels == classes] == 0).all()
+
+
+@pytest.mark.parametrize("concentrated", [False, True])
+def test_the_bound_is_enforced_and_not_only_computed(concentrated: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Were the exponential wrong by any factor, the last lines would still hold."""
+    monkeypatch.setattr(boosting_loops, "exp_minus", lambda x: 1.0 - x)  # a share below 0 and one above 1
+    out = np.full((1, 3), 7, dtype=np.int64)
+    margins = np.array([[0.0, 0.4, 0.9]])
+    boosting_loops._vectors.py_func(margins, np.zeros(1, np.uint16), 1.0, concentrated, 100, out)
+    r, h = out >> 32, out & (2**32 - 1)
+    size = (r**2 + h**2).sum() if concentrated else np.abs(r).sum() + h.sum()
+    assert size <= (100**2 if concentrated else 100)
+
+
+@pytest.mark.parametrize("concentrated", [False, True])
+@pytest.mark.parametrize("classes", [2, 4])
+def test_sums_are_those_of_the_leaves_and_a_row_changes_them_by_its_vector(classes: int, concentrated: bool) -> None:
+    rng = np.random.default_rng(10 * classes + concentrated)
+    codes, labels = rows_of(rng, 3_000, classes)
+    model, trees = model_of(rng, classes), [*trees_of(rng, 3, 5), one_question(SIZES, 2, range(6))]
+    r, h = vectors(model.margins(codes), labels, concentrated)
+    shape = (len(trees), 8, 2 * gradient_width(classes))
+    found = np.zeros(shape, dtype=np.int64)
+    boosting_loops.add_tree_sums(trees, model, concentrated, codes, labels, None, found)
+    expected = np.zeros_like(found)
+    for t, tree in enumerate(trees):
+        np.add.at(expected[t], tree.leaves_of(codes), np.hstack([r, h]))
+    assert np.array_equal(found, expected)
+    for rows in (slice(0, 0), slice(5, 6), slice(1, 3_000)):  # however they are cut, and with margins that are known
+        part = np.zeros_like(found)
+        boosting_loops.add_tree_sums(trees, model, concentrated, codes[rows], labels[rows], model.margins(codes[rows]), part)
+        rest = np.zeros_like(found)
+        others = np.delete(np.arange(3_000), np.arange(3_000)[rows])
+        boosting_loops.add_tree_sums(trees, model, concentrated, codes[others].astype(np.uint16), labels[others], None, rest)
+        assert np.array_equal(part + rest, found)
+    for i in range(20):
+        one = np.zeros_like(found)
+        boosting_loops.add_tree_sums(trees, model, concentrated, codes[i : i + 1], labels[i : i + 1], None, one)
+        change = np.abs(scores_of_trees(found, concentrated) - scores_of_trees(found - one, concentrated))
+        assert (change <= bound(classes, concentrated)).all()
+
+
+def test_sums_of_many_rows_are_taken_apart_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that all pull one way, in parts that are as small as a test needs."""
+    monkeypatch.setattr(boosting_loops, "MOST_PACKED", 10_000)
+    n, tree = 25_000, one_question(SIZES, 0, (0,) * 5)
+    found = np.zeros((1, 1, 6), dtype=np.int64)
+    codes, labels = np.zeros((n, 3), np.uint8), np.ones(n, np.uint16)
+    boosting_loops.add_tree_sums([tree], AdditiveModel(np.array([0.3, -0.2, 0.0]), (), ()), False, codes, labels, None, found)
+    r, h = vectors(np.array([[0.3, -0.2, 0.0]]), np.ones(1, np.uint16), False)
+    assert found[0, 0].tolist() == (n * np.hstack([r, h])[0]).tolist()
+    assert (found[0, 0] < 0).any()
+
+
+def test_packed_sums_cannot_overflow() -> None:
+    assert boosting_loops.MOST_PACKED * GRID < 2**31
+    assert max(bound(c, concentrated) for c in (2, 3) for concentrated in (False, True)) <= GRID
+
+
+@given(st.lists(st.integers(-(2**40), 2**40), min_size=3, max_size=3), st.integers(0, 3))
+def test_roots_are_exact(leaf: list[int], small: int) -> None:
+    gradients = np.array([[leaf, [small, 0, 0], [2**25, 1, 0]]], dtype=np.int64)
+    for part in (gradients, gradients % 2**20, gradients[:, 1:]):
+        assert _roots(part).tolist() == [[math.isqrt(sum(u * u for u in one)) for one in part[0].tolist()]]
+
+
+@pytest.mark.parametrize("square", [2**52 - 1, 2**52, 2**61 - 1, (2**30 - 1) ** 2, (2**30 - 1) ** 2 - 1, 3])
+def test_roots_at_the_edges(square: int) -> None:
+    root = math.isqrt(square)
+    assert _roots(np.array([[[root, 0]], [[root + 1, 0]]], dtype=np.int64)).tolist() == [[root], [root + 1]]
+
+
+def engine_of(classes: int = 3, n: int = 400) -> MemoryRows:
+    codes, labels = rows_of(np.random.default_rng(0), n, classes)
+    return MemoryRows.of_codes(codes, labels, codebook_of(classes), 1, None)
+
+
+@pytest.mark.parametrize("chosen", [1, 3])
+@pytest.mark.parametrize("concentrated", [False, True])
+def test_a_round_charges_its_choices_and_its_sums_and_no_more_than_its_price(concentrated: bool, chosen: int) -> None:
+    rng = np.random.default_rng(0)
+    engine, model, trees = engine_of(), model_of(rng, 3), trees_of(rng, 2, 6)
+    budget = Budget(1, Fraction(1, 10**6) if concentrated else 0)
+    reservation = budget.reserve(1, "a round", budget.delta)
+    price: Any = Rho(rho_for(Fraction(1), Fraction(1, 10**6)) / 2) if concentrated else Fraction(1, 2)
+    places, sums = PrivateTable(engine, reservation).ask(BoostRound(trees, model, concentrated, chosen), price)
+    *choices, counting = reservation.events
+    assert [event.query for event in choices] == ["choose_tree"] * chosen
+    assert counting.query == "boost_round"
+    assert {event.mechanism for event in choices} == {EXPONENTIAL if concentrated else PERMUTE_AND_FLIP}
+    assert counting.mechanism == (DISCRETE_GAUSSIAN if concentrated else DISCRETE_LAPLACE)
+    assert counting.queries == chosen
+    if concentrated:
+        spent = sum(zcdp_cost(event) for event in reservation.events)
+        assert price.value * Fraction(999, 1000) < spent <= price.value
+        assert counting.sensitivity == bound(3, True) ** 2
+    else:
+        assert reservation.charged == price
+        assert counting.sensitivity == bound(3, False)
+    assert [place // (6 // chosen) for place in places] == list(range(chosen))
+    assert sums.shape == (chosen, 4, 6)
+
+
+def test_one_tree_needs_no_choice() -> None:
+    rng = np.random.default_rng(0)
+    reservation = Budget(1).reserve(1, "a round")
+    places, _ = PrivateTable(engine_of(), reservation).ask(BoostRound(trees_of(rng, 2, 2), model_of(rng, 3), False, 2), Fraction(1))
+    assert places == [0, 1]
+    assert [event.query for event in reservation.events] == ["boost_round"]
+    assert reservation.charged == 1
+
+
+def test_a_round_that_cannot_be_paid_charges_nothing() -> None:
+    """The choice alone would have fitted."""
+    rng = np.random.default_rng(0)
+    reservation = Budget(1).reserve(1, "a round")
+    table = PrivateTable(engine_of(), reservation)
+    with pytest.raises(BudgetError, match="boost_round requested"):
+        table.ask(BoostRound(trees_of(rng, 2, 2), model_of(rng, 3), False), Fraction(2))
+    assert reservation.charged == 0
+    assert reservation.events == ()
+
+
+@pytest.mark.parametrize("concentrated", [False, True])
+def test_noise_on_the_sums_is_what_was_charged(concentrated: bool) -> None:
+    rng = np.random.default_rng(0)
+    engine, model, trees = engine_of(n=50), model_of(rng, 3), trees_of(rng, 6, 1)
+    exact = np.zeros((1, 64, 6), dtype=np.int64)
+    boosting_loops.add_tree_sums(trees, model, concentrated, *engine._open(), None, exact)
+    delta = Fraction(1, 10**6) if concentrated else Fraction(0)
+    price: Any = Rho(Fraction(1, 100)) if concentrated else Fraction(1, 10)
+    noise = []
+    for seed in range(30):
+        reservation = Budget(4, delta).reserve(4, "a round", delta)
+        table = PrivateTable(engine, reservation, SeededCoins(seed))
+        noise.append(table.ask(BoostRound(trees, model, concentrated), price)[1] - exact[0])
+    expected = variance_of(noise_of(reservation.events[0]))
+    assert np.var(noise) == pytest.approx(expected, rel=0.05)
+    assert abs(np.mean(noise)) < 4 * math.sqrt(expected / np.size(noise))
+
+
+def test_the_better_tree_is_chosen_where_money_is_no_matter() -> None:
+    """One tree tells the classes apart, the others do not."""
+    labels = np.random.default_rng(3).integers(0, 3, 300).astype(np.uint16)
+    codes = np.stack([labels, np.zeros(300), np.zeros(300)], axis=1).astype(np.uint8)
+    engine = MemoryRows.of_codes(codes, labels, codebook_of(3), 1, None)
+    trees = [one_question(SIZES, 1, range(4)), one_question(SIZES, 0, range(5)), one_question(SIZES, 2, range(6))]
+    model = AdditiveModel(np.zeros(3), (), ())
+    for concentrated in (False, True):
+        table = PrivateTable(engine, Budget(10**4).reserve(10**4, "choices"))
+        assert table.ask(ChooseTree(trees, model, concentrated), Fraction(1000)) == 1
+    assert PrivateTable(engine, Budget(10**4).reserve(10**4, "rounds")).ask(BoostRound(trees, model, False), Fraction(5000))[0] == [1]
+
+
+def test_what_is_not_sound_is_refused_before_anything_is_charged() -> None:
+    rng = np.random.default_rng(0)
+    reservation = Budget(1).reserve(1, "rounds")
+    table, model, trees = PrivateTable(engine_of(), reservation), model_of(rng, 3), trees_of(rng, 2, 4)
+    elsewhere = ObliviousTree((4, 3), (0,), ((0, 1, 1, 0, 0),))
+    wrong: list[Any] = [
+        BoostRound([], model, False), BoostRound(trees, model_of(rng, 2), False), BoostRound([elsewhere], model, False),
+        BoostRound(trees, model, False, 3), BoostRound(trees, model, False, 0), BoostRound(trees, model, False, 5),
+        BoostRound(trees, model, False, True), BoostRound(trees, model, 1), BoostRound(trees * 300, model, False),  # type: ignore[arg-type]
+        BoostRound(["a tree"], model, False), ChooseTree(trees, "a model", False), ChooseTree([], model, True),  # type: ignore[list-item, arg-type]
+        BoostRound(trees, model, True),  # vectors for ρ, and the price is pure
+    ]  # fmt: skip
+    for query in wrong:
+        with pytest.raises(PlanError, match=query.name):
+            table.ask(query, Fraction(1, 2))
+    assert reservation.charged == 0
