@@ -183,7 +183,7 @@ CASES: dict[str, Case] = {
     "hedgerow-three-classes": Case("wide", _hedgerow(KINDS, 3)),
     "hedgerow-delta": Case("wide", _hedgerow(WIDE, 4, "1e-6")),
     "hedgerow-delta-three-classes": Case("wide", _hedgerow(KINDS, 8, "1e-6")),
-    "hedgerow-delta-not-used": Case("flat", _hedgerow(FLAT, 2, "1e-6")),
+    "hedgerow-delta-few-attributes": Case("flat", _hedgerow(FLAT, 2, "1e-6")),
     "hedgerow-persons": Case("persons", _hedgerow(PERSONS, 4)),
     "hedgerow-delta-persons": Case("wide", _hedgerow(WIDE_PERSONS, 8, "1e-6")),
     "snr": Case("flat", _snr()),

@@ -24,7 +24,23 @@ import uvicorn
 
 import hedgerow
 from hedgerow import PublicPlan, Release
-from hedgerow.queries import Best, BestScale, Choose, ClassCounts, Confusion, GradientSums, LeafCounts, Reliability, Rows, Sizes, Tables
+from hedgerow.queries import (
+    Best,
+    BestScale,
+    BoostRound,
+    Choose,
+    ChooseTree,
+    ClassCounts,
+    Confusion,
+    GradientSums,
+    LeafCounts,
+    LeafSizes,
+    Reliability,
+    Rows,
+    Sizes,
+    Tables,
+)
+from hedgerow.trees.oblivious import ObliviousTree
 
 from .cases import FLAT, KINDS, PERSONS, TABLES, WIDE, WIDE_PERSONS, drawn, expected, in_csv
 from .inside import (
@@ -159,6 +175,8 @@ def looks(codebook: Any) -> dict[str, Callable[[Any, Any], Any]]:
     asked[0, 1:] = False
     scores = tuple((drawn(f"scores {number}", 2 * each.n_nodes, 17).reshape(-1, 2) - 8) / 16 for number, each in enumerate(trees))
     model = AdditiveModel(np.array([0.125, -0.25]), trees, scores)
+    boosted = [_oblivious(codebook.sizes, number) for number in range(4)]
+    longer = AdditiveModel(model.base, (*trees, boosted[0]), (*scores, np.arange(8.0).reshape(4, 2) / 4))
     return {
         "rows": lambda table, price: table.ask(Rows(), price),
         "leaf_counts": lambda table, price: table.ask(LeafCounts(trees), price),
@@ -177,10 +195,31 @@ def looks(codebook: Any) -> dict[str, Callable[[Any, Any], Any]]:
         ),
         "best": lambda table, price: table.ask(Best([rdt.predict_codes, dpdf.predict_codes, MostProbable(model)]), price),
         "best_scale": lambda table, price: table.ask(BestScale(model, (1.0, 0.5, 0.125)), price),
+        "leaf_sizes": lambda table, price: table.ask(LeafSizes(trees), price),
+        "choose_tree": lambda table, price: table.ask(ChooseTree(boosted, longer, False), price),
+        "boost_round": lambda table, price: table.ask(BoostRound(boosted, longer, isinstance(price, Rho), 2), price),
     }
 
 
-COUNTING = ("rows", "leaf_counts", "sizes", "class_counts", "tables", "gradient_sums", "confusion", "reliability")  # in ρ, too
+def _oblivious(sizes: tuple[int, ...], number: int) -> ObliviousTree:
+    """Two questions, about this attribute and the next, each by its codes in two halves."""
+    asked = (number % len(sizes), (number + 1) % len(sizes))
+    return ObliviousTree(sizes, asked, tuple(tuple(int(2 * code >= sizes[j]) for code in range(sizes[j] + 1)) for j in asked))
+
+
+# in ρ, too
+COUNTING = (
+    "rows",
+    "leaf_counts",
+    "sizes",
+    "class_counts",
+    "tables",
+    "gradient_sums",
+    "confusion",
+    "reliability",
+    "leaf_sizes",
+    "boost_round",
+)
 
 
 def ask_all(service: Service) -> None:

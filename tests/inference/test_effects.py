@@ -400,7 +400,7 @@ def test_the_report_draws_effects_and_the_top_tree_alone(fitted: SimpleNamespace
     assert "What each attribute does" in page
     assert "in what all of them add to the scores" in page
     assert page.count("standard errors of the noise.") == 6  # pictures
-    assert page.count("The same tree as text") == 0
+    assert page.count("The same tree as text") == (1 if fitted.release.chosen["top questions"] else 0)
     assert "<script" not in page
 
 

@@ -22,6 +22,7 @@ OPTION_OF = {  # what Python calls a setting, and what the command line does
     "max_depth": "--depth",
     "n_estimators": "--trees",
     "max_leaves": "--max-leaves",
+    "max_passes": "--max-passes",
     "min_rows": "--min-rows",
     "noise_rule": "--noise-rule",
     "random_state": "--seed",

@@ -26,6 +26,7 @@ from hedgerow.cli.options import (
     ForestOptions,
     Jobs,
     MaxLeaves,
+    MaxPasses,
     MinRows,
     NoiseRuleName,
     OwnSchema,
@@ -67,6 +68,7 @@ def fit(
     criterion: Criterion = None,
     sensitivity: Sensitivity = None,
     max_leaves: MaxLeaves = None,
+    max_passes: MaxPasses = None,
     seed: Seed = None,
     jobs: Jobs = None,
     sampler: Annotated[str, typer.Option("--sampler", help="hedgerow or opendp: both draw exact noise.")] = "hedgerow",
@@ -119,6 +121,7 @@ def fit(
         criterion=criterion,
         sensitivity=sensitivity,
         max_leaves=max_leaves,
+        max_passes=max_passes,
         random_state=seed,
     )
     declared = place.schema(schema)

@@ -109,7 +109,7 @@ Bins = Annotated[
     int | None,
     typer.Option(
         "--bins",
-        help="Equal-width cells of a numeric attribute without declared edges.  [default: 5; hedgerow and local-tree 32]",
+        help="Cells of equal width of a numeric attribute without declared edges.  [default: 5; hedgerow 250, local-tree 32]",
         show_default=False,
     ),
 ]
@@ -122,9 +122,19 @@ MaxLeaves = Annotated[
     int | None,
     typer.Option("--max-leaves", help="Refuse a forest with more leaves.  [default: 2000000]", show_default=False),
 ]
+MaxPasses = Annotated[
+    int | None,
+    typer.Option(
+        "--max-passes",
+        help="hedgerow: so many passes over the rows at most, with more trees in each.  [default: no limit]",
+        show_default=False,
+    ),
+]
 Seed = Annotated[
     int | None,
-    typer.Option("--seed", help="snr, rdt: fixes the public structure of the trees. Noise cannot be seeded.", show_default=False),
+    typer.Option(
+        "--seed", help="hedgerow, snr, rdt: fixes the trees that are drawn or proposed. Noise cannot be seeded.", show_default=False
+    ),
 ]
 Jobs = Annotated[int | None, typer.Option("--jobs", help="Threads.  [default: all processors]", show_default=False)]
 

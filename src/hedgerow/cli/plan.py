@@ -19,6 +19,7 @@ from hedgerow.cli.options import (
     Epsilon,
     ForestOptions,
     MaxLeaves,
+    MaxPasses,
     MinRows,
     NoiseRuleName,
     SchemaFile,
@@ -57,6 +58,7 @@ def plan(
     criterion: Criterion = None,
     sensitivity: Sensitivity = None,
     max_leaves: MaxLeaves = None,
+    max_passes: MaxPasses = None,
     seed: Seed = None,
     owners: Annotated[
         int,
@@ -108,6 +110,7 @@ def plan(
         criterion=criterion,
         sensitivity=sensitivity,
         max_leaves=max_leaves,
+        max_passes=max_passes,
         random_state=seed,
     )
     recipe, known = options.recipe(), options.known

@@ -3,9 +3,10 @@
     0. n̂       a noisy number of rows, where none is declared public; paid in pure ε. It and public facts decide all sizes below (`Sizes`).
     1. Cells   noisy sizes of fine cells of every number, put together to at most 64 of about equal mass.           (`inference/cells.py`)
     2. Tables  of q attributes, q = √(n̂ε/40): one after the other the one that tells most about what the tables before it leave open is
-               privately chosen, and its class counts are released. Where q = m all are counted at once.
+               privately chosen, and its class counts are released. Where q = m all are counted at once; in pure ε under one or two top
+               questions that are privately chosen: a row is still in one cell of each table, so that the noise stays what it was.
     3. Read    the tables as log-odds, shrunk as far as they are noise: the start of the model F.               (`inference/additive.py`)
-    4. Boost   T oblivious trees of depth D. In a round, one of 16 random trees is privately chosen by Σ_leaves ‖Σ R‖, and Σ R and Σ H
+    4. Boost   T oblivious trees of depth D. In a round, one of 25 random trees is privately chosen by Σ_leaves ‖Σ R‖, and Σ R and Σ H
                of its leaves are released, R = e_y − p, H = p(1 − p), p = softmax F: F ← F + η·(C−1)/C·ΣR / (ΣH + 2σ²/ΣH + 2).
                Four trees a round look at the same gradients.
     5. Scale   the margins, so that probabilities fit: a private choice among a few numbers.
@@ -32,16 +33,18 @@ from hedgerow.growers.budget_shares import BudgetShares, price_of_rows
 from hedgerow.growers.proposals import HALVES, Proposals
 from hedgerow.inference.additive import FLAT, RULES, SCALES, Reading, Tables
 from hedgerow.inference.cells import equal_mass, fewer
-from hedgerow.inference.layout import cells_of, flat_layout
+from hedgerow.inference.layout import MOST_CELLS as MOST_NUMBERS
+from hedgerow.inference.layout import cells_of, grouped_layout
 from hedgerow.private_table import PrivateTable
-from hedgerow.queries import BestScale, BoostRound, ChooseTree, LeafCounts, LeafSizes, Rows
+from hedgerow.queries import Best, BestScale, BoostRound, Choose, ChooseTree, LeafCounts, LeafSizes, Rows
 from hedgerow.queries.boosting import hessian_weight, tree_score
-from hedgerow.queries.scores import BRIER
+from hedgerow.queries.scores import BRIER, GINI, MAX
 from hedgerow.schema.codebook import Codebook
-from hedgerow.trees.additive_model import GRID, AdditiveModel
+from hedgerow.trees.additive_model import GRID, AdditiveModel, MostProbable
 from hedgerow.trees.forest import NO_CORRECTION, Correction, CountedForest, Grown
 from hedgerow.trees.oblivious import ObliviousTree, one_question
 from hedgerow.trees.plan import Plan
+from hedgerow.trees.splits import Candidates, Split
 from hedgerow.trees.tree import Tree, TreeBuilder
 
 ALGORITHM = "Hedgerow forest"
@@ -49,10 +52,16 @@ ALGORITHM = "Hedgerow forest"
 CELLS_SHARE, MOST_CELLS = Fraction(5, 100), 64
 CHOICE_SHARE = Fraction(1, 4)  # of the tables, where they are chosen
 ROWS_PER_TABLE = 40.0  # q² = n̂ε over this
-TABLES_NU = {True: 4.0, False: 15.0}  # the tables get a = this/ν of the budget: by whether the noise is Gaussian
+TABLES_NU = {
+    True: 4.0,
+    False: 60.0,
+}  # the tables get a = this/ν of the budget: by whether the noise is Gaussian
 TABLES_LEAST, TABLES_MOST = {True: 0.1, False: 0.3}, {True: 0.6, False: 1.0}
+TOP_SHARE, TOP_QUESTIONS, TOP_FROM, TOP_KEEPS = Fraction(3, 100), 2, 8.0, 2.0  # ν from which they are asked, and that answers keep
+READ_SHARE, READ_FROM = Fraction(3, 100), 30  # a choice among readings is worth it if its rate times n̂ is at least this
 TREES_LEAST = 0.1  # trees that would get less than this share are not grown
 MOST_GROUPS = 24  # of a number in its table
+TOP_PLACES = 32  # where a top question may cut a number
 TREES_PER_ROOT = {True: 5.0, False: 0.25}  # T = this·√x
 FEWEST_TREES, MOST_TREES = {True: 8, False: 2}, {True: 300, False: 64}
 DEPTH_ADDED, MOST_DEPTH = {True: 2.0, False: 1.0}, 8
@@ -90,6 +99,8 @@ class Sizes:
     rounds: int
     together: int
     depth: int
+    questions: int
+    reading: Fraction
 
     @classmethod
     def of(cls, codebook: Codebook, n: int, shares: BudgetShares, epsilon: Fraction, settings: Settings) -> Sizes:
@@ -103,7 +114,7 @@ class Sizes:
         measured = min(m, max(1, round(math.sqrt(pure_x * classes / ROWS_PER_TABLE))))
         if 2 * measured > passes // 2:
             measured = m  # counted at once, in one pass
-        passes -= 2 * measured if measured < m else 1
+        passes -= 2 * measured if measured < m else 4
         typical = sum(min(size, 16) for size in codebook.sizes) / m
         nu = n / (typical * classes * shares.noise_sd(measured))
         a = min(max(TABLES_NU[gaussian] / nu, TABLES_LEAST[gaussian]), TABLES_MOST[gaussian])
@@ -113,9 +124,12 @@ class Sizes:
         trees = min(max(round(TREES_PER_ROOT[gaussian] * math.sqrt(x)), FEWEST_TREES[gaussian]), MOST_TREES[gaussian])
         together = min(trees, max(TOGETHER, min(MOST_TOGETHER, -(-trees // max(1, passes)))))
         depth = round(DEPTH_ADDED[gaussian] + math.log2(max(x, 1.0)) / 3)
+        asks = not gaussian and measured == m and nu >= TOP_FROM and any(nu / q.n_children >= TOP_KEEPS for q in top_questions(codebook))
+        questions = TOP_QUESTIONS if asks else 0
+        reading = READ_SHARE if asks and shares.rate(READ_SHARE) * n >= READ_FROM else Fraction(0)
         return cls(
             x, nu, numbers, measured, m, min(max(groups, 2), MOST_GROUPS), cells, rest * part, rest * (1 - part), scale,
-            min(-(-trees // together), passes) if part < 1 else 0, together, min(max(depth, 2), MOST_DEPTH),
+            min(-(-trees // together), passes) if part < 1 else 0, together, min(max(depth, 2), MOST_DEPTH), questions, reading,
         )  # fmt: skip
 
     @property
@@ -131,7 +145,9 @@ class Sizes:
     @property
     def of_tables(self) -> Fraction:
         """The share of the counts of one table, or of all tables where they are counted at once."""
-        return self.tables * (1 - CHOICE_SHARE) / self.measured if self.chooses else self.tables
+        if self.chooses:
+            return self.tables * (1 - CHOICE_SHARE) / self.measured
+        return self.tables - self.questions * TOP_SHARE - self.reading
 
     @property
     def of_round(self) -> Fraction:
@@ -140,7 +156,8 @@ class Sizes:
     @property
     def passes(self) -> int:
         """Looks at all rows, with that for n̂."""
-        return 1 + bool(self.cells) + (2 * self.measured if self.chooses else 1) + self.rounds + bool(self.scale)
+        tables = 2 * self.measured if self.chooses else 1 + self.questions + bool(self.reading)
+        return 1 + bool(self.cells) + tables + self.rounds + bool(self.scale)
 
     def step(self, concentrated: bool) -> float:
         """η: where many trees look at the same gradients, each goes less far."""
@@ -158,7 +175,8 @@ class Sizes:
             "signal to noise": f"{self.x:.4g} rows of a class for each unit of noise, if all the budget went to one number",
             "cells": f"at most {MOST_CELLS} of about equal mass for each of {self.numbers} numbers, {paid(self.cells)}"
             if self.cells else "none are needed: there are no numbers",
-            "tables": f"of {which}, {paid(self.tables)}; numbers in at most {self.groups} groups",
+            "tables": f"of {which}, {paid(self.tables)}; numbers in at most {self.groups} groups"
+            + ("; under up to two top questions, by private choice" if self.questions else ""),
             "boosted trees": trees if self.rounds else f"none: the tables need all, {self.nu:.3g} rows in a cell for each unit of noise",
             "probabilities": f"scaled, by private choice {paid(self.scale)}" if self.scale else "as they come: too few rows for a choice",
             "passes over the rows": f"{self.passes}",
@@ -183,7 +201,10 @@ def plan(codebook: Codebook, settings: Settings, epsilon: Fraction, delta: Fract
         choice = ChooseTree.cost(epsilon_choice, k, score, shares.mechanism)
         events += [choice, LeafCounts.cost(shares.price(sizes.of_tables), k)] * sizes.measured
     else:
+        events += [Choose.cost(shares.choice(TOP_SHARE, shares.mechanism), k, GINI, shares.mechanism)] * sizes.questions
         events.append(LeafCounts.cost(shares.price(sizes.of_tables), k, sizes.measured))
+        if sizes.reading:
+            events.append(Best.cost(shares.choice(sizes.reading, PERMUTE_AND_FLIP), k, MAX))
     if sizes.rounds:
         events += BoostRound.costs(shares.price(sizes.of_round), k, HALVES**2, sizes.together, classes) * sizes.rounds
     if sizes.scale:
@@ -191,7 +212,7 @@ def plan(codebook: Codebook, settings: Settings, epsilon: Fraction, delta: Fract
     source = "declared public" if public else "assumed; fit charges for a noisy count"
     groups = {j: fewer(np.arange(codebook.sizes[j]), sizes.groups) if codebook.numeric_cells(j) else np.arange(codebook.sizes[j])
               for j in range(sizes.measured)}  # fmt: skip
-    trees = flat_layout(codebook, groups).trees
+    trees = grouped_layout(codebook, groups).trees
     return Plan(ALGORITHM, epsilon, rows, source, classes, tuple(events), trees, public, settings, 1, sizes.words(), delta)
 
 
@@ -209,11 +230,14 @@ def grow(table: PrivateTable, plan: Plan, rng: np.random.Generator) -> Grown:
     sizes = Sizes.of(codebook, n, shares, plan.epsilon, plan.settings)
     cells = _cells(table, shares, sizes)  # 1.
     tables = _tables(table, shares, sizes, cells)  # 2.
-    start = tables.model(PLAIN)  # 3.
+    reading = _read(table, shares, sizes, tables)
+    start = tables.model(reading)  # 3.
     correction = _boosted(table, shares, sizes, cells, tables, start, rng) if sizes.rounds else NO_CORRECTION  # 4.
     chosen: dict[str, Any] = {
-        "reading": FLAT,
-        "strength": PLAIN.strength,
+        "top questions": tables.layout.top.height,
+        "joined": tables.layout.joined,
+        "reading": reading.kind,
+        "strength": reading.strength,
         "scale": _scale(table, shares, sizes, start, correction),  # 5.
         "rules": RULES,
         "attributes measured": len(tables.tables),
@@ -261,19 +285,15 @@ def _tables(table: PrivateTable, shares: BudgetShares, sizes: Sizes, cells: list
     codebook = table.codebook
     groups = [_groups(codebook, j, cell, sizes.groups) for j, cell in enumerate(cells)]
     price = shares.price(sizes.of_tables)
-    together = 1 if sizes.chooses else sizes.measured
-    noise = noise_of(LeafCounts.cost(price, codebook.schema.k, together))
+    noise = noise_of(LeafCounts.cost(price, codebook.schema.k))
     counted: dict[int, NDArray[np.int64]] = {}
 
     def read() -> Tables:
-        layout = flat_layout(codebook, {j: groups[j] for j in counted})
+        layout = grouped_layout(codebook, {j: groups[j] for j in counted})
         return Tables(CountedForest(codebook, layout.trees, tuple(counted.values()), (noise,)), layout)
 
     if not sizes.chooses:
-        trees = [_by_group(codebook, j, group) for j, group in enumerate(groups)]
-        everything = table.ask(LeafCounts(trees), price)
-        counted.update(enumerate(everything))
-        return read()
+        return _all_tables(table, shares, sizes, groups)
     epsilon = shares.choice(sizes.of_choice, shares.mechanism)
     model = AdditiveModel(np.zeros(codebook.n_classes), (), ())
     for _ in range(sizes.measured):
@@ -283,6 +303,67 @@ def _tables(table: PrivateTable, shares: BudgetShares, sizes: Sizes, cells: list
         counted[j] = table.ask(LeafCounts([_by_group(codebook, j, groups[j])]), price)[0]
         model = read().model(PLAIN)
     return read()
+
+
+def _all_tables(table: PrivateTable, shares: BudgetShares, sizes: Sizes, groups: list[NDArray[np.int64]]) -> Tables:
+    """The class counts of all attributes at once, under top questions where the signal bears them."""
+    codebook = table.codebook
+    top, levels = _top_tree(table, shares, sizes)
+    layout = grouped_layout(codebook, dict(enumerate(groups)), top, joined=top.n_nodes > 1)
+    price, trees = shares.price(sizes.of_tables + (sizes.questions - levels) * TOP_SHARE), layout.trees
+    counts = table.ask(LeafCounts(trees), price)
+    noise = noise_of(LeafCounts.cost(price, codebook.schema.k, len(trees)))
+    return Tables(CountedForest(codebook, trees, tuple(counts), (noise,)), layout)
+
+
+def _top_tree(table: PrivateTable, shares: BudgetShares, sizes: Sizes) -> tuple[Tree, int]:
+    """Up to two levels of questions, each privately chosen among those whose answers keep ν for the tables; and how many were paid for."""
+    codebook = table.codebook
+    builder, candidates = TreeBuilder(codebook.sizes), Candidates(codebook, top_questions(codebook))
+    answers = np.array([split.n_children for split in candidates.splits])
+    most = MOST_NUMBERS // max(1, sum(codebook.sizes) * codebook.n_classes)
+    nu, levels = {0: sizes.nu}, 0
+    for _ in range(sizes.questions):
+        tree = builder.build()
+        nodes, rules = [], []
+        for node in tree.leaves.tolist():
+            known = [attribute for attribute, ways in tree.path(node) if len(ways) == 1]
+            keeps = (nu[node] / answers >= TOP_KEEPS) & (len(tree.leaves) * answers <= most) & ~np.isin(candidates.attribute, known)
+            if keeps.any():
+                nodes.append(node)
+                rules.append(keeps)
+        if not nodes:
+            break
+        choice = Choose(tree, nodes, candidates, np.array(rules), GINI, shares.mechanism)
+        picks = table.ask(choice, shares.choice(TOP_SHARE, shares.mechanism))
+        levels += 1
+        for node, pick in zip(nodes, picks.tolist(), strict=True):
+            split = candidates.splits[pick]
+            for child in builder.split(node, split.attribute, split.groups):
+                nu[child] = nu[node] / split.n_children
+    return builder.build(), levels
+
+
+def top_questions(codebook: Codebook) -> tuple[Split, ...]:
+    """All values of a category apart, or a threshold of a number, at one of a few places between its public bounds."""
+    found = []
+    for j, (size, cells) in enumerate(zip(codebook.sizes, cells_of(codebook), strict=True)):
+        if not cells and size > 1:
+            found.append(Split(j, tuple(range(size))))
+        for place in range(1, min(cells, TOP_PLACES)):
+            cut = cells * place // min(cells, TOP_PLACES)
+            codes = np.arange(size)
+            found.append(Split(j, tuple(np.where(codes < cells, codes >= cut, 2 + codes - cells).tolist())))
+    return tuple(found)
+
+
+def _read(table: PrivateTable, shares: BudgetShares, sizes: Sizes, tables: Tables) -> Reading:
+    """With the top question or without, all attributes at full or half strength: what gets the most rows right, by private choice."""
+    readings = tables.readings
+    if not sizes.reading:
+        return readings[0]
+    models = [MostProbable(tables.model(reading)) for reading in readings]
+    return readings[table.ask(Best(models), shares.choice(sizes.reading, PERMUTE_AND_FLIP))]
 
 
 def _groups(codebook: Codebook, j: int, cell: NDArray[np.int64], most: int) -> NDArray[np.int64]:

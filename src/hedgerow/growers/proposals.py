@@ -10,7 +10,7 @@ from hedgerow.trees.oblivious import ObliviousTree
 ORDERED = 0.3  # share of the questions about categories that cut them in the order of a released score
 LEARNT = 0.02  # how far each chosen question moves the chances of the attributes to its own
 FORGOTTEN = 0.03  # and how far each chosen tree moves them all together again
-HALVES = 4  # upper and lower halves that are drawn: each pair of them is a candidate
+HALVES = 5  # upper and lower halves that are drawn: each pair of them is a candidate
 
 
 class Proposals:

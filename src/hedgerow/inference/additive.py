@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ReleaseError
-from hedgerow.inference.layout import TOGETHER, Layout, flat_layout_of, layout_of
+from hedgerow.inference.layout import TOGETHER, Layout, grouped_layout_of, layout_of
 from hedgerow.inference.tables import (
     Floats,
     add_groups,
@@ -37,7 +37,7 @@ from hedgerow.trees.tree import Tree
 
 TREE, FLAT = "tree", "flat"
 RULES = 2  # how counts become scores: every constant here and in `tables.py`. A release that is loaded must predict as it did
-TOP_RULES = 1  # the same with a top tree, or with equal groups of cells: of forests before version 0.3, and of those that are added up
+OLD_RULES = 1  # the same, all codes or equal numbers of them in a branch: of forests before version 0.3
 SCALES = (1.0, 0.7, 0.5, 0.35)  # by which margins may be multiplied before they become probabilities
 BELOW = 0.25  # how far a leaf's own log-odds are trusted to differ from its parent's: its prior variance, in units of e²
 
@@ -117,7 +117,7 @@ class Tables:
         for j, table in self.tables.items():
             for place in np.flatnonzero(np.isnan(table[:, 0, 0])):  # all rows of that leaf have the code that its path says
                 table[place] = 0.0
-                table[place, layout.known[place, j]] = totals[place]
+                table[place, layout.branches(j)[layout.known[place, j]]] = totals[place]
         for told_by_top in np.flatnonzero((layout.known >= 0).all(axis=0)).tolist() if layout.asks else ():
             table = np.zeros((1, self.codebook.sizes[told_by_top], width))  # the top tree is its table
             np.add.at(table[0], layout.known[:, told_by_top], self.leaf_total)
@@ -309,19 +309,18 @@ class AdditiveForest:
 
 def checked_reading(forest: CountedForest, chosen: Mapping[str, Any]) -> tuple[Layout, Reading]:
     """How the trees of a forest stand and how its counts are read; refused unless it says so in the usual words."""
-    kind, strength, rules = chosen.get("reading", FLAT), chosen.get("strength", 1.0), chosen.get("rules", TOP_RULES)
+    kind, strength, rules = chosen.get("reading", FLAT), chosen.get("strength", 1.0), chosen.get("rules", OLD_RULES)
     questions, joined, together = chosen.get("top questions", 0), chosen.get("joined", False), chosen.get("together", 1)
-    if isinstance(rules, bool) or rules not in (TOP_RULES, RULES):
+    if isinstance(rules, bool) or rules not in (OLD_RULES, RULES):
         raise ReleaseError(f"its counts are to be read by rules {str(rules)[:20]}, known here are 1 and {RULES}: install a newer hedgerow.")
     sound = kind in (TREE, FLAT) and _number(strength, 0, 1) and isinstance(joined, bool) and chosen.get("scale", 1.0) in SCALES
     whole = not isinstance(questions, bool) and questions in (0, 1, 2) and not isinstance(together, bool) and together in (1, TOGETHER)
     if not sound or not whole or (not questions and (joined or kind == TREE)):
         raise ReleaseError("it does not say in the usual words how its counts are read.")
-    if rules == RULES:
-        if kind != FLAT or questions or joined or together != 1:
-            raise ReleaseError("it does not say in the usual words how its counts are read.")
-        return flat_layout_of(forest), Reading(FLAT, float(strength))
-    return layout_of(forest, questions, joined, together), Reading(str(kind), float(strength))
+    if rules == RULES and together != 1:
+        raise ReleaseError("it does not say in the usual words how its counts are read.")
+    layout = grouped_layout_of(forest, questions, joined) if rules == RULES else layout_of(forest, questions, joined, together)
+    return layout, Reading(str(kind), float(strength))
 
 
 def _number(value: object, low: float, high: float) -> bool:

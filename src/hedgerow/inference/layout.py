@@ -128,23 +128,30 @@ def layout_of(forest: CountedForest, questions: int, joined: bool, together: int
     return layout
 
 
-def flat_layout(codebook: Codebook, groups: Mapping[int, NDArray[np.int64]]) -> Layout:
-    """No top tree, and for each of some attributes a table of groups of its codes."""
-    return Layout(TreeBuilder(codebook.sizes).build(), False, tuple(groups), 1, cells_of(codebook), groups)
+def grouped_layout(codebook: Codebook, groups: Mapping[int, NDArray[np.int64]], top: Tree | None = None, joined: bool = False) -> Layout:
+    """For each of some attributes a table of groups of its codes, and perhaps a top tree."""
+    above = TreeBuilder(codebook.sizes).build() if top is None else top
+    asked = attributes_to_ask(above, joined, tuple(groups))
+    return Layout(above, joined, asked, 1, cells_of(codebook), {j: groups[j] for j in asked})
 
 
-def flat_layout_of(forest: CountedForest) -> Layout:
+def grouped_layout_of(forest: CountedForest, questions: int, joined: bool) -> Layout:
     """The same of a forest, whose trees say the groups; anything else is refused."""
+    trees, codebook = forest.trees, forest.codebook
+    top = trees[0] if questions else TreeBuilder(codebook.sizes).build()
+    under = top if joined else TreeBuilder(codebook.sizes).build()
     groups: dict[int, NDArray[np.int64]] = {}
-    for tree in forest.trees:
-        j = int(tree.attribute[0])
-        if j >= 0 and j not in groups:
-            groups[j] = tree.children(0).astype(np.int64) - 1
-    layout = flat_layout(forest.codebook, groups)
-    simple = forest.measured == LEAVES and not forest.united and len(groups) == len(forest.trees)
-    in_order = all((np.sort(np.unique(group)) == np.arange(group.max() + 1)).all() and group.min() == 0 for group in groups.values())
-    if not simple or not in_order or not _small(layout, forest.codebook.n_classes) or layout.trees != forest.trees:
-        raise ReleaseError("its trees do not stand as those of a Hedgerow forest do: one question each, about an attribute of its own.")
+    for tree in trees[1:] if questions else trees:
+        j = _asked_by(tree, top if joined else None)
+        places = [node for node in under.leaves.tolist() if node < tree.n_nodes and int(tree.attribute[node]) == j]
+        if j >= 0 and j not in groups and places:
+            branch = tree.children(places[0]).astype(np.int64)
+            groups[j] = branch - branch.min()
+    layout = Layout(top, joined, tuple(groups), 1, cells_of(codebook), groups)
+    simple = forest.measured == LEAVES and not forest.united and len(groups) == len(trees) - (questions > 0) and top.height == questions
+    in_order = all(np.array_equal(np.unique(group), np.arange(int(group.max()) + 1)) for group in groups.values())
+    if not simple or not in_order or not _small(layout, codebook.n_classes) or layout.trees != trees:
+        raise ReleaseError("its trees do not stand as those of a Hedgerow forest do: a top tree, and one tree for each attribute.")
     return layout
 
 

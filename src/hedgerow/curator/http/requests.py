@@ -49,6 +49,7 @@ class Settings(RequestModel):
     max_leaves: Count | None = None
     min_rows: Count | None = None
     most_rows: Count | None = None
+    max_passes: Count | None = None
     numeric_splits: Literal["bins", "thresholds"] | None = None
     noise_rule: Literal["paper", "tight"] | None = None
     vote: Literal["confidence", "majority", "sum"] | None = None

@@ -14,7 +14,7 @@ from hedgerow.errors import PlanError
 from hedgerow.growers import hedgerow
 from hedgerow.inference.additive import FLAT, RULES
 from hedgerow.inference.cells import fewer
-from hedgerow.inference.layout import cells_of, flat_layout
+from hedgerow.inference.layout import cells_of, grouped_layout
 from hedgerow.inference.vote import ADDITIVE
 from hedgerow.private_table import PrivateTable
 from hedgerow.queries import LeafCounts
@@ -53,7 +53,7 @@ class HedgerowForest(MergeableMethod):
         """The one-way tables of all attributes, which add up: nothing in it is chosen or drawn, and it needs no number of rows."""
         sizes = codebook.sizes
         cells = cells_of(codebook)
-        flat = flat_layout(codebook, {j: _counted(size, cells[j]) for j, size in enumerate(sizes)})
+        flat = grouped_layout(codebook, {j: _counted(size, cells[j]) for j, size in enumerate(sizes)})
         event = LeafCounts.cost(epsilon, codebook.schema.k, len(sizes))
         source = "a public number: nothing depends on it"
         words = {"measured": f"all {len(sizes)} attributes", "reading": "the plain one: nothing is chosen where tables are added up"}
