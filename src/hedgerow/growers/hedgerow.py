@@ -52,10 +52,7 @@ ALGORITHM = "Hedgerow forest"
 CELLS_SHARE, MOST_CELLS = Fraction(5, 100), 64
 CHOICE_SHARE = Fraction(1, 4)  # of the tables, where they are chosen
 ROWS_PER_TABLE = 40.0  # q² = n̂ε over this
-TABLES_NU = {
-    True: 4.0,
-    False: 60.0,
-}  # the tables get a = this/ν of the budget: by whether the noise is Gaussian
+TABLES_NU = {True: 4.0, False: 60.0}  # the tables get a = this/ν of the budget: by whether the noise is Gaussian
 TABLES_LEAST, TABLES_MOST = {True: 0.1, False: 0.3}, {True: 0.6, False: 1.0}
 TOP_SHARE, TOP_QUESTIONS, TOP_FROM, TOP_KEEPS = Fraction(3, 100), 2, 8.0, 2.0  # ν from which they are asked, and that answers keep
 READ_SHARE, READ_FROM = Fraction(3, 100), 30  # a choice among readings is worth it if its rate times n̂ is at least this
