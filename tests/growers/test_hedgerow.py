@@ -82,23 +82,23 @@ def tables_alone() -> Release:
     return release
 
 
-OLD = Path(__file__).parent.parent / "data" / "hedgerow-0.2"
+OLD = Path(__file__).parent.parent / "data" / "hedgerow-0.1"
 
 
 @cache
 def corrected() -> Release:
-    """Of version 0.2: (ε, δ), with top questions and a correction by gradient steps."""
+    """Of version 0.1: (ε, δ), with top questions and a correction by gradient steps."""
     return Release.load(OLD / "steps.json")
 
 
 @cache
 def questioned() -> Release:
-    """Of version 0.2: pure ε, with top questions."""
+    """Of version 0.1: pure ε, with top questions."""
     return Release.load(OLD / "questions.json")
 
 
 @pytest.mark.parametrize("kind", ["questions", "steps"])
-def test_forests_of_version_0_2_predict_as_they_did(kind: str) -> None:
+def test_forests_of_version_0_1_predict_as_they_did(kind: str) -> None:
     release, said = Release.load(OLD / f"{kind}.json"), json.loads((OLD / f"{kind}-predicted.json").read_text())
     assert release.chosen["rules"] == 1
     assert release.chosen["top questions"] == 2
@@ -709,7 +709,7 @@ def test_nothing_is_added_to_boosted_trees(kind: str) -> None:
         lambda: merge_columns([release]),
         lambda: count(release, *wide_table(100), budget=budget),
     ):
-        with pytest.raises(MergeError, match=r"boosted trees.*what the model so far got wrong.*partial_fit"):
+        with pytest.raises(MergeError, match=r"boosted trees.*what the model so far got wrong.*fit --batch"):
             call()
     model = HedgerowClassifier(wide_schema(), 2, 1e-6, budget=Budget(5, 1e-6)).fit(*wide_table(3000))
     assert model.release_.correction.trees

@@ -100,7 +100,7 @@ def test_a_function_trains_what_the_estimator_trains(name: str) -> None:
     """With the same coins, bit for bit."""
     X, y = small_table(400)
     schema = small_schema(rows=400)
-    seeded = {"random_state": 3} if ALGORITHMS[name].seeded else {}
+    seeded = {"random_state": 3} if ALGORITHMS[name].seeded or ALGORITHMS[name].proposes else {}
     recipe, keeps = recipe_of(name, **seeded), ALGORITHMS[name].private
     model = estimator_named(name)(schema=schema, **({"epsilon": 5} if keeps else {}), **SMALL.get(name, {}), **seeded)
     model._coins = SeededCoins(4)

@@ -23,7 +23,7 @@ from hedgerow.errors import BudgetError, PlanError
 if TYPE_CHECKING:
     from hedgerow.evaluation.private import PrivateScore
 
-TOTAL, FOR_THE_FOREST, FOR_THE_SCORE = "2", "1", "0.1"
+TOTAL, FOR_THE_FOREST, FOR_THE_SCORE, DELTA = "2", "1", "0.1", "1e-6"
 _TEST_SHARE = 4  # one test row for so many training rows
 
 
@@ -111,17 +111,18 @@ def _steps(folder: Path, rows: int, output: Path) -> None:
     schema_commands.check(schema)
 
     _heading(2, f"A total ε of {TOTAL} for everything that will ever look at these rows")
-    _command(f"budget init {budget.name} --epsilon {TOTAL}")
-    budget_commands.init(budget, TOTAL)
+    say("δ is a chance, here one in a million, that ε may not hold: it allows Gaussian noise, under which many small looks cost little.")
+    _command(f"budget init {budget.name} --epsilon {TOTAL} --delta {DELTA}")
+    budget_commands.init(budget, TOTAL, delta=DELTA)
 
     _heading(3, "What would be built, before any row is touched")
-    shared = f"--schema {schema.name} --epsilon {FOR_THE_FOREST}"
+    shared = f"--schema {schema.name} --epsilon {FOR_THE_FOREST} --delta {DELTA}"
     _command(f"plan {shared} --rows {rows}")
-    plan(schema, epsilon=FOR_THE_FOREST, rows=rows)
+    plan(schema, epsilon=FOR_THE_FOREST, delta=DELTA, rows=rows)
 
     _heading(4, "Charge, query, release")
     _command(f"fit {train.name} {shared} --budget {budget.name} -o {forest.name}")
-    fit(str(train), output=forest, schema=schema, epsilon=FOR_THE_FOREST, budget=budget)
+    fit(str(train), output=forest, schema=schema, epsilon=FOR_THE_FOREST, delta=DELTA, budget=budget)
 
     _heading(5, "How good is it? The test rows are private too, so the score is noisy and charged")
     _command(f"evaluate {forest.name} {test.name} --epsilon {FOR_THE_SCORE} --budget {budget.name}")
@@ -141,14 +142,14 @@ def _steps(folder: Path, rows: int, output: Path) -> None:
     _heading(8, "The budget, and a request that it cannot pay")
     _command(f"fit {train.name} {shared} --budget {budget.name} -o second.json")
     try:
-        fit(str(train), output=folder / "second.json", schema=schema, epsilon=FOR_THE_FOREST, budget=budget)
+        fit(str(train), output=folder / "second.json", schema=schema, epsilon=FOR_THE_FOREST, delta=DELTA, budget=budget)
     except BudgetError as refused:
         say(f"error: {refused}", style="red")  # expected here, so it stands in line with the rest
     _command(f"budget show {budget.name}")
     budget_commands.show(budget)
 
     release, declared = Release.load(forest), patients.schema
-    planned = plan_of(Recipe.of("hedgerow", FOR_THE_FOREST), declared, rows)
+    planned = plan_of(Recipe.of("hedgerow", FOR_THE_FOREST, delta=DELTA), declared, rows)
     page = html_report(release, score=score, plan_lines=planned.lines(), budget=BudgetFile(budget))
     output.write_text(page, encoding="utf-8")
     say()

@@ -161,6 +161,7 @@ def fit(
         from hedgerow.training.shared_plans import mergeable
 
         mergeable(recipe).check_shared(recipe, "partial_fit")
+        recipe = mergeable(recipe).first_batch(recipe)
         how["name"] = TableName(batch, checked_owner(owner, ""))
     request_budget = open_budget(budget, epsilon, exact_delta(delta or 0), place.remote)
     with paid_query(request_budget, unfinished="No forest was saved."):
@@ -203,8 +204,9 @@ def save_paid(release: Release, output: Path | None) -> Path:
 
 
 def summarise(release: Release, saved: Path, events: bool = True) -> None:
-    trees = len(release.forest.trees)
-    say(f"saved {saved}: {release.algorithm}, {trees} {'tree' if trees == 1 else 'trees'}")
+    trees, boosted = len(release.forest.trees), len(release.correction.trees)
+    what = f"{trees} {'tree' if trees == 1 else 'trees'}"
+    say(f"saved {saved}: {release.algorithm}, {f'{trees} counted and {boosted} boosted trees' if boosted else what}")
     guarantee(release.certificate.sentence(), release.certificate.private)
     if events:
         show_events(release.certificate)

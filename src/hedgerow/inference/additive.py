@@ -37,7 +37,7 @@ from hedgerow.trees.tree import Tree
 
 TREE, FLAT = "tree", "flat"
 RULES = 2  # how counts become scores: every constant here and in `tables.py`. A release that is loaded must predict as it did
-OLD_RULES = 1  # the same, all codes or equal numbers of them in a branch: of forests before version 0.3
+OLD_RULES = 1  # the same, all codes or equal numbers of them in a branch: of forests of version 0.1
 SCALES = (1.0, 0.7, 0.5, 0.35)  # by which margins may be multiplied before they become probabilities
 BELOW = 0.25  # how far a leaf's own log-odds are trusted to differ from its parent's: its prior variance, in units of e²
 

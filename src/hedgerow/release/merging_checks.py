@@ -38,7 +38,7 @@ def check_random_trees(release: Release, name: str) -> None:
         raise MergeError(
             f"{name} holds boosted trees, each chosen and measured for what the model so far got wrong about its rows: counts of other "
             "rows cannot be added to them. Fit all rows at once; or, where rows come in batches or from several owners, count them from a "
-            "shared plan (`hedgerow plan --save` and `hedgerow count`; in Python `partial_fit` from the first batch on), which add up."
+            "shared plan (`hedgerow plan --save`, `hedgerow count`), or from the first batch on (`hedgerow fit --batch`, `partial_fit`)."
         )
     counted = [last_count(part) for part in release.certificate.parts if part.counted]
     noisy = all(event is not None and event.mechanism in (DISCRETE_LAPLACE, DISCRETE_GAUSSIAN) for event in counted)

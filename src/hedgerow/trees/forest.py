@@ -93,7 +93,7 @@ class CountedForest:
 
 @dataclass(frozen=True, eq=False)
 class Correction:
-    """What boosted trees add to the tables of an additive forest (before version 0.3: noisy gradient steps, a tree for each attribute).
+    """What boosted trees add to the tables of an additive forest (of version 0.1: noisy gradient steps, a tree for each attribute).
 
     scores, errors: for each tree (nodes, classes): what is added, and the standard deviation that the noise may give it at most
     """
