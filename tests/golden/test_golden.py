@@ -80,7 +80,7 @@ def test_every_estimator_and_every_query_is_there() -> None:
     assert used == {name for name in hedgerow.__all__ if name.endswith("Classifier")} - learnt_from_public_rows
     releases = {name: Release.load(path) for name, path in cases.golden_releases().items()}
     events = [event for release in releases.values() for event in release.certificate.events]
-    assert {event.query for event in events} == set(BY_NAME) - {"confusion", "reliability"}  # these are scores
+    assert {event.query for event in events} == set(BY_NAME) - {"confusion", "reliability", "gradient_sums"}  # scores; of version 0.1
     mechanisms = {"discrete Laplace", "discrete Gaussian", "permute-and-flip", "exponential mechanism"}
     assert mechanisms < {event.mechanism for event in events}  # and the local sensitivity
     assert {release.certificate.guarantee for release in releases.values()} == {"epsilon-DP", "epsilon-delta-DP", "anonymity", "none"}
@@ -185,7 +185,7 @@ def test_no_file_is_missing_or_left_over() -> None:
     owned |= {"rdt-north", "registry", "clinic", "columns"}
     whole = {"versions.json", "scores.json", "predictions.json", "old.json", "session.jsonl"}
     assert files == {f"releases/{name}.json" for name in CASES} | {f"owners/{name}.json" for name in owned} | whole
-    assert sum((EXPECTED / name).stat().st_size for name in files) < 600_000
+    assert sum((EXPECTED / name).stat().st_size for name in files) < 900_000
 
 
 def test_nothing_is_written_without_being_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

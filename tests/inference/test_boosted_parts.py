@@ -8,7 +8,8 @@ from math import factorial
 import numpy as np
 import pytest
 
-from hedgerow.inference.boosted_parts import taken_apart
+from hedgerow import Categorical, HedgerowClassifier, Schema, Target
+from hedgerow.inference.boosted_parts import pairs_of, taken_apart
 from hedgerow.trees.oblivious import ObliviousTree
 
 SIZES = (3, 4, 2, 5)
@@ -55,3 +56,40 @@ def test_the_variance_of_a_typical_effect_is_that_of_a_weighted_mean() -> None:
     apart = taken_apart(tree, np.zeros((4, 2)), variances, shares)
     assert apart.variances[0] == pytest.approx((variances.reshape(2, 2, 2) * 0.25).sum(axis=1))
     assert apart.variances[2] == pytest.approx((variances.reshape(2, 2, 2) * np.array([1 / 9, 4 / 9])[:, None, None]).sum(axis=0))
+
+
+@pytest.mark.parametrize("asked", [(1, 3), (0, 1, 2), (0, 1, 0, 3)])
+def test_pairs_are_what_is_left_of_two_without_each(asked: tuple[int, ...]) -> None:
+    """The mean given both values, less the means given each, and the mean of all once more."""
+    rng = np.random.default_rng(len(asked))
+    tree = tree_of(asked, rng)
+    scores = rng.normal(size=(tree.n_nodes, 2))
+    shares = {j: rng.dirichlet(np.ones(size)) for j, size in enumerate(SIZES)}
+    grid = np.stack(np.meshgrid(*(np.arange(size) for size in SIZES), indexing="ij"), axis=-1).reshape(-1, len(SIZES))
+    weight = np.prod([shares[j][grid[:, j]] for j in range(len(SIZES))], axis=0)
+    value = scores[tree.leaves_of(grid)]
+
+    def given(row: np.ndarray, known: tuple[int, ...]) -> np.ndarray:
+        same = (grid[:, list(known)] == row[list(known)]).all(axis=1)
+        return np.asarray((weight[same, None] * value[same]).sum(axis=0) / weight[same].sum())
+
+    found = pairs_of(tree, scores, shares)
+    assert len(found) == len(set(asked)) * (len(set(asked)) - 1) // 2
+    for first, second, both in found:
+        j, k = first.attributes[0], second.attributes[0]
+        for row in grid[rng.choice(len(grid), 8)]:
+            expected = given(row, (j, k)) - given(row, (j,)) - given(row, (k,)) + given(row, ())
+            assert both[first.leaves_of(row[None])[0], second.leaves_of(row[None])[0]] == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_strongest_interaction_is_the_one_that_is_there() -> None:
+    draw = np.random.default_rng(2)
+    columns = {f"a{i}": draw.integers(0, 3, 8000) for i in range(5)}
+    labels = (columns["a1"] == columns["a3"]).astype(int)
+    schema = Schema([Categorical(name, [0, 1, 2]) for name in columns], Target("y", [0, 1]), 8000)
+    release = HedgerowClassifier(schema, 8, 1e-6, random_state=0).fit(columns, labels).release_
+    found = release.interactions()
+    assert found[0].attributes == ("a1", "a3")
+    assert found[0].size > 5 * found[1].size
+    assert found[0].text().startswith("a1 and a3 together: ")
+    assert 0.5 < found[0].share <= 1

@@ -143,7 +143,7 @@ def test_the_engine_counts_what_memory_counts(database: Any) -> None:
 ESTIMATORS: dict[str, Callable[[], Any]] = {
     "rdt": lambda: hedgerow.PrivateRDTClassifier(schema=schema(), epsilon=1, n_estimators=3, random_state=1),
     "dpdf": lambda: hedgerow.DPDFClassifier(schema=schema(), epsilon=4, n_estimators=2, max_depth=3),
-    "hedgerow": lambda: hedgerow.HedgerowClassifier(schema=schema(), epsilon=1),
+    "hedgerow": lambda: hedgerow.HedgerowClassifier(schema=schema(), epsilon=1, random_state=1),
 }
 
 

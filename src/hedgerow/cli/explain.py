@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hedgerow.release.release import Release
 
 MOST_ROWS = 20
-IN_TEXT, IN_PICTURES = 4, 6  # attributes that `show` tells of
+IN_TEXT, IN_PICTURES, PAIRS = 4, 6, 3  # attributes that `show` tells of, and pairs of them
 PICTURES = (".svg", ".html", ".htm")
 
 
@@ -132,6 +132,12 @@ def show_effects(release: Release, attribute: str | None, output: Path | None) -
         if rest:
             say()
             say(f"and {len(rest):,} less important attributes: --attribute NAME shows one")
+        together = release.interactions()[:PAIRS] if attribute is None else ()
+        if together:
+            say()
+            say("what two say only together, as a share of all that they do:")
+            for one in together:
+                say(f"  {one.text()}")
         return
     shown = effects[:IN_PICTURES]
     if output.suffix.lower() == ".svg":

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -32,25 +33,31 @@ class TakenApart:
     variances: Mapping[int, Floats]
 
 
+class _Axes:
+    """A tree's leaves as an array with one axis for each attribute that it asks about, and the classes last."""
+
+    def __init__(self, tree: ObliviousTree, shares: Mapping[int, Floats], classes: int) -> None:
+        self.tree, self.classes = tree, classes
+        self.attributes = list(dict.fromkeys(tree.attributes))
+        levels = {j: [level for level, asked in enumerate(tree.attributes) if asked == j] for j in self.attributes}
+        self.own = {j: ObliviousTree(tree.sizes, (j,) * len(at), tuple(tree.answers[level] for level in at)) for j, at in levels.items()}
+        self.weights = [_spread(self.own[j], shares[j]) for j in self.attributes]
+        self.order = [level for at in levels.values() for level in at]
+        self.shape = (*(self.own[j].n_nodes for j in self.attributes), classes)
+
+    def of_leaves(self, values: Floats) -> Floats:
+        return values.reshape(*self.tree.radix, self.classes).transpose(*self.order, len(self.order)).reshape(self.shape)
+
+    def to_leaves(self, values: Floats) -> Floats:
+        spread = np.broadcast_to(values, self.shape).reshape(*(self.tree.radix[level] for level in self.order), self.classes)
+        return np.asarray(spread.transpose(*np.argsort(self.order), len(self.order)).reshape(-1, self.classes))
+
+
 def taken_apart(tree: ObliviousTree, scores: Floats, variances: Floats, shares: Mapping[int, Floats]) -> TakenApart:
     """shares: for each attribute the share of rows with each of its codes."""
-    attributes = list(dict.fromkeys(tree.attributes))
-    levels = {j: [level for level, asked in enumerate(tree.attributes) if asked == j] for j in attributes}
-    own = {j: ObliviousTree(tree.sizes, (j,) * len(at), tuple(tree.answers[level] for level in at)) for j, at in levels.items()}
-    weights = [_spread(own[j], shares[j]) for j in attributes]
-    order = [level for at in levels.values() for level in at]
-    classes = scores.shape[1]
-    shape = (*(own[j].n_nodes for j in attributes), classes)
-
-    def by_attribute(values: Floats) -> Floats:
-        """(leaves, classes) with one axis for each attribute, and the classes last."""
-        return values.reshape(*tree.radix, classes).transpose(*order, len(order)).reshape(shape)
-
-    def by_leaf(values: Floats) -> Floats:
-        spread = np.broadcast_to(values, shape).reshape(*(tree.radix[level] for level in order), classes)
-        return np.asarray(spread.transpose(*np.argsort(order), len(order)).reshape(-1, classes))
-
-    f, v = by_attribute(scores), by_attribute(variances)
+    axes = _Axes(tree, shares, scores.shape[1])
+    attributes, weights, own, shape = axes.attributes, axes.weights, axes.own, axes.shape
+    f, v = axes.of_leaves(scores), axes.of_leaves(variances)
     base = _mean(f, weights, None)
     typical = {j: _mean(f, weights, axis) - base for axis, j in enumerate(attributes)}
     squared = {j: _mean(v, [w**2 for w in weights], axis) for axis, j in enumerate(attributes)}
@@ -63,7 +70,23 @@ def taken_apart(tree: ObliviousTree, scores: Floats, variances: Floats, shares: 
             mixed = mean + t * (mixed - mean)
         for axis, j in enumerate(attributes):
             sums[j] = sums[j] + length / t * (mixed - _along(mixed, weights[axis], axis))
-    return TakenApart(base[0], {j: by_leaf(found) for j, found in sums.items()}, own, typical, squared)
+    return TakenApart(base[0], {j: axes.to_leaves(found) for j, found in sums.items()}, own, typical, squared)
+
+
+def pairs_of(tree: ObliviousTree, scores: Floats, shares: Mapping[int, Floats]) -> list[tuple[ObliviousTree, ObliviousTree, Floats]]:
+    """What each two attributes of a tree add only together, g_{j,k}: (leaves of j's questions, leaves of k's, classes)."""
+    axes = _Axes(tree, shares, scores.shape[1])
+    f, found = axes.of_leaves(scores), []
+    for a, b in combinations(range(len(axes.attributes)), 2):
+        both = f
+        for axis, weight in enumerate(axes.weights):
+            if axis not in (a, b):
+                both = _along(both, weight, axis)
+        both = both.reshape(len(axes.weights[a]), len(axes.weights[b]), -1)
+        both = both - _along(both, axes.weights[a], 0)
+        both = both - _along(both, axes.weights[b], 1)
+        found.append((axes.own[axes.attributes[a]], axes.own[axes.attributes[b]], both))
+    return found
 
 
 def _spread(own: ObliviousTree, shares: Floats) -> Floats:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:  # scoring reaches the rows; a report needs only the shape of 
     from hedgerow.inference.calibration import Calibration
 
 _MAX_BARS = 24
-_EFFECTS = 6  # attributes whose effects are drawn
+_EFFECTS, _PAIRS = 6, 5  # attributes whose effects are drawn, and pairs that are named
 _REPORT_BOXES = 26  # smaller trees than `hedgerow show` draws: a page has several
 
 
@@ -267,7 +267,11 @@ def _importances(release: Release) -> str:
 def _effects(release: Release) -> str:
     if release.vote != ADDITIVE:
         return ""
-    return section("What each attribute does", effects_content(release.effects()[:_EFFECTS]))
+    together = release.interactions()[:_PAIRS]
+    pairs = "".join(f"<li>{escape(one.text())}</li>" for one in together)
+    said = "Beside what each attribute does by itself: what two say only together, as a share of all that they do."
+    more = f'<p class="soft">{said}</p><ul>{pairs}</ul>' if pairs else ""
+    return section("What each attribute does", effects_content(release.effects()[:_EFFECTS]) + more)
 
 
 def _trees(release: Release, trees: int) -> str:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:  # what is read from a release is imported where it is read: t
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from hedgerow.inference.effects import Effect
+    from hedgerow.inference.interactions import Interaction
 
 
 class Release:
@@ -246,6 +247,12 @@ class Release:
         from hedgerow.inference.effects import effects
 
         return effects(self.additive)
+
+    def interactions(self) -> tuple[Interaction, ...]:
+        """Which two attributes say something only together, the strongest pair first; none where there are no boosted trees."""
+        from hedgerow.inference.interactions import interactions
+
+        return interactions(self.additive)
 
     def __repr__(self) -> str:
         return f"Release({self.algorithm}, {len(self.forest.trees)} trees, {self.certificate.sentence()})"
