@@ -29,7 +29,7 @@ def test_the_answers_spell_the_leaf(tree: ObliviousTree, seed: int) -> None:
     codes = np.stack([rng.integers(0, size + 1, 50) for size in tree.sizes], axis=1).astype(np.uint8)
     expected = np.zeros(50, dtype=np.int64)
     for j, answers, radix in zip(tree.attributes, tree.answers, tree.radix, strict=True):
-        expected = expected * radix + np.array(answers)[codes[:, j]]
+        expected = expected * radix + answers.array[codes[:, j]]
     assert (tree.leaves_of(codes) == expected).all()
     assert (expected < tree.n_nodes).all()
     scores = rng.normal(size=(tree.n_nodes, 3))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.trees.oblivious import ObliviousTree
+from hedgerow.trees.oblivious import Answers, ObliviousTree
 
 ORDERED = 0.3  # share of the questions about categories that cut them in the order of a released score
 LEARNT = 0.02  # how far each chosen question moves the chances of the attributes to its own
@@ -55,19 +55,18 @@ class Proposals:
         usable = weights * self.usable
         return np.asarray(usable / max(usable.sum(), 1e-300))
 
-    def _levels(self, levels: int) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
+    def _levels(self, levels: int) -> tuple[tuple[int, ...], tuple[Answers, ...]]:
         asked = tuple(int(j) for j in self.rng.choice(len(self.sizes), size=levels, p=self.chance))
         return asked, tuple(self._question(j) for j in asked)
 
-    def _question(self, j: int) -> tuple[int, ...]:
+    def _question(self, j: int) -> Answers:
         """Yes or no for every code: a threshold for a number, else some of the values. A value without a cell of its own has any side."""
         d, cells = self.sizes[j], self.numeric[j]
-        sides = self.rng.random(d + 1) < 0.5
         if cells:
-            cell = self.cells[j][:cells]
-            if cell[-1] > 0:
-                sides[:cells] = cell >= self.rng.integers(1, int(cell[-1]) + 1)
-        elif d == 2:
+            cell, rest = self.cells[j][:cells], self.rng.random(d + 1 - cells) < 0.5
+            return Answers(np.concatenate([cell >= self.rng.integers(1, max(2, int(cell[-1]) + 1)), rest]))
+        sides = self.rng.random(d + 1) < 0.5
+        if d == 2:
             sides[:2] = (False, True)
         elif self.rng.random() < ORDERED:
             own = self.scores[j][:, self.rng.integers(self.scores[j].shape[1])]
@@ -77,4 +76,4 @@ class Proposals:
         elif sides[:d].all() or not sides[:d].any():
             sides[:d] = False
             sides[self.rng.integers(d)] = True
-        return tuple(map(int, sides))
+        return Answers(sides)

@@ -145,7 +145,7 @@ def alike(parts: Parts, j: int) -> list[list[int]]:
     others = {id(tree): tree for tree in parts.forest.correction.trees}
     for tree in (tables.layout.top, *others.values()):
         if isinstance(tree, ObliviousTree):
-            signs += [np.array(answers[:d]) for asked, answers in zip(tree.attributes, tree.answers, strict=True) if asked == j]
+            signs += [answers.array[:d] for asked, answers in zip(tree.attributes, tree.answers, strict=True) if asked == j]
         else:
             signs += [tree.children(int(node)) for node in np.flatnonzero(tree.attribute == j)]
     signs.append(np.arange(d) >= cells)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from hedgerow.queries.boosting import bound, hessian_weight
 from hedgerow.trees.additive_model import BLOCK, GRID, AdditiveModel, exp_minus, gradient_width
-from hedgerow.trees.oblivious import ObliviousTree
+from hedgerow.trees.oblivious import ObliviousTree, steps_of
 from hedgerow.trees.routing import TOGETHER
 
 PACKED = 1 << 32  # a gradient sum and a Hessian sum share 64 bits: R · PACKED + H
@@ -144,22 +145,21 @@ def _halves(trees: Sequence[ObliviousTree]) -> tuple[NDArray[Any], ...]:
     number: dict[Any, int] = {}
     places: list[list[int]] = []
     levels: list[int] = []
-    steps: list[Any] = []
+    steps: list[NDArray[np.uint16]] = []
     first = [0]
+    width = max(trees[0].sizes) + 1
     for tree in trees:
-        middle, table, pair = len(tree.attributes) // 2, tree.steps, []
-        below = int(np.prod(tree.radix[middle:], dtype=np.int64))
+        middle, pair = len(tree.attributes) // 2, []
+        below = math.prod(tree.radix[middle:])
         for part, stride in ((slice(0, middle), below), (slice(middle, None), 1)):
             key = (tree.attributes[part], tree.answers[part], stride)
             if key not in number:
                 number[key] = len(number)
                 levels.extend(tree.attributes[part])
-                steps.extend(table[part])
+                steps.append(steps_of(tree.answers[part], width, stride))
                 first.append(len(levels))
             pair.append(number[key])
         places.append(pair)
     used = np.unique(np.array(levels, dtype=np.int64))
-    which = np.searchsorted(used, levels)
-    widest = max((len(step) for step in steps), default=1)
-    table = np.array(steps, dtype=np.uint16).reshape(len(levels), widest)
-    return used, which.astype(np.int64), table, np.array(first, dtype=np.int64), np.array(places, dtype=np.int64)
+    which = np.searchsorted(used, levels).astype(np.int64)
+    return used, which, np.concatenate(steps), np.array(first, dtype=np.int64), np.array(places, dtype=np.int64)

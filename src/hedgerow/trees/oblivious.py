@@ -12,7 +12,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,33 @@ from hedgerow.errors import ReleaseError
 
 MOST_LEAVES = 2**16
 MOST_LEVELS = 16
+
+
+class Answers:
+    """The answer for each code of an attribute, and last for rows without a declared value: 0, 1, … It cannot be changed."""
+
+    __slots__ = ("_hash", "array", "radix")
+
+    def __init__(self, values: Sequence[int] | NDArray[Any]) -> None:
+        given = np.asarray(values)
+        if given.ndim != 1 or not given.size or given.dtype.kind not in "iub" or int(given.min()) < 0 or int(given.max()) >= MOST_LEAVES:
+            raise ReleaseError(f"oblivious tree: expected for each code an answer from 0 to {MOST_LEAVES - 1}.")
+        self.array: NDArray[np.uint16] = given.astype(np.uint16)
+        self.array.setflags(write=False)
+        self.radix = int(self.array.max()) + 1
+        self._hash = hash(self.array.tobytes())
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Answers) and np.array_equal(self.array, other.array))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> Any:
+        return Answers, (self.array,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,13 +60,13 @@ class ObliviousTree:
 
     sizes: tuple[int, ...]
     attributes: tuple[int, ...]
-    answers: tuple[tuple[int, ...], ...]
+    answers: tuple[Answers, ...]
 
     def __post_init__(self) -> None:
-        levels = list(zip(self.attributes, self.answers, strict=False))
+        object.__setattr__(self, "answers", tuple(each if isinstance(each, Answers) else Answers(each) for each in self.answers))
         sound = len(self.attributes) == len(self.answers) <= MOST_LEVELS and all(
-            0 <= j < len(self.sizes) and len(answers) == self.sizes[j] + 1 and min(answers) >= 0 and max(answers) < MOST_LEAVES
-            for j, answers in levels
+            0 <= j < len(self.sizes) and len(answers) == self.sizes[j] + 1
+            for j, answers in zip(self.attributes, self.answers, strict=False)
         )
         if not sound or math.prod(self.radix) > MOST_LEAVES:
             raise ReleaseError(
@@ -57,10 +83,10 @@ class ObliviousTree:
 
     __hash__ = None  # type: ignore[assignment]
 
-    @cached_property
+    @property
     def radix(self) -> tuple[int, ...]:
         """How many answers each level has."""
-        return tuple(max(answers) + 1 for answers in self.answers)
+        return tuple(answers.radix for answers in self.answers)
 
     @property
     def n_nodes(self) -> int:
@@ -70,12 +96,7 @@ class ObliviousTree:
     @cached_property
     def steps(self) -> NDArray[np.uint16]:
         """For the compiled loops: (levels, codes), what a code adds to the number of the leaf."""
-        table = np.zeros((len(self.answers), max(self.sizes) + 1), dtype=np.uint16)
-        stride = 1
-        for level in reversed(range(len(self.answers))):
-            table[level, : len(self.answers[level])] = np.array(self.answers[level]) * stride
-            stride *= self.radix[level]
-        return table
+        return steps_of(self.answers, max(self.sizes) + 1)
 
     def leaves_of(self, codes: NDArray[Any]) -> NDArray[np.int64]:
         """The leaf of every row of codes."""
@@ -91,17 +112,26 @@ class ObliviousTree:
         add_leaf_scores(codes, np.array(self.attributes, dtype=np.int64), self.steps, scores, out)
 
 
+def steps_of(answers: Sequence[Answers], width: int, stride: int = 1) -> NDArray[np.uint16]:
+    """What each code adds to the number of the leaf, level by level; stride: how many leaves there are below these levels."""
+    table = np.zeros((len(answers), width), dtype=np.uint16)
+    for level in reversed(range(len(answers))):
+        table[level, : len(answers[level])] = answers[level].array * np.int64(stride)  # below MOST_LEAVES in all
+        stride *= answers[level].radix
+    return table
+
+
 def one_question(sizes: Sequence[int], attribute: int, answers: Sequence[int]) -> ObliviousTree:
     """A tree of one level."""
-    return ObliviousTree(tuple(sizes), (attribute,), (tuple(answers),))
+    return ObliviousTree(tuple(sizes), (attribute,), (Answers(list(answers)),))
 
 
-def runs_of(answers: Sequence[int]) -> list[int]:
+def runs_of(answers: Answers) -> list[int]:
     """How many codes in a row have which answer: 0, 0, 0, 1 is [3, 0, 1, 1]. Thresholds are short so."""
-    found: list[int] = []
-    for answer, members in groupby(answers):
-        found += [sum(1 for _ in members), answer]
-    return found
+    changes = np.flatnonzero(np.diff(answers.array)) + 1
+    first = np.concatenate([[0], changes])
+    lengths = np.diff(np.append(first, len(answers)))
+    return [int(number) for number in np.stack([lengths, answers.array[first]], axis=1).ravel()]
 
 
 def tree_of_runs(sizes: tuple[int, ...], attributes: Sequence[int], runs: Sequence[Sequence[int]]) -> ObliviousTree:
@@ -112,9 +142,7 @@ def tree_of_runs(sizes: tuple[int, ...], attributes: Sequence[int], runs: Sequen
     )
     if not sound:
         raise ReleaseError("oblivious tree: expected for each level as many answers as its attribute has codes, and one more.")
-    answers = [tuple(answer for times, answer in batched_pairs(run) for _ in range(times)) for run in runs]
-    return ObliviousTree(tuple(sizes), tuple(attributes), tuple(answers))
-
-
-def batched_pairs(run: Sequence[int]) -> list[tuple[int, int]]:
-    return list(zip(run[::2], run[1::2], strict=True))
+    if any(max(run[1::2]) >= MOST_LEAVES for run in runs):
+        raise ReleaseError(f"oblivious tree: expected for each code an answer from 0 to {MOST_LEAVES - 1}.")
+    answers = tuple(Answers(np.repeat(run[1::2], run[::2])) for run in runs)
+    return ObliviousTree(tuple(sizes), tuple(attributes), answers)
