@@ -1,4 +1,6 @@
-"""The Hedgerow forest: its fit of Adult beside DP-EBM's in the same run, and how its time grows with rows."""
+"""The Hedgerow forest: its fit of Adult beside DP-EBM's in the same run, beside as many boosted trees without privacy, and how its time
+grows with rows.
+"""
 
 from __future__ import annotations
 
@@ -46,11 +48,34 @@ def beside_dp_ebm(rounds: int) -> list[Line]:
     return lines
 
 
+def beside_boosting(X: Any, y: Any, rounds: int) -> Line:
+    """scikit-learn's boosting with as many trees of that depth, on one thread each."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from threadpoolctl import threadpool_limits
+
+    def ours() -> Any:
+        return HedgerowClassifier(SCHEMA, 1, DELTA, n_jobs=1).fit(X, y)
+
+    chosen = ours().release_.chosen
+    trees, depth = chosen["boosted trees"], chosen["depth"]
+
+    def peer() -> Any:
+        settings = {"max_iter": trees, "max_depth": depth, "max_leaf_nodes": None, "early_stopping": False}
+        with threadpool_limits(1):
+            return HistGradientBoostingClassifier(**settings).fit(X, y)
+
+    taken = fastest({"ours": ours, "peer": peer}, rounds)
+    mine, theirs = taken.best["ours"], taken.best["peer"]
+    what = f"fit {len(y):,} rows × 20, δ = {DELTA}, {trees} trees of depth {depth}"
+    return at_least(what, seconds(mine), f"HistGradientBoosting {seconds(theirs)}", theirs / mine, 1).timed(taken.others)
+
+
 def run(quick: bool = False) -> list[Line]:
     rows, rounds = (QUICK_ROWS, 2) if quick else (ROWS, 3)
     lines = beside_dp_ebm(rounds)
     X, y = numpy_table(2 * rows)
     once_X, once_y = X[:rows].copy(), y[:rows].copy()
+    lines.append(beside_boosting(once_X, once_y, rounds))
     for delta in (0, DELTA):
         fit: dict[str, Any] = {
             "once": lambda delta=delta: HedgerowClassifier(SCHEMA, 1, delta, n_jobs=2).fit(once_X, once_y),

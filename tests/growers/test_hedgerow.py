@@ -506,6 +506,28 @@ def test_a_fit_with_delta_and_few_rows_is_pure_inside() -> None:
     assert (release.certificate.guarantee, release.certificate.parts[0].all_pure) == ("epsilon-delta-DP", True)
 
 
+@mismatch
+def test_more_attributes_than_one_choice_is_among() -> None:
+    """Some of them at random are offered, so that what is counted stays bounded."""
+    names = [f"a{i}" for i in range(1100)]
+    schema = Schema([Categorical(name, [0, 1, 2]) for name in names], Target("class", [0, 1]), 400)
+    columns = dict.fromkeys(names, np.arange(400) % 3)
+    release = HedgerowClassifier(schema, 1).fit(columns, np.arange(400) % 2).release_
+    assert release.chosen["attributes measured"] == 3
+    with_delta = HedgerowClassifier(schema, 3000, 1e-6).plan()
+    assert str(with_delta)
+
+
+@mismatch
+def test_many_classes_have_lower_trees_or_none() -> None:
+    schema = Schema([Categorical(f"a{i}", [0, 1, 2]) for i in range(3)], Target("class", list(range(3000))), 10**7)
+    plan = HedgerowClassifier(schema, 20, 1e-6).plan()
+    assert " of depth 3, " in plan.chosen["boosted trees"]
+    columns = {f"a{i}": np.arange(500) % 3 for i in range(3)}
+    few = HedgerowClassifier(Schema(schema.attributes, Target("class", list(range(400))), 500), 1000, 1e-6)
+    assert few.fit(columns, np.arange(500) % 400).release_.predict(columns).shape == (500,)
+
+
 # ---------------------------------------------------------------- the plan
 
 

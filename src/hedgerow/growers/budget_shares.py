@@ -44,7 +44,10 @@ class BudgetShares:
         if not delta or n * float(epsilon) / (codebook.n_classes * k) < GAUSSIAN_FROM:
             return pure
         left = rho_for(epsilon, delta) - rho_of_pure(paid)
-        return cls(_short(left), True, k) if left > 0 else pure
+        if left <= 0:
+            return pure
+        other = cls(_short(left), True, k)
+        return other if other.noise_sd(len(codebook.sizes)) < 2**30 else pure  # a share of it still is drawable, in steps of a gradient
 
     @property
     def mechanism(self) -> str:

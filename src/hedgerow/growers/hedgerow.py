@@ -37,10 +37,11 @@ from hedgerow.inference.layout import MOST_CELLS as MOST_NUMBERS
 from hedgerow.inference.layout import cells_of, grouped_layout
 from hedgerow.private_table import PrivateTable
 from hedgerow.queries import Best, BestScale, BoostRound, Choose, ChooseTree, LeafCounts, LeafSizes, Rows
-from hedgerow.queries.boosting import hessian_weight, tree_score
+from hedgerow.queries.boosting import MOST_SUMS, hessian_weight, tree_score
+from hedgerow.queries.boosting import MOST_TREES as MOST_CANDIDATES
 from hedgerow.queries.scores import BRIER, GINI, MAX
 from hedgerow.schema.codebook import Codebook
-from hedgerow.trees.additive_model import GRID, AdditiveModel, MostProbable
+from hedgerow.trees.additive_model import GRID, AdditiveModel, MostProbable, gradient_width
 from hedgerow.trees.forest import NO_CORRECTION, Correction, CountedForest, Grown
 from hedgerow.trees.oblivious import ObliviousTree, one_question
 from hedgerow.trees.plan import Plan
@@ -115,7 +116,11 @@ class Sizes:
         typical = sum(min(size, 16) for size in codebook.sizes) / m
         nu = n / (typical * classes * shares.noise_sd(measured))
         a = min(max(TABLES_NU[gaussian] / nu, TABLES_LEAST[gaussian]), TABLES_MOST[gaussian])
-        part = Fraction(round(100 * a), 100) if a <= 1 - TREES_LEAST and passes > 0 and classes > 1 else Fraction(1)
+        deepest = math.floor(
+            math.log2(max(1, MOST_SUMS // (HALVES**2 * MOST_TOGETHER * 2 * gradient_width(classes))))
+        )  # what can be summed
+        grows = a <= 1 - TREES_LEAST and passes > 0 and classes > 1 and deepest >= 2
+        part = Fraction(round(100 * a), 100) if grows else Fraction(1)
         rest = 1 - cells - scale
         groups = round(min(0.4 * n / (classes * shares.noise_sd(measured, rest * part)), 1.2 * n ** (1 / 3)))
         trees = min(max(round(TREES_PER_ROOT[gaussian] * math.sqrt(x)), FEWEST_TREES[gaussian]), MOST_TREES[gaussian])
@@ -126,7 +131,7 @@ class Sizes:
         reading = READ_SHARE if asks and shares.rate(READ_SHARE) * n >= READ_FROM else Fraction(0)
         return cls(
             x, nu, numbers, measured, m, min(max(groups, 2), MOST_GROUPS), cells, rest * part, rest * (1 - part), scale,
-            min(-(-trees // together), passes) if part < 1 else 0, together, min(max(depth, 2), MOST_DEPTH), questions, reading,
+            min(-(-trees // together), passes) if part < 1 else 0, together, min(max(depth, 2), MOST_DEPTH, deepest), questions, reading,
         )  # fmt: skip
 
     @property
@@ -226,7 +231,7 @@ def grow(table: PrivateTable, plan: Plan, rng: np.random.Generator) -> Grown:
     shares = BudgetShares.after_rows(codebook, n, plan.epsilon, plan.delta, paid)
     sizes = Sizes.of(codebook, n, shares, plan.epsilon, plan.settings)
     cells = _cells(table, shares, sizes)  # 1.
-    tables = _tables(table, shares, sizes, cells)  # 2.
+    tables = _tables(table, shares, sizes, cells, rng)  # 2.
     reading = _read(table, shares, sizes, tables)
     start = tables.model(reading)  # 3.
     correction = _boosted(table, shares, sizes, cells, tables, start, rng) if sizes.rounds else NO_CORRECTION  # 4.
@@ -277,7 +282,7 @@ def _by_group(codebook: Codebook, j: int, group: NDArray[np.int64]) -> Tree:
 # ------------------------------------------------------------ 2. tables
 
 
-def _tables(table: PrivateTable, shares: BudgetShares, sizes: Sizes, cells: list[NDArray[np.int64]]) -> Tables:
+def _tables(table: PrivateTable, shares: BudgetShares, sizes: Sizes, cells: list[NDArray[np.int64]], rng: np.random.Generator) -> Tables:
     """The class counts of q attributes, chosen one after the other by what the tables so far leave to explain."""
     codebook = table.codebook
     groups = [_groups(codebook, j, cell, sizes.groups) for j, cell in enumerate(cells)]
@@ -294,12 +299,27 @@ def _tables(table: PrivateTable, shares: BudgetShares, sizes: Sizes, cells: list
     epsilon = shares.choice(sizes.of_choice, shares.mechanism)
     model = AdditiveModel(np.zeros(codebook.n_classes), (), ())
     for _ in range(sizes.measured):
-        left = [j for j in range(len(groups)) if j not in counted]
+        left = _offered([j for j in range(len(groups)) if j not in counted], groups, 2 * gradient_width(codebook.n_classes), rng)
         questions = [one_question(codebook.sizes, j, [*groups[j].tolist(), 0]) for j in left]
         j = left[table.ask(ChooseTree(questions, model, shares.concentrated), epsilon)]
         counted[j] = table.ask(LeafCounts([_by_group(codebook, j, groups[j])]), price)[0]
         model = read().model(PLAIN)
     return read()
+
+
+def _offered(left: list[int], groups: list[NDArray[np.int64]], width: int, rng: np.random.Generator) -> list[int]:
+    """Those that one choice is among: all, or as many at random as can be summed at once."""
+    leaves = {j: int(groups[j].max()) + 1 for j in left}
+    if len(left) <= MOST_CANDIDATES and len(left) * max(leaves.values()) * width <= MOST_SUMS:
+        return left
+    some: list[int] = []
+    widest = 0
+    for j in rng.permutation(left).tolist():
+        wider = max(widest, leaves[j])
+        if len(some) < MOST_CANDIDATES and (len(some) + 1) * wider * width <= MOST_SUMS:
+            some.append(j)
+            widest = wider
+    return some or left[:1]
 
 
 def _all_tables(table: PrivateTable, shares: BudgetShares, sizes: Sizes, groups: list[NDArray[np.int64]]) -> Tables:
