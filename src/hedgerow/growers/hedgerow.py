@@ -67,6 +67,7 @@ TOGETHER, MOST_TOGETHER = 4, 10  # trees that are chosen and measured on the sam
 STEP = {True: 0.3, False: 0.5}  # η
 WIENER, RIDGE, LARGEST = 2.0, 2.0, 2.0  # the 2s of a leaf's step, and the most that it moves a score
 SCALE_SHARE, SCALE_FROM = Fraction(2, 100), 250  # a choice among scales is worth it if its rate times n̂ is at least this
+MOST_SCORES = 2**21  # of all trees together: a release of some megabytes
 STEPS = 10_000  # leaf scores are whole in 1/STEPS, as a file holds them: what is loaded predicts the same
 
 
@@ -108,27 +109,28 @@ class Sizes:
         numbers = sum(cells > 2 for cells in cells_of(codebook))
         cells = CELLS_SHARE if numbers else Fraction(0)
         scale = SCALE_SHARE if shares.rate(SCALE_SHARE) * n >= SCALE_FROM else Fraction(0)
-        passes = (settings.max_passes or 10**9) - 1 - bool(cells) - bool(scale)  # one for n̂, whether it is asked or not
+        passes = (settings.max_passes or 10**9) - 2 - bool(cells) - bool(scale)  # one for n̂, whether it is asked or not, and one for tables
         measured = min(m, max(1, round(math.sqrt(pure_x * classes / ROWS_PER_TABLE))))
-        if 2 * measured > passes // 2:
+        width = 2 * gradient_width(classes)
+        if 4 * measured > passes or max(codebook.sizes) * width > MOST_SUMS:
             measured = m  # counted at once, in one pass
-        passes -= 2 * measured if measured < m else 4
+        passes -= 2 * measured - 1 if measured < m else 0
         typical = sum(min(size, 16) for size in codebook.sizes) / m
         nu = n / (typical * classes * shares.noise_sd(measured))
+        asks = not gaussian and measured == m and nu >= TOP_FROM and any(nu / q.n_children >= TOP_KEEPS for q in top_questions(codebook))
+        questions = TOP_QUESTIONS if asks and passes > TOP_QUESTIONS else 0
+        reading = READ_SHARE if questions and shares.rate(READ_SHARE) * n >= READ_FROM else Fraction(0)
+        passes -= questions + bool(reading)
+        trees = min(max(round(TREES_PER_ROOT[gaussian] * math.sqrt(x)), FEWEST_TREES[gaussian]), MOST_TREES[gaussian])
+        sums = min(MOST_SUMS // (HALVES**2 * MOST_TOGETHER * width), MOST_SCORES // (trees * classes))
+        deepest = math.floor(math.log2(max(1, sums)))  # what can be summed in a pass, and held and sent as a model
         a = min(max(TABLES_NU[gaussian] / nu, TABLES_LEAST[gaussian]), TABLES_MOST[gaussian])
-        deepest = math.floor(
-            math.log2(max(1, MOST_SUMS // (HALVES**2 * MOST_TOGETHER * 2 * gradient_width(classes))))
-        )  # what can be summed
         grows = a <= 1 - TREES_LEAST and passes > 0 and classes > 1 and deepest >= 2
         part = Fraction(round(100 * a), 100) if grows else Fraction(1)
         rest = 1 - cells - scale
         groups = round(min(0.4 * n / (classes * shares.noise_sd(measured, rest * part)), 1.2 * n ** (1 / 3)))
-        trees = min(max(round(TREES_PER_ROOT[gaussian] * math.sqrt(x)), FEWEST_TREES[gaussian]), MOST_TREES[gaussian])
         together = min(trees, max(TOGETHER, min(MOST_TOGETHER, -(-trees // max(1, passes)))))
         depth = round(DEPTH_ADDED[gaussian] + math.log2(max(x, 1.0)) / 3)
-        asks = not gaussian and measured == m and nu >= TOP_FROM and any(nu / q.n_children >= TOP_KEEPS for q in top_questions(codebook))
-        questions = TOP_QUESTIONS if asks else 0
-        reading = READ_SHARE if asks and shares.rate(READ_SHARE) * n >= READ_FROM else Fraction(0)
         return cls(
             x, nu, numbers, measured, m, min(max(groups, 2), MOST_GROUPS), cells, rest * part, rest * (1 - part), scale,
             min(-(-trees // together), passes) if part < 1 else 0, together, min(max(depth, 2), MOST_DEPTH, deepest), questions, reading,
@@ -179,7 +181,8 @@ class Sizes:
             if self.cells else "none are needed: there are no numbers",
             "tables": f"of {which}, {paid(self.tables)}; numbers in at most {self.groups} groups"
             + ("; under up to two top questions, by private choice" if self.questions else ""),
-            "boosted trees": trees if self.rounds else f"none: the tables need all, {self.nu:.3g} rows in a cell for each unit of noise",
+            "boosted trees": trees if self.rounds else f"none: the tables need all ({self.nu:.3g} rows in a cell for each unit of noise), "
+            "or there are too many classes or too few passes",
             "probabilities": f"scaled, by private choice {paid(self.scale)}" if self.scale else "as they come: too few rows for a choice",
             "passes over the rows": f"{self.passes}",
         }  # fmt: skip
@@ -190,6 +193,11 @@ def plan(codebook: Codebook, settings: Settings, epsilon: Fraction, delta: Fract
     if rows is None:
         raise PlanError(
             "plan: what is measured depends on the number of rows, and schema.rows declares none. Give an assumed size: plan(rows=10000)."
+        )
+    if sum(codebook.sizes) * codebook.n_classes > MOST_NUMBERS:
+        raise PlanError(
+            f"schema: its attributes have {sum(codebook.sizes):,} values and cells, times {codebook.n_classes:,} classes: more than the "
+            f"{MOST_NUMBERS:,} counts that one forest holds. Nothing was spent. Declare fewer values or classes, or set fewer bins."
         )
     for_rows = Fraction(0) if public else price_of_rows(epsilon, delta)
     shares = BudgetShares.after_rows(codebook, max(1, rows), epsilon, delta, for_rows)
@@ -319,7 +327,7 @@ def _offered(left: list[int], groups: list[NDArray[np.int64]], width: int, rng: 
         if len(some) < MOST_CANDIDATES and (len(some) + 1) * wider * width <= MOST_SUMS:
             some.append(j)
             widest = wider
-    return some or left[:1]
+    return some
 
 
 def _all_tables(table: PrivateTable, shares: BudgetShares, sizes: Sizes, groups: list[NDArray[np.int64]]) -> Tables:
@@ -451,7 +459,8 @@ def leaf_steps(
     weight = eta * (classes - 1) / classes / (hessian + WIENER * sd**2 / hessian + RIDGE)
     step = np.clip(weight * gradient, -LARGEST, LARGEST)
     step -= step.mean(axis=1, keepdims=True)
-    return np.rint(step * STEPS) / STEPS, np.rint(np.minimum(weight * sd, LARGEST) * STEPS) / STEPS
+    error = np.minimum(weight * sd, LARGEST).max(axis=1, keepdims=True)  # one for all classes of a leaf, as a file holds it
+    return np.rint(step * STEPS) / STEPS, np.repeat(np.rint(error * STEPS) / STEPS, classes, axis=1)
 
 
 # ------------------------------------------------------------ 5. scale

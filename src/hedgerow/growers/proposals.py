@@ -10,6 +10,7 @@ from hedgerow.trees.oblivious import Answers, ObliviousTree
 ORDERED = 0.3  # share of the questions about categories that cut them in the order of a released score
 LEARNT = 0.02  # how far each chosen question moves the chances of the attributes to its own
 FORGOTTEN = 0.03  # and how far each chosen tree moves them all together again
+MOST_VALUES = 2_000  # a category with more is in its table alone: a question about it would be as long
 HALVES = 5  # upper and lower halves that are drawn: each pair of them is a candidate
 
 
@@ -31,7 +32,8 @@ class Proposals:
         rng: np.random.Generator,
     ) -> None:
         self.sizes, self.numeric, self.cells, self.scores, self.rng = sizes, numeric, cells, scores, rng
-        self.usable = np.array([int(cell.max()) > 0 for cell in cells], dtype=np.float64)
+        small = [bool(number) or size <= MOST_VALUES for number, size in zip(numeric, sizes, strict=True)]
+        self.usable = np.array([int(cell.max()) > 0 and fits for cell, fits in zip(cells, small, strict=True)], dtype=np.float64)
         self.chance = self._shared(told + 0.05 * told.max())
 
     @property

@@ -74,7 +74,7 @@ class Best(ChoiceQuery[int]):
         return cls([decode.predictor(each) for each in form.predictors])
 
     @classmethod
-    def proven(cls, sensitivity: Fraction, halved_rate: bool) -> bool:
+    def proven(cls, sensitivity: Fraction, halved_rate: bool, n_classes: int) -> bool:
         return sensitivity == MAX.plain_sensitivity
 
     @classmethod

@@ -82,7 +82,7 @@ class BestScale(ChoiceQuery[int]):
         return cls(model, form.scales)
 
     @classmethod
-    def proven(cls, sensitivity: Fraction, halved_rate: bool) -> bool:
+    def proven(cls, sensitivity: Fraction, halved_rate: bool, n_classes: int) -> bool:
         return sensitivity == BRIER.plain_sensitivity
 
     @classmethod

@@ -27,7 +27,7 @@ from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.additive_model import GRID, AdditiveModel, gradient_width
 from hedgerow.trees.oblivious import ObliviousTree
 
-MOST_TREES = 1024  # candidates of one query
+MOST_TREES = 1000  # candidates of one query: as many as one travels with
 MOST_SUMS = 1 << 24  # numbers that are counted for one query
 
 

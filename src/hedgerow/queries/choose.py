@@ -127,7 +127,7 @@ class Choose(_SplitChoice):
         return cls(tree, nodes, candidates, allowed, score, form.mechanism)
 
     @classmethod
-    def proven(cls, sensitivity: Fraction, halved_rate: bool) -> bool:
+    def proven(cls, sensitivity: Fraction, halved_rate: bool, n_classes: int) -> bool:
         gain = LEAST_GAIN <= sensitivity <= MOST_GAIN
         return sensitivity in MONOTONE or gain or (halved_rate and sensitivity == NOT_MONOTONE)
 
@@ -181,7 +181,7 @@ class ChooseLocally(_SplitChoice):
         raise PlanError(UNPROVEN)
 
     @classmethod
-    def proven(cls, sensitivity: Fraction, halved_rate: bool) -> bool:
+    def proven(cls, sensitivity: Fraction, halved_rate: bool, n_classes: int) -> bool:
         return False
 
     @classmethod

@@ -66,9 +66,8 @@ class ChooseTree(GradientQuery, ChoiceQuery[int]):
         return query
 
     @classmethod
-    def proven(cls, sensitivity: Fraction, halved_rate: bool) -> bool:
-        bounds = [Fraction(bound(classes, concentrated), GRID) for classes in (2, 3) for concentrated in (False, True)]
-        return halved_rate and sensitivity in bounds
+    def proven(cls, sensitivity: Fraction, halved_rate: bool, n_classes: int) -> bool:
+        return halved_rate and sensitivity in [Fraction(bound(n_classes, concentrated), GRID) for concentrated in (False, True)]
 
     @classmethod
     def attacks(cls) -> Sequence[Attack]:

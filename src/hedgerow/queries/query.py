@@ -210,7 +210,7 @@ class ChoiceQuery(Query[Answer]):
 
     @classmethod
     @abstractmethod
-    def proven(cls, sensitivity: Fraction, halved_rate: bool) -> bool:
+    def proven(cls, sensitivity: Fraction, halved_rate: bool, n_classes: int) -> bool:
         """Whether a certificate may state a choice with this sensitivity of the score to one row. halved_rate: ε/2Δ instead of ε/Δ."""
 
 

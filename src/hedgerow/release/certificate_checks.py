@@ -14,6 +14,7 @@ from hedgerow.accounting.events import (
     PERMUTE_AND_FLIP,
 )
 from hedgerow.accounting.loss import MAX_SCALE, exact_delta, plain_fraction, text_of_fraction
+from hedgerow.accounting.noise import Noise
 from hedgerow.accounting.zcdp import rho_of_gaussian
 from hedgerow.queries import BY_NAME, ChoiceQuery, CountingQuery
 from hedgerow.release.certificate import by_ensemble, certificate_of
@@ -92,7 +93,8 @@ def _check_event(event: EventRecord, n_classes: int, k: int) -> None:
         if not _counts(event) or event.epsilon != "0" or isinstance(event.rho, msgspec.UnsetType):
             raise ValueError("an event with Gaussian noise does not count, or does not say its ρ alone")
         sigma_squared = plain_fraction(event.scale, MAX_SCALE**2)
-        if plain_fraction(event.rho) != rho_of_gaussian(event.queries * plain_fraction(event.sensitivity), sigma_squared):
+        squared = plain_fraction(event.sensitivity, MAX_SCALE**2)
+        if plain_fraction(event.rho) != rho_of_gaussian(event.queries * squared, sigma_squared):
             raise ValueError("an event's Gaussian noise does not follow from its ρ")
     else:
         if not isinstance(event.rho, msgspec.UnsetType):
@@ -108,7 +110,7 @@ def _check_event(event: EventRecord, n_classes: int, k: int) -> None:
             raise ValueError("an event counts with another sensitivity or mechanism than the proven one")
     elif issubclass(query, ChoiceQuery):
         halved_rate = plain_fraction(event.scale) == 2 * plain_fraction(event.sensitivity) / plain_fraction(event.epsilon)
-        if event.queries != 1 or not query.proven(plain_fraction(event.sensitivity) / k, halved_rate):
+        if event.queries != 1 or not query.proven(plain_fraction(event.sensitivity) / k, halved_rate, n_classes):
             raise ValueError("an event chooses with another sensitivity than a proven one")
 
 
@@ -144,19 +146,21 @@ def _check_noise(parts: Sequence[Part], ensemble: Ensemble, measured: str) -> No
         if len({event.noise for event in paid}) != len(ensemble.noise) or len(paid) < ensemble.trees:
             raise ValueError("the noise of its counts is not what its events say")
         return
-    if len(parts) == 1 and one_by_one(parts[0], ensemble):
-        return
-    counted = [last_count(part) for part in parts]
-    if not counted or any(event is None or event.queries != ensemble.trees for event in counted):
+    noises = [counted_noise(part, ensemble.trees) for part in parts]
+    if not noises or None in noises:
         raise ValueError("the noise of its counts is not what its events say: a table was not counted in all of its trees")
-    if tuple(event.noise for event in counted if event is not None) != ensemble.noise or measured != "leaves":
+    if tuple(noises) != ensemble.noise or measured != "leaves":
         raise ValueError("the noise of its counts is not what its events say")
 
 
-def one_by_one(part: Part, ensemble: Ensemble) -> bool:
-    """Whether its trees were chosen and counted one after the other, each with the noise that its counts have."""
+def counted_noise(part: Part, trees: int) -> Noise | None:
+    """The noise on a table's counts: of one event for all trees, or of one event for each, where they were chosen one after the other."""
     counts = [event for event in part.events if event.query == "leaf_counts"]
-    return len(counts) == ensemble.trees > 1 and all(event.queries == 1 and (event.noise,) == ensemble.noise for event in counts)
+    if counts and counts[-1].queries == trees:
+        return counts[-1].noise
+    each = counts[-trees:]
+    alike = len(each) == trees and all(event.queries == 1 and event.noise == each[0].noise for event in each)
+    return each[0].noise if alike else None
 
 
 def last_count(part: Part) -> EventRecord | None:

@@ -231,8 +231,13 @@ def check_additive(document: Document, forest: CountedForest) -> None:
     plain = (chosen.get("reading", "flat"), chosen.get("strength", 1.0)) == ("tree" if questions else "flat", 1.0)
     few = not questions and len(forest.trees) < len(forest.codebook.sizes)
     fitted = "signal to noise" in chosen or questions or few or chosen.get("together", 1) != 1
+    grouped = chosen.get("rules", 1) != 1
+    boosted = 0 if isinstance(document.boosted, msgspec.UnsetType) else len(document.boosted)
+    numbers = any(forest.codebook.numeric_cells(j) > 2 for j in range(len(forest.codebook.sizes)))
     unpaid = [
-        events.count("choose") + events.count("choose_tree") < questions + few * len(forest.trees),
+        events.count("choose") < questions + (not grouped) * few * len(forest.trees),
+        events.count("choose_tree") < grouped * few * len(forest.trees) + boosted,
+        grouped and numbers and "signal to noise" in chosen and "leaf_sizes" not in events,
         not plain and "best" not in events,
         chosen.get("scale", 1.0) != 1.0 and "best_scale" not in events,
         fitted and forest.codebook.schema.rows is None and "rows" not in events,
