@@ -103,7 +103,7 @@ class DealtByPosition(PrivateTable):
         if not isinstance(query, LeafCounts):
             return super().released(query, price)
         trees, event = query.trees, counting_event("leaf_counts", price)  # "a row is in one tree alone"
-        self._charge(event)
+        self._charge((event,))
         assert isinstance(self._engine, MemoryRows)
         codes, classes = self._engine._open()
         parts = np.array_split(np.arange(len(codes)), len(trees))

@@ -122,7 +122,7 @@ def test_owners_count_one_plan(here: Path, run: Callable[..., Any]) -> None:
 
 
 @pytest.mark.slow
-def test_a_forest_takes_new_rows_unless_it_has_gradient_steps(here: Path, run: Callable[..., Any]) -> None:
+def test_a_forest_takes_new_rows_unless_it_has_boosted_trees(here: Path, run: Callable[..., Any]) -> None:
     words = ["--schema", "schema.toml", "--epsilon", 2]
     done(run("fit", "a.csv", *words, "--owner", "a", "--batch", "may", "-o", "forest.json"))
     trees = Release.load("forest.json").forest.trees
@@ -137,7 +137,7 @@ def test_a_forest_takes_new_rows_unless_it_has_gradient_steps(here: Path, run: C
         ["count", "steps.json", "b.csv", "-o", "more.json", "--budget", "pure.json"],
         ["merge", "steps.json", "forest.json", "-o", "merged.json"],
     ):
-        refused(run(*command), "gradient steps", "Fit without --delta")
+        refused(run(*command), "boosted trees", "Fit all rows at once", "hedgerow fit --batch")
     assert Path("steps.json").read_bytes() == before
     assert BudgetFile("pure.json").spent == 2
     named = ["--owner", "a", "-o", "named.json", "--budget", "budget.json"]

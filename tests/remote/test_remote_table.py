@@ -107,7 +107,7 @@ def local(served: Served, seed: int, epsilon: Any = 100, delta: Any = 0) -> Priv
 
 
 def same(one: Any, other: Any) -> bool:
-    if isinstance(one, list):
+    if isinstance(one, (list, tuple)):
         return len(one) == len(other) and all(map(same, one, other))
     return type(one) is type(other) and np.array_equal(one, other) and getattr(one, "dtype", None) == getattr(other, "dtype", None)
 

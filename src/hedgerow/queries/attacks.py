@@ -88,6 +88,17 @@ def halves_of(codebook: Codebook) -> list[ObliviousTree]:
     return [one_question(sizes, 0, (0, 1, 1)), one_question(sizes, 0, (0, 0, 0))]
 
 
+@cache
+def contrary() -> AdditiveModel:
+    """Takes every row for the class that it is not, with no doubt, if its class is that of a: gradients of opposite signs for a = 0 and 1.
+
+    One more row with a = 1 raises the score of the tree that asks about a as much as it lowers that of the other of `halves_of`.
+    """
+    builder = TreeBuilder(codebook_of(False).sizes)
+    builder.split(0, 0)
+    return AdditiveModel(np.zeros(2), (builder.build(),), (np.array([[0.0, 0.0], [-40.0, 40.0], [40.0, -40.0]]),))
+
+
 SURE = AdditiveModel(np.array([40.0, -40.0]), (), ())  # takes every row for the first class, with no doubt
 
 

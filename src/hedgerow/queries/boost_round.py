@@ -14,7 +14,7 @@ from hedgerow.accounting.events import Event
 from hedgerow.accounting.prices import Price, Rho
 from hedgerow.accounting.zcdp import choice_epsilon
 from hedgerow.errors import PlanError
-from hedgerow.queries.attacks import RIGHT, SURE, WRONG, Attack, halves_of
+from hedgerow.queries.attacks import RIGHT, WRONG, Attack, contrary, halves_of
 from hedgerow.queries.boosting import GradientQuery, bound, mechanism, tree_score
 from hedgerow.queries.choose_tree import ChooseTree
 from hedgerow.queries.forms import ModelForm, ObliviousForm, model_form, oblivious_form, read_model, read_oblivious
@@ -117,8 +117,8 @@ class BoostRound(GradientQuery, CountingQuery[tuple[list[int], NDArray[np.int64]
     @classmethod
     def attacks(cls) -> Sequence[Attack]:
         def case(name: str, concentrated: bool) -> Attack:
-            why = "one row of the class that the model excludes: it moves the choice and the sums"
-            make = lambda codebook: cls(halves_of(codebook), SURE, concentrated)  # noqa: E731
+            why = "one row that pulls against all others: it moves the choice and the sums"
+            make = lambda codebook: cls(halves_of(codebook), contrary(), concentrated)  # noqa: E731
             return Attack(name, why, RIGHT, WRONG, make, gaussian=concentrated, read=_line)
 
         return [case(cls.name, False)]

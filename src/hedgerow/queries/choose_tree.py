@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.accounting.prices import Price
-from hedgerow.queries.attacks import RIGHT, SURE, WRONG, Attack, halves_of
+from hedgerow.queries.attacks import RIGHT, WRONG, Attack, contrary, halves_of
 from hedgerow.queries.boosting import GradientQuery, bound, mechanism, scores_of_trees, tree_score
 from hedgerow.queries.forms import ModelForm, ObliviousForm, model_form, oblivious_form, read_model, read_oblivious
 from hedgerow.queries.query import ChoiceQuery, Decoder, Encoder, QueryForm, Sums, short_form
@@ -72,7 +72,7 @@ class ChooseTree(GradientQuery, ChoiceQuery[int]):
     @classmethod
     def attacks(cls) -> Sequence[Attack]:
         def case(name: str, concentrated: bool) -> Attack:
-            why = "one row of the class that the model excludes, alone in a leaf of one tree"
-            return Attack(name, why, RIGHT, WRONG, lambda codebook: cls(halves_of(codebook), SURE, concentrated))
+            why = "one row that pulls against all others where a tree leaves them together"
+            return Attack(name, why, RIGHT, WRONG, lambda codebook: cls(halves_of(codebook), contrary(), concentrated))
 
         return [case(cls.name, False), case(f"{cls.name}, exponential mechanism", True)]
