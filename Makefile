@@ -49,7 +49,7 @@ lint: $(VENV)/test.done $(VENV)/experiments.done
 # Compiled loops run as machine code, which no tracer sees: a second run interprets those over rows. Loops over random bytes would take
 # hours, and are left out in pyproject.toml.
 TRUSTED := tests/mechanisms tests/queries tests/accounting tests/private_table tests/contracts/test_meters.py tests/whole/test_examples.py
-INTERPRETED := tests/queries/test_kernels.py tests/private_table/test_best_scale.py::test_the_score_is_the_brier_score \
+INTERPRETED := tests/queries/test_kernels.py tests/queries/test_boosting.py tests/private_table/test_best_scale.py::test_the_score_is_the_brier_score \
   tests/queries/test_gradients.py::test_almost_no_noise_gives_the_sums_and_the_event_says_what_was_charged
 TRAVELLING := tests/remote/test_remote_table.py tests/audit/test_guarantee.py  # JSON forms, and the tables of the audit
 
