@@ -174,7 +174,6 @@ def claimed(train: Trainer, trial: Table) -> tuple[float, float]:
 def _audit_pairs(
     train: Trainer,
     algorithm: Algorithm,
-    delta: str | None,
     names: list[str] | None,
     schema: Schema,
     runs: int,
@@ -189,8 +188,6 @@ def _audit_pairs(
 
     pairs = pairs_for(schema, names or None)
     epsilon, claimed_delta = claimed(train, pairs[0].with_row)
-    if delta is not None and not claimed_delta:
-        say("δ is not used for so few attributes: the release claims pure ε, and is held to that")
     with progress_bar("attacking") as progress:
         found = attack(
             train, pairs, epsilon=epsilon, delta=claimed_delta, runs=runs, what=_title(train, algorithm), workers=workers, progress=progress
