@@ -123,7 +123,7 @@ def audit(
         own, many, where = None if schema is None else declared, NEIGHBOURS if runs is None else runs, engine or EngineName.memory
         violated = replay_requests(algorithm, train.epsilon, settings, pairs, own, many, where, save)
     elif membership is None:
-        violated = _audit_pairs(train, name, delta, pairs, declared, runs or RUNS, save, picture, workers)
+        violated = _audit_pairs(train, name, pairs, declared, runs or RUNS, save, picture, workers)
     else:
         violated = _audit_rows(train, name, membership, declared, targets or TARGETS, runs or SHADOWS, save, picture, workers)
     if violated:
