@@ -65,8 +65,7 @@ Delta = Annotated[
     str | None,
     typer.Option(
         "--delta",
-        help="hedgerow: a small chance that ε may not hold, such as 1e-6: it buys much accuracy.  "
-        "[default: 0, pure ε]",
+        help="hedgerow: a small chance that ε may not hold, such as 1e-6: it buys much accuracy.  [default: 0, pure ε]",
         show_default=False,
     ),
 ]
