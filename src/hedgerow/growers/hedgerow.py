@@ -1,6 +1,6 @@
 """The Hedgerow forest, our own: one-way tables of the attributes that tell most, then boosted trees, each chosen privately.
 
-    0. n̂       a noisy number of rows, where none is declared public; paid in pure ε. It and public facts decide all sizes below (`Sizes`).
+    0. n̂       a noisy number of rows, where none is declared public; paid in pure ε. It and public facts decide all below (`sizes.py`).
     1. Cells   noisy sizes of fine cells of every number, put together to at most 64 of about equal mass.           (`inference/cells.py`)
     2. Tables  of q attributes, q = √(n̂ε/40): one after the other the one that tells most about what the tables before it leave open is
                privately chosen, and its class counts are released. Where q = m all are counted at once; in pure ε under one or two top
@@ -31,6 +31,7 @@ from hedgerow.accounting.noise import noise_of, variance_of
 from hedgerow.errors import PlanError
 from hedgerow.growers.budget_shares import BudgetShares, price_of_rows
 from hedgerow.growers.proposals import HALVES, Proposals
+from hedgerow.growers.sizes import MOST_CELLS, TOP_KEEPS, TOP_SHARE, Settings, Sizes, top_questions
 from hedgerow.inference.additive import FLAT, RULES, SCALES, Reading, Tables
 from hedgerow.inference.cells import equal_mass, fewer
 from hedgerow.inference.layout import MOST_CELLS as MOST_NUMBERS
@@ -45,147 +46,13 @@ from hedgerow.trees.additive_model import GRID, AdditiveModel, MostProbable, gra
 from hedgerow.trees.forest import NO_CORRECTION, Correction, CountedForest, Grown
 from hedgerow.trees.oblivious import ObliviousTree, one_question
 from hedgerow.trees.plan import Plan
-from hedgerow.trees.splits import Candidates, Split
+from hedgerow.trees.splits import Candidates
 from hedgerow.trees.tree import Tree, TreeBuilder
 
 ALGORITHM = "Hedgerow forest"
 
-CELLS_SHARE, MOST_CELLS = Fraction(5, 100), 64
-CHOICE_SHARE = Fraction(1, 4)  # of the tables, where they are chosen
-ROWS_PER_TABLE = 40.0  # q² = n̂ε over this
-TABLES_NU = {True: 4.0, False: 60.0}  # the tables get a = this/ν of the budget: by whether the noise is Gaussian
-TABLES_LEAST, TABLES_MOST = {True: 0.1, False: 0.3}, {True: 0.6, False: 1.0}
-TOP_SHARE, TOP_QUESTIONS, TOP_FROM, TOP_KEEPS = Fraction(3, 100), 2, 8.0, 2.0  # ν from which they are asked, and that answers keep
-READ_SHARE, READ_FROM = Fraction(3, 100), 30  # a choice among readings is worth it if its rate times n̂ is at least this
-TREES_LEAST = 0.1  # trees that would get less than this share are not grown
-MOST_GROUPS = 24  # of a number in its table
-TOP_PLACES = 32  # where a top question may cut a number
-TREES_PER_ROOT = {True: 5.0, False: 0.25}  # T = this·√x
-FEWEST_TREES, MOST_TREES = {True: 8, False: 2}, {True: 300, False: 64}
-DEPTH_ADDED, MOST_DEPTH = {True: 2.0, False: 1.0}, 8
-TOGETHER, MOST_TOGETHER = 4, 10  # trees that are chosen and measured on the same gradients; where passes are dear
-STEP = {True: 0.3, False: 0.5}  # η
 WIENER, RIDGE, LARGEST = 2.0, 2.0, 2.0  # the 2s of a leaf's step, and the most that it moves a score
-SCALE_SHARE, SCALE_FROM = Fraction(2, 100), 250  # a choice among scales is worth it if its rate times n̂ is at least this
-MOST_SCORES = 2**21  # of all trees together: a release of some megabytes
 STEPS = 10_000  # leaf scores are whole in 1/STEPS, as a file holds them: what is loaded predicts the same
-
-
-@dataclass(frozen=True)
-class Settings:
-    """max_passes: so many looks at all rows at most; fewer rounds, with more trees in each"""
-
-    max_passes: int | None = None
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """What n̂ and public facts decide, before any row but those of n̂ was looked at.
-
-    x: rows of a class against the noise on one number that gets the whole budget; nu: the same of a cell of a table
-    """
-
-    x: float
-    nu: float
-    numbers: int
-    measured: int
-    attributes: int
-    groups: int
-    cells: Fraction
-    tables: Fraction
-    trees: Fraction
-    scale: Fraction
-    rounds: int
-    together: int
-    depth: int
-    questions: int
-    reading: Fraction
-
-    @classmethod
-    def of(cls, codebook: Codebook, n: int, shares: BudgetShares, epsilon: Fraction, settings: Settings) -> Sizes:
-        m, classes, gaussian = len(codebook.sizes), codebook.n_classes, shares.concentrated
-        pure_x = n * float(epsilon) / (classes * shares.rows_per_person)
-        x = n / (classes * shares.noise_sd(1)) if gaussian else pure_x
-        numbers = sum(cells > 2 for cells in cells_of(codebook))
-        cells = CELLS_SHARE if numbers else Fraction(0)
-        scale = SCALE_SHARE if shares.rate(SCALE_SHARE) * n >= SCALE_FROM else Fraction(0)
-        passes = (settings.max_passes or 10**9) - 2 - bool(cells) - bool(scale)  # one for n̂, whether it is asked or not, and one for tables
-        measured = min(m, max(1, round(math.sqrt(pure_x * classes / ROWS_PER_TABLE))))
-        width = 2 * gradient_width(classes)
-        if 4 * measured > passes or max(codebook.sizes) * width > MOST_SUMS:
-            measured = m  # counted at once, in one pass
-        passes -= 2 * measured - 1 if measured < m else 0
-        typical = sum(min(size, 16) for size in codebook.sizes) / m
-        nu = n / (typical * classes * shares.noise_sd(measured))
-        asks = not gaussian and measured == m and nu >= TOP_FROM and any(nu / q.n_children >= TOP_KEEPS for q in top_questions(codebook))
-        questions = TOP_QUESTIONS if asks and passes > TOP_QUESTIONS else 0
-        reading = READ_SHARE if questions and shares.rate(READ_SHARE) * n >= READ_FROM else Fraction(0)
-        passes -= questions + bool(reading)
-        trees = min(max(round(TREES_PER_ROOT[gaussian] * math.sqrt(x)), FEWEST_TREES[gaussian]), MOST_TREES[gaussian])
-        sums = min(MOST_SUMS // (HALVES**2 * MOST_TOGETHER * width), MOST_SCORES // (trees * classes))
-        deepest = math.floor(math.log2(max(1, sums)))  # what can be summed in a pass, and held and sent as a model
-        a = min(max(TABLES_NU[gaussian] / nu, TABLES_LEAST[gaussian]), TABLES_MOST[gaussian])
-        grows = a <= 1 - TREES_LEAST and passes > 0 and classes > 1 and deepest >= 2
-        part = Fraction(round(100 * a), 100) if grows else Fraction(1)
-        rest = 1 - cells - scale
-        groups = round(min(0.4 * n / (classes * shares.noise_sd(measured, rest * part)), 1.2 * n ** (1 / 3)))
-        together = min(trees, max(TOGETHER, min(MOST_TOGETHER, -(-trees // max(1, passes)))))
-        depth = round(DEPTH_ADDED[gaussian] + math.log2(max(x, 1.0)) / 3)
-        return cls(
-            x, nu, numbers, measured, m, min(max(groups, 2), MOST_GROUPS), cells, rest * part, rest * (1 - part), scale,
-            min(-(-trees // together), passes) if part < 1 else 0, together, min(max(depth, 2), MOST_DEPTH, deepest), questions, reading,
-        )  # fmt: skip
-
-    @property
-    def chooses(self) -> bool:
-        """Whether attributes are chosen: where all are measured there is nothing to choose."""
-        return self.measured < self.attributes
-
-    @property
-    def of_choice(self) -> Fraction:
-        """The share of the choice of one table."""
-        return self.tables * CHOICE_SHARE / self.measured if self.chooses else Fraction(0)
-
-    @property
-    def of_tables(self) -> Fraction:
-        """The share of the counts of one table, or of all tables where they are counted at once."""
-        if self.chooses:
-            return self.tables * (1 - CHOICE_SHARE) / self.measured
-        return self.tables - self.questions * TOP_SHARE - self.reading
-
-    @property
-    def of_round(self) -> Fraction:
-        return self.trees / self.rounds
-
-    @property
-    def passes(self) -> int:
-        """Looks at all rows, with that for n̂."""
-        tables = 2 * self.measured if self.chooses else 1 + self.questions + bool(self.reading)
-        return 1 + bool(self.cells) + tables + self.rounds + bool(self.scale)
-
-    def step(self, concentrated: bool) -> float:
-        """η: where many trees look at the same gradients, each goes less far."""
-        return STEP[concentrated] * min(1.0, 5 / self.together)
-
-    def words(self) -> dict[str, str]:
-        """What is done, why and for which share of what is left after n̂, for people."""
-
-        def paid(share: Fraction) -> str:
-            return f"for {100 * float(share):.3g} % of the budget"
-
-        which = f"{self.measured} of {self.attributes} attributes, the most telling by private choice" if self.chooses else "all attributes"
-        trees = f"{self.rounds * self.together} of depth {self.depth}, {paid(self.trees)}; each is one of {HALVES**2}, by private choice"
-        return {
-            "signal to noise": f"{self.x:.4g} rows of a class for each unit of noise, if all the budget went to one number",
-            "cells": f"at most {MOST_CELLS} of about equal mass for each of {self.numbers} numbers, {paid(self.cells)}"
-            if self.cells else "none are needed: there are no numbers",
-            "tables": f"of {which}, {paid(self.tables)}; numbers in at most {self.groups} groups"
-            + ("; under up to two top questions, by private choice" if self.questions else ""),
-            "boosted trees": trees if self.rounds else f"none: the tables need all ({self.nu:.3g} rows in a cell for each unit of noise), "
-            "or there are too many classes or too few passes",
-            "probabilities": f"scaled, by private choice {paid(self.scale)}" if self.scale else "as they come: too few rows for a choice",
-            "passes over the rows": f"{self.passes}",
-        }  # fmt: skip
 
 
 def plan(codebook: Codebook, settings: Settings, epsilon: Fraction, delta: Fraction, rows: int | None, public: bool) -> Plan:
@@ -369,19 +236,6 @@ def _top_tree(table: PrivateTable, shares: BudgetShares, sizes: Sizes) -> tuple[
     return builder.build(), levels
 
 
-def top_questions(codebook: Codebook) -> tuple[Split, ...]:
-    """All values of a category apart, or a threshold of a number, at one of a few places between its public bounds."""
-    found = []
-    for j, (size, cells) in enumerate(zip(codebook.sizes, cells_of(codebook), strict=True)):
-        if not cells and size > 1:
-            found.append(Split(j, tuple(range(size))))
-        for place in range(1, min(cells, TOP_PLACES)):
-            cut = cells * place // min(cells, TOP_PLACES)
-            codes = np.arange(size)
-            found.append(Split(j, tuple(np.where(codes < cells, codes >= cut, 2 + codes - cells).tolist())))
-    return tuple(found)
-
-
 def _read(table: PrivateTable, shares: BudgetShares, sizes: Sizes, tables: Tables) -> Reading:
     """With the top question or without, all attributes at full or half strength: what gets the most rows right, by private choice."""
     readings = tables.readings
@@ -447,12 +301,10 @@ def _boosted(
     return Correction(tuple(found.trees), tuple(found.scores), tuple(found.errors))
 
 
-def leaf_steps(
-    sums: NDArray[np.float64], classes: int, sd: float, eta: float, hessian_weight: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def leaf_steps(sums: NDArray[np.float64], classes: int, sd: float, eta: float, w: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """From the noisy Σ R and Σ w·H of each leaf to what it adds to the scores, and about what the noise did to that: (leaves, classes)."""
     width = sums.shape[1] // 2
-    gradient, hessian = sums[:, :width], np.maximum(sums[:, width:] / hessian_weight, 1e-3)
+    gradient, hessian = sums[:, :width], np.maximum(sums[:, width:] / w, 1e-3)
     if classes == 2:
         gradient, hessian = np.hstack([-gradient, gradient]), np.hstack([hessian, hessian])
     gradient = gradient - gradient.mean(axis=1, keepdims=True)

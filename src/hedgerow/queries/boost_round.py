@@ -116,12 +116,8 @@ class BoostRound(GradientQuery, CountingQuery[tuple[list[int], NDArray[np.int64]
 
     @classmethod
     def attacks(cls) -> Sequence[Attack]:
-        def case(name: str, concentrated: bool) -> Attack:
-            why = "one row that pulls against all others: it moves the choice and the sums"
-            make = lambda codebook: cls(halves_of(codebook), contrary(), concentrated)  # noqa: E731
-            return Attack(name, why, RIGHT, WRONG, make, gaussian=concentrated, read=_line)
-
-        return [case(cls.name, False)]
+        why = "one row that pulls against all others: it moves the choice and the sums"
+        return [Attack(cls.name, why, RIGHT, WRONG, lambda codebook: cls(halves_of(codebook), contrary(), False), read=_line)]
 
 
 def _line(answer: tuple[list[int], NDArray[np.int64]]) -> NDArray[Any]:

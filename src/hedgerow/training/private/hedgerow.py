@@ -12,6 +12,7 @@ from hedgerow.accounting.loss import exact_delta
 from hedgerow.accounting.noise import noise_of
 from hedgerow.errors import PlanError
 from hedgerow.growers import hedgerow
+from hedgerow.growers.sizes import Settings
 from hedgerow.inference.additive import FLAT, RULES
 from hedgerow.inference.cells import fewer
 from hedgerow.inference.layout import cells_of, grouped_layout
@@ -58,7 +59,7 @@ class HedgerowForest(MergeableMethod):
         source = "a public number: nothing depends on it"
         words = {"measured": f"all {len(sizes)} attributes", "reading": "the plain one: nothing is chosen where tables are added up"}
         return Plan(
-            hedgerow.ALGORITHM, epsilon, rows, source, codebook.n_classes, (event,), flat.trees, True, hedgerow.Settings(), recipe.tables,
+            hedgerow.ALGORITHM, epsilon, rows, source, codebook.n_classes, (event,), flat.trees, True, Settings(), recipe.tables,
             words,
         )  # fmt: skip
 
@@ -83,11 +84,11 @@ def _counted(size: int, cells: int) -> NDArray[np.int64]:
     return np.concatenate([own, (own[-1] + 1 if cells else 0) + np.arange(size - cells)]).astype(np.int64)
 
 
-def _settings(recipe: Recipe) -> hedgerow.Settings:
+def _settings(recipe: Recipe) -> Settings:
     most = recipe.settings.get("max_passes")
     if most is not None and whole("max_passes", most) < 5:
         raise PlanError(f"max_passes: got {most!r}; expected a whole number of at least 5, or None.")
-    return hedgerow.Settings(most)
+    return Settings(most)
 
 
 METHOD = HedgerowForest()
