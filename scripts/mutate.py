@@ -9,9 +9,10 @@
 
 A mutant is one change: another comparison, a constant that is one more or less, another operator, a condition turned round, a statement
 left out, `min` for `max`, a `with` without its lock. Texts of errors, docstrings, type hints and `__repr__` are left as they are. Each
-mutant runs against the tests of its module until one fails, in a process that has loaded every library and none of this package, in a
-copy of the source tree; machine code that Numba has kept of the mutated package is taken away before and after, so that the mutant itself
-is what runs. A mutant that outlasts the time limit counts as killed: an endless loop is seen.
+mutant runs against the tests of its module that come past its line, those that killed others first, until one fails: in a process that
+has loaded every library and none of this package, in a copy of the source tree. A compiled loop is tried without the compiler first; if it
+survives, machine code that Numba has kept of the mutated package is taken away, and all tests of the module run on the compiled mutant. A
+mutant that outlasts the time limit counts as killed: an endless loop is seen. `--survivors` runs all tests of the module.
 
 Property tests draw the same examples each time and do not shrink them. Results: one line for each mutant in scripts/mutants.jsonl. They
 are known by the text of the function and the change, so that they stay true while other functions change.
@@ -65,6 +66,12 @@ LOSSES = ["tests/accounting/test_loss.py", EXAMPLES, "tests/contracts/test_meter
 RELEASES = ["tests/whole/test_delta.py", "tests/release/test_certificate.py", "tests/release/test_release.py"]
 NO_QUERIES = ("__init__", "attacks", "forms", "kernels", "scores")  # kernels are compiled: their tests compare them with slow ones
 NAMES_OF_QUERIES = sorted(path.stem for path in (PACKAGE / "queries").glob("*.py") if path.stem not in NO_QUERIES)
+ANY_QUERY = [
+    "tests/private_table/test_queries_by_hand.py", "tests/queries/test_queries.py", "tests/private_table/test_private_table.py",
+    "tests/queries/test_boosting.py", "tests/whole/test_docs.py", "tests/whole/test_user_level.py", "tests/queries/test_gradients.py",
+    "tests/private_table/test_best_scale.py", "tests/audit/test_guarantee.py", "tests/remote/test_remote_table.py",
+    "tests/curator/http/test_sessions.py",
+]  # fmt: skip
 TESTS: dict[str, list[str]] = {  # a file that is not there is left out
     "mechanisms/exactmath.py": ["tests/mechanisms/test_enclosures.py", *SAMPLING],
     "mechanisms/samplers.py": SAMPLING,
@@ -80,15 +87,8 @@ TESTS: dict[str, list[str]] = {  # a file that is not there is left out
         "tests/growers/test_greedy.py",
     ],
     "mechanisms/coins.py": ["tests/mechanisms/test_samplers.py", "tests/whole/test_traps.py", "tests/estimators/test_estimators.py"],
-    **{
-        f"queries/{name}.py": [
-            "tests/private_table/test_queries_by_hand.py", "tests/queries/test_queries.py", "tests/private_table/test_private_table.py",
-            "tests/whole/test_docs.py", "tests/whole/test_user_level.py", "tests/queries/test_gradients.py",
-            "tests/private_table/test_best_scale.py", "tests/audit/test_guarantee.py", "tests/remote/test_remote_table.py",
-            "tests/curator/http/test_sessions.py",
-        ]
-        for name in NAMES_OF_QUERIES
-    },
+    **{f"queries/{name}.py": ANY_QUERY for name in NAMES_OF_QUERIES if not name.startswith("boost")},
+    **{f"queries/{name}.py": ["tests/queries/test_boosting.py", *ANY_QUERY] for name in NAMES_OF_QUERIES if name.startswith("boost")},
     "accounting/charges.py": ["tests/mechanisms/test_mechanisms.py", *QUERIES],
     "accounting/meter.py": METERS,
     "accounting/budget_file.py": ["tests/accounting/test_budget_crashes.py", *METERS],
@@ -105,11 +105,15 @@ TESTS: dict[str, list[str]] = {  # a file that is not there is left out
     "engines/person_store.py": STORES,
 }  # fmt: skip
 SAMPLERS = "mechanisms/__pycache__/*.nb?"
-COMPILED = {  # machine code that depends on a module
-    "mechanisms/exactmath.py": SAMPLERS, "mechanisms/samplers.py": SAMPLERS, "mechanisms/choices.py": SAMPLERS,
-    "mechanisms/gaussian.py": SAMPLERS,
-    "engines/persons.py": "engines/__pycache__/persons.*.nb?",
-}  # fmt: skip
+SAMPLED = "tests/mechanisms/test_samplers.py"
+COMPILED = {  # machine code that depends on a module, and tests that are quick without it
+    "mechanisms/exactmath.py": (SAMPLERS, ["tests/mechanisms/test_enclosures.py", SAMPLED]),
+    "mechanisms/samplers.py": (SAMPLERS, [SAMPLED]),
+    "mechanisms/choices.py": (SAMPLERS, [SAMPLED]),
+    "mechanisms/gaussian.py": (SAMPLERS, ["tests/mechanisms/test_gaussian.py"]),
+    "engines/persons.py": ("engines/__pycache__/persons.*.nb?", ["tests/engines/test_persons.py"]),
+    "queries/boosting_loops.py": ("queries/__pycache__/boosting_loops.*.nb?", ["tests/queries/test_boosting.py"]),
+}
 LIBRARIES = (
     "pytest hypothesis hypothesis.strategies hypothesis.extra numpy numba scipy.stats scipy.optimize sklearn.base sklearn.utils.validation "
     "sklearn.model_selection pandas polars pyarrow pyarrow.compute pyarrow.parquet duckdb msgspec narwhals "
@@ -368,11 +372,30 @@ def mutated(source: bytes, mutant: Mutant) -> bytes:
 # ---------------------------------------------------------------- one worker: a copy of the tree, and processes that start in it
 
 
+@dataclass(frozen=True)
+class Measured:
+    """A module's tests where nothing is changed."""
+
+    limit: float
+    tests: list[str]
+    seconds: dict[str, float]  # of each test
+    lines: dict[str, dict[str, list[str]]]  # by module and line, the tests that come past it
+
+    def past(self, mutant: Mutant) -> list[str] | None:
+        """The tests that come past the mutant's statement; None where it runs when the module is loaded, or where none was seen."""
+        lines = self.lines.get(mutant.module, {})
+        for line in range(mutant.line, max(mutant.line - 30, 0), -1):  # a part of a statement may have no line of its own
+            if str(line) in lines:
+                tests = lines[str(line)]
+                return None if "" in tests else list(tests)
+        return None
+
+
 class Worker:
     """A tree of its own, and a process that forks one child for each mutant."""
 
-    limits: ClassVar[dict[str, float]] = {}
-    killers: ClassVar[dict[str, list[str]]] = {}  # by module, the tests that have killed a mutant of it, the latest first
+    measured: ClassVar[dict[Any, Measured]] = {}
+    killers: ClassVar[dict[Any, list[str]]] = {}  # by module, the tests that have killed a mutant of it, the latest first
     measuring: ClassVar[Any] = threading.Lock()
 
     def __init__(self, number: int) -> None:
@@ -388,48 +411,66 @@ class Worker:
             env={**os.environ, "PYTHONPATH": str(self.tree / "src"), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"},
         )  # fmt: skip
 
-    def ask(self, tests: list[list[str]], limit: float) -> dict[str, Any]:
+    def ask(self, tests: list[list[str]], limit: float, interpreted: bool, lines: str = "") -> dict[str, Any]:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        print(json.dumps([tests, limit]), file=self.process.stdin, flush=True)
+        print(json.dumps([tests, limit, interpreted, lines]), file=self.process.stdin, flush=True)
         answer: dict[str, Any] = json.loads(self.process.stdout.readline())
         return answer
 
-    def limit(self, module: str) -> float:
-        """From how long the tests take where nothing is changed; they must pass."""
+    def measure(self, module: str, interpreted: bool) -> Measured:
+        """How long the tests take where nothing is changed, and which lines they come past; they must pass."""
+        tests = COMPILED[module][1] if interpreted else tests_of(module)
+        key = (tuple(tests), interpreted)
         with self.measuring:
-            if module not in self.limits:
-                found = self.ask([[test] for test in tests_of(module)], 3600)
+            if key not in self.measured:
+                path = self.tree / "lines.json"
+                found = self.ask([[test] for test in tests], 3600, interpreted, str(path))
                 if found["result"] != "survived":
                     raise SystemExit(f"{module}: its tests do not pass as they are: {found}")
-                print(f"{module}: {found['seconds']:.0f} s unchanged", flush=True)
-                self.limits[module] = 2 * found["seconds"] + 20
-        return self.limits[module]
+                print(f"{module}: {found['seconds']:.0f} s unchanged{', interpreted' * interpreted}", flush=True)
+                seconds, lines = json.loads(path.read_text())
+                self.measured[key] = Measured(2 * found["seconds"] + 20, tests, seconds, lines)
+        return self.measured[key]
 
-    def run(self, mutant: Mutant) -> dict[str, Any]:
-        limit = self.limit(mutant.module)
+    def run(self, mutant: Mutant, whole: bool) -> dict[str, Any]:
+        pattern, _ = COMPILED.get(mutant.module, ("", []))
+        before = self.measure(mutant.module, interpreted=False)
+        loops = self.measure(mutant.module, interpreted=True) if pattern else None
         path = self.package / mutant.module
-        before, source = path.stat(), path.read_bytes()
-        pattern = COMPILED.get(mutant.module)
-        kept = {each: (each.read_bytes(), each.stat()) for each in (self.package.glob(pattern) if pattern else ())}
+        status, source = path.stat(), path.read_bytes()
+        kept = {each: each.read_bytes() for each in (self.package.glob(pattern) if pattern else ())}
         try:
             for each in kept:
                 each.unlink()
             path.write_bytes(mutated(source, mutant))
-            killers = self.killers.setdefault(mutant.module, [])
-            found = self.ask([killers[:KILLERS], *([test] for test in tests_of(mutant.module))], limit)
-            for test in found["by"]:
-                if test in killers:
-                    killers.remove(test)
-                killers.insert(0, test)
-            return found
+            if loops is not None:
+                found = self._try(mutant, loops, whole=False, interpreted=True)
+                if found["result"] != "survived":
+                    return found
+            return self._try(mutant, before, whole or loops is not None, interpreted=False)
         finally:
             path.write_bytes(source)
-            os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+            os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
             for each in self.package.glob(pattern) if pattern else ():
                 each.unlink()
-            for each, (content, _) in kept.items():
+            for each, content in kept.items():
                 each.write_bytes(content)
+
+    def _try(self, mutant: Mutant, measured: Measured, whole: bool, interpreted: bool) -> dict[str, Any]:
+        killers = self.killers.setdefault((mutant.module, interpreted), [])
+        past = None if whole else measured.past(mutant)
+        if past is None:
+            tests = [killers[:KILLERS], *([test] for test in measured.tests)]
+        else:
+            past.sort(key=lambda test: (killers.index(test) if test in killers else len(killers), measured.seconds[test]))
+            tests = [past[:KILLERS], past[KILLERS:]]
+        found = self.ask(tests, measured.limit, interpreted)
+        for test in found["by"]:
+            if test in killers:
+                killers.remove(test)
+            killers.insert(0, test)
+        return found
 
     def close(self) -> None:
         assert self.process.stdin is not None
@@ -455,13 +496,13 @@ def serve(tree: Path) -> None:
             plugin.load()
     assert not any(name == "hedgerow" or name.startswith("hedgerow.") for name in sys.modules)
     for line in sys.stdin:
-        tests, limit = json.loads(line)
+        tests, limit, interpreted, lines = json.loads(line)
         log = tree / "log.txt"
         begun = time.monotonic()
         child = os.fork()
         if child == 0:
             os.setsid()
-            _child(tests, log)
+            _child(tests, log, interpreted, Path(lines) if lines else None)
         code = _wait(child, limit)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)  # what its tests have started
@@ -505,7 +546,34 @@ class Plugin:
         signal.alarm(0)
 
 
-def _child(tests: list[list[str]], log: Path) -> None:
+class Lines:
+    """Which lines of the package each test comes past, and how long it takes."""
+
+    def __init__(self, tree: Path) -> None:
+        import coverage
+
+        self.package = tree / "src" / "hedgerow"
+        self.coverage = coverage.Coverage(data_file=None, config_file=False, source=[str(self.package)])
+        self.seconds: dict[str, float] = {}
+        self.coverage.start()
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self.coverage.switch_context(nodeid)
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
+
+    def pytest_runtest_logfinish(self) -> None:
+        self.coverage.switch_context("")
+
+    def save(self, path: Path) -> None:
+        self.coverage.stop()
+        data = self.coverage.get_data()
+        found = {str(Path(file).relative_to(self.package)): data.contexts_by_lineno(file) for file in data.measured_files()}
+        path.write_text(json.dumps([self.seconds, found]))
+
+
+def _child(tests: list[list[str]], log: Path, interpreted: bool, lines: Path | None) -> None:
     import pytest
 
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -514,15 +582,24 @@ def _child(tests: list[list[str]], log: Path) -> None:
     os.dup2(file, 1)
     os.dup2(file, 2)
     sys.dont_write_bytecode = True
+    if interpreted:
+        import numba
+
+        numba.config.DISABLE_JIT = True
+    watching = None if lines is None else Lines(lines.parent)
+    plugins = [Plugin(), *([watching] if watching else [])]
     kinds = "not audit and not postgres and not spark and not curator and not browser"  # slow ones too: a mutant may live in the tails
     words = ["-q", "-x", "--tb=line", "-rfE", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", kinds]
     code = 3
     warnings.resetwarnings()
     try:
         for some in tests:  # one after the other: most mutants are killed by the first, and the others need not be loaded
-            code = int(pytest.main([*words, *some], plugins=[Plugin()])) if some else 0
-            if code and not (some is tests[0] and code in (4, 5)):  # the name of an earlier killer may not be found as it was printed
+            code = int(pytest.main([*words, *some], plugins=plugins)) if some else 0
+            lost = some is tests[0] and len(tests) > 1 and code in (4, 5)  # the name of an earlier killer was not as it was printed
+            if code and not lost:
                 break
+        if watching is not None and lines is not None and code == 0:
+            watching.save(lines)
     finally:
         sys.stdout.flush()
         os._exit(code)
@@ -581,7 +658,7 @@ def run(words: list[str], workers: int, survivors: bool, sample: int) -> None:
                     place, mutant = next(left, (0, None))
                 if mutant is None:
                     return
-                found = worker.run(mutant)
+                found = worker.run(mutant, survivors)
                 with lock:
                     item = {"id": mutant.id, "module": mutant.module, "where": mutant.where, "what": mutant.what, **found}
                     with RESULTS.open("a") as file:
