@@ -48,6 +48,7 @@ DOCUMENT, BEGIN, END = ROOT / "docs" / "AUDIT.md", "<!-- mutations -->\n", "<!--
 EXPLAINED = ROOT / "scripts" / "mutants_explained.toml"
 
 LONGEST_TEST = 60  # seconds: a mutant for which a test takes longer is counted as killed
+QUICK = 0.5  # seconds
 KILLERS = 8  # tests that have killed others of the module are tried first
 # The tests that matter for a module, the quickest first.
 QUERIES = [
@@ -382,12 +383,12 @@ class Measured:
     lines: dict[str, dict[str, list[str]]]  # by module and line, the tests that come past it
 
     def past(self, mutant: Mutant) -> list[str] | None:
-        """The tests that come past the mutant's statement; None where it runs when the module is loaded, or where none was seen."""
+        """The tests that come past the mutant's statement; all quick ones if it runs when the module is loaded; None if none was seen."""
         lines = self.lines.get(mutant.module, {})
         for line in range(mutant.line, max(mutant.line - 30, 0), -1):  # a part of a statement may have no line of its own
             if str(line) in lines:
                 tests = lines[str(line)]
-                return None if "" in tests else list(tests)
+                return [test for test in self.seconds if self.seconds[test] <= QUICK] if "" in tests else list(tests)
         return None
 
 
@@ -430,7 +431,7 @@ class Worker:
                     raise SystemExit(f"{module}: its tests do not pass as they are: {found}")
                 print(f"{module}: {found['seconds']:.0f} s unchanged{', interpreted' * interpreted}", flush=True)
                 seconds, lines = json.loads(path.read_text())
-                self.measured[key] = Measured(2 * found["seconds"] + 20, tests, seconds, lines)
+                self.measured[key] = Measured(1.5 * found["seconds"] + 10, tests, seconds, lines)
         return self.measured[key]
 
     def run(self, mutant: Mutant, whole: bool) -> dict[str, Any]:

@@ -35,6 +35,7 @@ class Proposals:
         small = [bool(number) or size <= MOST_VALUES for number, size in zip(numeric, sizes, strict=True)]
         self.usable = np.array([int(cell.max()) > 0 and fits for cell, fits in zip(cells, small, strict=True)], dtype=np.float64)
         self.chance = self._shared(told + 0.05 * told.max())
+        self._cuts: dict[tuple[int, int, bytes], Answers] = {}  # of numbers: there are few, and each is asked about often
 
     @property
     def any(self) -> bool:
@@ -43,9 +44,13 @@ class Proposals:
 
     def candidates(self, depth: int) -> list[ObliviousTree]:
         """HALVES² trees of so many levels: every upper half with every lower one."""
+        asked = self.rng.choice(len(self.sizes), size=(HALVES, depth), p=self.chance).tolist()
+        answers = [[self._question(j) for j in levels] for levels in asked]
         upper = depth // 2
-        halves = [[self._levels(levels) for _ in range(HALVES)] for levels in (upper, depth - upper)]
-        return [ObliviousTree(self.sizes, (*top[0], *bottom[0]), (*top[1], *bottom[1])) for top in halves[0] for bottom in halves[1]]
+        return [
+            ObliviousTree(self.sizes, (*asked[i][:upper], *asked[k][upper:]), (*answers[i][:upper], *answers[k][upper:]))
+            for i in range(HALVES) for k in range(HALVES)
+        ]  # fmt: skip
 
     def learn(self, tree: ObliviousTree) -> None:
         for j in tree.attributes:
@@ -57,16 +62,16 @@ class Proposals:
         usable = weights * self.usable
         return np.asarray(usable / max(usable.sum(), 1e-300))
 
-    def _levels(self, levels: int) -> tuple[tuple[int, ...], tuple[Answers, ...]]:
-        asked = tuple(int(j) for j in self.rng.choice(len(self.sizes), size=levels, p=self.chance))
-        return asked, tuple(self._question(j) for j in asked)
-
     def _question(self, j: int) -> Answers:
         """Yes or no for every code: a threshold for a number, else some of the values. A value without a cell of its own has any side."""
         d, cells = self.sizes[j], self.numeric[j]
         if cells:
             cell, rest = self.cells[j][:cells], self.rng.random(d + 1 - cells) < 0.5
-            return Answers(np.concatenate([cell >= self.rng.integers(1, max(2, int(cell[-1]) + 1)), rest]))
+            cut = int(self.rng.integers(1, max(2, int(cell[-1]) + 1)))
+            key = (j, cut, rest.tobytes())
+            if key not in self._cuts:
+                self._cuts[key] = Answers(np.concatenate([cell >= cut, rest]))
+            return self._cuts[key]
         sides = self.rng.random(d + 1) < 0.5
         if d == 2:
             sides[:2] = (False, True)

@@ -83,12 +83,12 @@ class ObliviousTree:
 
     __hash__ = None  # type: ignore[assignment]
 
-    @property
+    @cached_property
     def radix(self) -> tuple[int, ...]:
         """How many answers each level has."""
         return tuple(answers.radix for answers in self.answers)
 
-    @property
+    @cached_property
     def n_nodes(self) -> int:
         """Its leaves: no other node has numbers of its own."""
         return math.prod(self.radix)
