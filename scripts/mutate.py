@@ -47,7 +47,8 @@ RESULTS = ROOT / "scripts" / "mutants.jsonl"
 DOCUMENT, BEGIN, END = ROOT / "docs" / "AUDIT.md", "<!-- mutations -->\n", "<!-- end of mutations -->"
 EXPLAINED = ROOT / "scripts" / "mutants_explained.toml"
 
-LONGEST_TEST = 60  # seconds: a mutant for which a test takes longer is counted as killed
+LONGEST_TEST = 60  # seconds: a mutant for which a test takes longer is counted as killed; where it is known how long it takes,
+PATIENCE, AT_LEAST = 6, 10  # so many times as long, and so many seconds more
 QUICK = 0.5  # seconds
 KILLERS = 8  # tests that have killed others of the module are tried first
 # The tests that matter for a module, the quickest first.
@@ -412,10 +413,12 @@ class Worker:
             env={**os.environ, "PYTHONPATH": str(self.tree / "src"), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"},
         )  # fmt: skip
 
-    def ask(self, tests: list[list[str]], limit: float, interpreted: bool, lines: str = "") -> dict[str, Any]:
+    def ask(
+        self, tests: list[list[str]], limit: float, interpreted: bool, lines: str = "", seconds: dict[str, float] | None = None
+    ) -> dict[str, Any]:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        print(json.dumps([tests, limit, interpreted, lines]), file=self.process.stdin, flush=True)
+        print(json.dumps([tests, limit, interpreted, lines, seconds or {}]), file=self.process.stdin, flush=True)
         answer: dict[str, Any] = json.loads(self.process.stdout.readline())
         return answer
 
@@ -466,7 +469,7 @@ class Worker:
         else:
             past.sort(key=lambda test: (killers.index(test) if test in killers else len(killers), measured.seconds[test]))
             tests = [past[:KILLERS], past[KILLERS:]]
-        found = self.ask(tests, measured.limit, interpreted)
+        found = self.ask(tests, measured.limit, interpreted, seconds=measured.seconds)
         for test in found["by"]:
             if test in killers:
                 killers.remove(test)
@@ -497,13 +500,13 @@ def serve(tree: Path) -> None:
             plugin.load()
     assert not any(name == "hedgerow" or name.startswith("hedgerow.") for name in sys.modules)
     for line in sys.stdin:
-        tests, limit, interpreted, lines = json.loads(line)
+        tests, limit, interpreted, lines, seconds = json.loads(line)
         log = tree / "log.txt"
         begun = time.monotonic()
         child = os.fork()
         if child == 0:
             os.setsid()
-            _child(tests, log, interpreted, Path(lines) if lines else None)
+            _child(tests, log, interpreted, Path(lines) if lines else None, seconds)
         code = _wait(child, limit)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)  # what its tests have started
@@ -529,7 +532,10 @@ def _wait(child: int, limit: float) -> int | None:
 
 
 class Plugin:
-    """The same examples each time, none of them shrunk or kept."""
+    """The same examples each time, none of them shrunk or kept; no test may take far longer than it did."""
+
+    def __init__(self, seconds: dict[str, float]) -> None:
+        self.seconds = seconds
 
     def pytest_configure(self, config: Any) -> None:
         from hypothesis import HealthCheck, Phase, settings
@@ -540,8 +546,9 @@ class Plugin:
         )  # fmt: skip
         settings.load_profile("mutate")
 
-    def pytest_runtest_setup(self) -> None:
-        signal.alarm(LONGEST_TEST)  # ends the process, wherever it is
+    def pytest_runtest_setup(self, item: Any) -> None:
+        known = self.seconds.get(item.nodeid)  # the alarm ends the process, wherever it is
+        signal.alarm(LONGEST_TEST if known is None else int(PATIENCE * known + AT_LEAST))
 
     def pytest_runtest_teardown(self) -> None:
         signal.alarm(0)
@@ -574,7 +581,7 @@ class Lines:
         path.write_text(json.dumps([self.seconds, found]))
 
 
-def _child(tests: list[list[str]], log: Path, interpreted: bool, lines: Path | None) -> None:
+def _child(tests: list[list[str]], log: Path, interpreted: bool, lines: Path | None, seconds: dict[str, float]) -> None:
     import pytest
 
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -588,7 +595,7 @@ def _child(tests: list[list[str]], log: Path, interpreted: bool, lines: Path | N
 
         numba.config.DISABLE_JIT = True
     watching = None if lines is None else Lines(lines.parent)
-    plugins = [Plugin(), *([watching] if watching else [])]
+    plugins = [Plugin(seconds), *([watching] if watching else [])]
     kinds = "not audit and not postgres and not spark and not curator and not browser"  # slow ones too: a mutant may live in the tails
     words = ["-q", "-x", "--tb=line", "-rfE", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", kinds]
     code = 3

@@ -16,6 +16,7 @@ from hedgerow.accounting.zcdp import (
     LEAST,
     LEAST_DELTA,
     MOST,
+    choice_epsilon,
     epsilon_for,
     gaussian_variance,
     log_bounds,
@@ -262,3 +263,30 @@ def test_variance_ends() -> None:
     assert gaussian_variance(Fraction(2**100)) == 2.0**100
     assert gaussian_variance(Fraction(1, 10**400)) == 0.0
     assert 0.99999 < gaussian_variance(Fraction(1)) < 1
+
+
+@pytest.mark.parametrize("times", [2, 8])
+@pytest.mark.parametrize("power", [-30, -5, -2, -1, 0, 1, 6, 21])
+def test_the_epsilon_of_a_choice_is_the_largest_of_its_digits(power: int, times: int) -> None:
+    """Never above what ρ pays for, also where ρ is a hair below a square; short, and not below by more than its last digit."""
+    for numerator in (1, 3, 7919, 5 * 10**15 + 37):
+        rho = Fraction(10) ** power * Fraction(numerator, 10**15 + 39 if numerator > 10**9 else 1)
+        epsilon = choice_epsilon(rho, times)
+        digits = max(0, 10 - math.floor(math.log10(rho) / 2))
+        step = Fraction(1, 10**digits)
+        assert epsilon**2 <= times * rho < (epsilon + step) ** 2
+        assert (epsilon / step).denominator == 1
+        if numerator != 1:  # below a power of ten there would be a digit more
+            assert choice_epsilon((epsilon**2 - step**2 / 1000) / times, times) == epsilon - step
+
+
+def test_the_largest_noise_that_can_be_drawn_is_not_refused() -> None:
+    assert sigma_squared_for(2 * 2**100, Fraction(1)) == 2**100
+    with pytest.raises(PlanError, match="far above any count"):
+        sigma_squared_for(2 * 2**100 + 1, Fraction(1))
+
+
+def test_an_event_that_costs_nothing_is_taken() -> None:
+    assert rho_after(Fraction(1), Fraction(0), Fraction(1)) == 1
+    with pytest.raises(PlanError, match="expected at most 0"):
+        rho_after(Fraction(1), Fraction(-1, 10**9), Fraction(1))

@@ -1,4 +1,4 @@
-"""The report from stored results alone: REPRODUCTION.md, PEERS.md, one HTML page, pictures and tables. The same results, the same bytes."""
+"""The report from stored results alone: Markdown documents, one HTML page, pictures and tables. The same results, the same bytes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.errors import ExperimentError
-from hedgerow_experiments.catalogue import AUDITS, OVERALL, PAPERS, PEERS
+from hedgerow_experiments.catalogue import AUDITS, LEARNING, OVERALL, PAPERS, PEERS
 from hedgerow_experiments.document import Figure, Section, Table, html_page, inside, markdown, with_captions
 from hedgerow_experiments.experiment import Claim, Experiment, Result
 from hedgerow_experiments.store import Store, key_of
@@ -65,21 +65,24 @@ def documents(store: Store, audit_page: str = AUDIT_PAGE) -> dict[str, str]:
     from hedgerow_experiments.drawing import draw  # matplotlib, which nothing else needs
 
     runs = store.runs()
-    papers, peers = (_sections(experiments, store, runs) for experiments in (PAPERS, PEERS))
+    papers, peers, learning = (_sections(experiments, store, runs) for experiments in (PAPERS, PEERS, LEARNING))
     reproduction = [_head(store), *_claims(store), *(section for section in papers if section)]
     beside = [section for section in peers if section]
     files = {"REPRODUCTION.md": markdown("The papers reproduced", reproduction)}
     if beside:
         files["PEERS.md"] = markdown("Hedgerow beside its peers", [block for section in beside for block in section.blocks])
+    growing = [section for section in learning if section]
+    if growing:
+        files["LEARNING.md"] = markdown("What more rows and more ε bring", growing)
     attacks = [section for section in _sections(AUDITS, store, runs) if section]
     if attacks:
         files["AUDIT.md"] = _between(audit_page, markdown("", attacks[0].blocks))
-    everything = [*reproduction, *beside, *attacks]
+    everything = [*reproduction, *beside, *growing, *attacks]
     pictures = {block.name: draw(block.chart) for block in inside(everything) if isinstance(block, Figure)}
     made = "Made from stored results by hedgerow experiments report."
     files["experiments.html"] = html_page("Hedgerow: experiments", everything, pictures, made)
     files |= {f"figures/{name}.svg": picture + "\n" for name, picture in pictures.items()}
-    for experiment, section in zip((*PAPERS, *PEERS), (*papers, *peers), strict=True):
+    for experiment, section in zip((*PAPERS, *PEERS, *LEARNING), (*papers, *peers, *learning), strict=True):
         files |= _tables(experiment, section)
     return files
 
