@@ -18,7 +18,7 @@ from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.additive_model import GRID, AdditiveModel
 from hedgerow.trees.tree import TreeBuilder
 
-SCALES = np.array([1.0, 0.7, 0.5, 0.35])
+SCALES = np.array([1.0, 1.4, 2.0, 0.7, 0.5, 0.35])
 
 
 def book(classes: int) -> Codebook:
@@ -84,7 +84,7 @@ def test_threads_and_order_change_nothing() -> None:
     assert found[0] == found[1] == found[2] == kernels.brier_sums(model, SCALES, codes[order], labels[order], None).tolist()
 
 
-def test_a_model_that_is_too_sure_is_scaled_down_and_a_good_one_is_left() -> None:
+def test_a_model_that_is_too_sure_is_scaled_down_one_that_doubts_up_and_a_good_one_is_left() -> None:
     codebook = book(2)
     good = AdditiveModel(np.zeros(2), *_one_table(codebook, 1.0))
     rng = np.random.default_rng(4)
@@ -92,7 +92,7 @@ def test_a_model_that_is_too_sure_is_scaled_down_and_a_good_one_is_left() -> Non
     p = good.probabilities(np.column_stack([a, np.zeros_like(a)]).astype(np.uint8))
     labels = (rng.random(len(a)) < p[:, 1]).astype(int)
     rows = MemoryRows({"a": a, "b": np.zeros_like(a)}, labels, codebook)
-    for size, expected in ((1.0, 1.0), (2.0, 0.5)):
+    for size, expected in ((1.0, 1.0), (2.0, 0.5), (0.5, 2.0)):
         sure = AdditiveModel(np.zeros(2), *_one_table(codebook, size))
         table = PrivateTable(rows, Budget(1).reserve(1, "test"))
         assert SCALES[table.ask(BestScale(sure, SCALES), Fraction(1))] == expected
@@ -104,7 +104,7 @@ def _one_table(codebook: Codebook, size: float) -> tuple[tuple[Any, ...], tuple[
     return (builder.build(),), (np.array([[0, 0], [0, 1.5], [0, -1.5], [0, 0.5]]) * size,)
 
 
-@pytest.mark.parametrize("scales", [(), (0.0,), (2.0,), (float("nan"),), ((1.0, 0.5),)])
+@pytest.mark.parametrize("scales", [(), (0.0,), (4.1,), (float("inf"),), (float("nan"),), ((1.0, 0.5),)])
 def test_scales_that_are_none_cost_nothing(scales: Any) -> None:
     codebook = book(2)
     reservation = Budget(1).reserve(1, "test")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import fmean, stdev
+from typing import Any
 
 from hedgerow_experiments.charts import Lines, Panel, Point, Series
 from hedgerow_experiments.document import Block, Figure, Table
@@ -16,7 +17,7 @@ PLAIN = "as it is"
 WHO = {"delta": f"Hedgerow, δ = {DELTA}", "pure": "Hedgerow, pure", "boosting": "boosting, not private"}
 GROUPS = {"the ten": TEN, "the twelve of `more`": ALL_SETS[len(TEN) :], "all": ALL_SETS}
 POWERS = (10_000, 100_000, 1_000_000)
-Cells = Mapping[tuple[str, ...], float]
+Cells = Mapping[Any, float]  # by set and whatever else
 
 
 # ------------------------------------------------------------ more rows
@@ -96,23 +97,18 @@ def rotation_blocks(results: Sequence[Result]) -> list[Block]:
     heads = ["mean accuracy of", *(f"{who}, ε = {e}" for e in ROTATION_EPSILONS for who in ("as it is", "rotated"))]
     rows = []
     for group, members in GROUPS.items():
-        inside = [name for name in members if name in sets]
-        row = [group]
-        for e in ROTATION_EPSILONS:
-            row += [f"{fmean(cells[n, PLAIN, e] for n in inside):.4f}", f"{fmean(cells[n, picked[n], e] for n in inside):.4f}"]
-        rows.append(row if inside else [group, *[""] * (len(heads) - 1)])
+        if inside := [name for name in members if name in sets]:
+            plain, rotated = [(name, PLAIN) for name in inside], [(name, picked[name]) for name in inside]
+            means = [fmean(cells[n, v, e] for n, v in pairs) for e in ROTATION_EPSILONS for pairs in (plain, rotated)]
+            rows.append([group, *(f"{mean:.4f}" for mean in means)])
     each = [
-        [
-            variant,
-            *(f"{fmean(cells[n, variant, e] for n in sets):.4f}" for e in ROTATION_EPSILONS),
-            str(list(picked.values()).count(variant)),
-        ]
-        for variant in VARIANTS
+        [v, *(f"{fmean(cells[n, v, e] for n in sets):.4f}" for e in ROTATION_EPSILONS), str(list(picked.values()).count(v))]
+        for v in VARIANTS
     ]
     return [
         "For each set, that of the variants below (one constant changed at a time) with the best mean over all *other* sets and both ε: "
-        "its accuracy on the set is the rotated figure. Beside it, the constants as they are, which were chosen while some of these sets were "
-        f"looked at. {len(sets)} sets took part.",
+        "its accuracy on the set is the rotated figure. Beside it, the constants as they are, which were chosen while some of these sets "
+        f"were looked at. {len(sets)} sets took part.",
         Table(heads, rows),
         Table(["variant", *(f"mean of all sets, ε = {e}" for e in ROTATION_EPSILONS), "picked for so many sets"], each),
     ]

@@ -38,7 +38,7 @@ from hedgerow.trees.tree import Tree
 TREE, FLAT = "tree", "flat"
 RULES = 2  # how counts become scores: every constant here and in `tables.py`. A release that is loaded must predict as it did
 OLD_RULES = 1  # the same, all codes or equal numbers of them in a branch: of forests of version 0.1
-SCALES = (1.0, 0.7, 0.5, 0.35)  # by which margins may be multiplied before they become probabilities
+SCALES = (1.0, 1.4, 2.0, 0.7, 0.5, 0.35)  # by which margins may be multiplied before they become probabilities
 BELOW = 0.25  # how far a leaf's own log-odds are trusted to differ from its parent's: its prior variance, in units of e²
 
 
@@ -277,7 +277,8 @@ class AdditiveForest:
     """A Hedgerow forest as a release holds it: its counts, the reading that was chosen, the correction by gradient steps.
 
     `model` gives margins, whose softmax are the probabilities; how far the noise may have moved them is in `effect_noise.py`. All of its
-    scores are multiplied by `scale`, one number, privately chosen: attributes that repeat each other make a model too sure of itself.
+    scores are multiplied by `scale`, one number, privately chosen: attributes that repeat each other make a model too sure of itself, and
+    trees that are shrunk for their noise not sure enough.
     """
 
     def __init__(self, forest: CountedForest, chosen: Mapping[str, Any], correction: Correction = NO_CORRECTION) -> None:

@@ -18,6 +18,8 @@ from hedgerow.queries.scores import BRIER
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.additive_model import AdditiveModel
 
+LARGEST = 4
+
 
 class BestScaleForm(QueryForm, frozen=True, kw_only=True):
     model: ModelForm
@@ -50,8 +52,8 @@ class BestScale(ChoiceQuery[int]):
     def check(self, codebook: Codebook) -> None:
         scales = np.asarray(self.scales)
         fits = type(self.model) is AdditiveModel and self.model.fits(codebook.sizes, codebook.n_classes)
-        if not fits or scales.ndim != 1 or not len(scales) or not ((scales > 0) & (scales <= 1)).all():
-            raise PlanError("best_scale: expected an AdditiveModel over this schema, and scales above 0 and at most 1.")
+        if not fits or scales.ndim != 1 or not len(scales) or not ((scales > 0) & (scales <= LARGEST)).all():
+            raise PlanError(f"best_scale: expected an AdditiveModel over this schema, and scales above 0 and at most {LARGEST}.")
 
     @property
     def needs_margins_of(self) -> AdditiveModel:
