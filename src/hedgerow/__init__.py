@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from hedgerow.schema.attributes import Numeric as Numeric
     from hedgerow.schema.attributes import Target as Target
     from hedgerow.schema.schema import Schema as Schema
+    from hedgerow.sharing.global_model import global_model as global_model
     from hedgerow.sharing.global_models.conjunctive_rule import ConjunctiveRuleClassifier as ConjunctiveRuleClassifier
     from hedgerow.sharing.global_models.decision_table import DecisionTableClassifier as DecisionTableClassifier
     from hedgerow.sharing.global_models.encoder import SchemaEncoder as SchemaEncoder
-    from hedgerow.sharing.global_models.models import global_model as global_model
     from hedgerow.sharing.pseudo.tables import pseudo_data as pseudo_data
     from hedgerow.training.counting import count as count
 
@@ -67,7 +67,7 @@ _HOME = {
     "calibration": "hedgerow.evaluation.public",
     "connect": "hedgerow.remote.connection",
     "count": "hedgerow.training.counting",
-    "global_model": "hedgerow.sharing.global_models.models",
+    "global_model": "hedgerow.sharing.global_model",
     "merge": "hedgerow.release.merging",
     "merge_columns": "hedgerow.release.merging",
     "private_calibration": "hedgerow.evaluation.private",

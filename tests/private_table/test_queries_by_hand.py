@@ -272,14 +272,14 @@ def test_how_many_bins() -> None:
         checked_bins(0)
 
 
-@pytest.mark.parametrize("scales", [(), (0.0, 0.5), (1.5, 0.5), (float("nan"),), ((0.5, 1.0),), 0.5, (-0.5,)])
-def test_scales_are_above_0_and_at_most_1(scales: Any) -> None:
+@pytest.mark.parametrize("scales", [(), (0.0, 0.5), (4.1, 0.5), (float("nan"),), ((0.5, 1.0),), 0.5, (-0.5,)])
+def test_scales_are_above_0_and_at_most_4(scales: Any) -> None:
     reservation = Budget(1).reserve(1, "test")
     table = PrivateTable(engine_of(1), reservation, SeededCoins(0))
     with pytest.raises(PlanError, match="best_scale"):
         table.ask(BestScale(MODEL, scales), EPSILON)
     assert reservation.events == ()
-    assert table.ask(BestScale(MODEL, (1.0,)), EPSILON) == 0
+    assert table.ask(BestScale(MODEL, (4.0,)), EPSILON) == 0
     assert table.ask(BestScale(MODEL, (1e-9,)), EPSILON) == 0
 
 

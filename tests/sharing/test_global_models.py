@@ -24,9 +24,9 @@ from strategies import schemas, small_schema, small_table, tables
 from hedgerow import Categorical, ConjunctiveRuleClassifier, DecisionTableClassifier, Numeric, Schema, SchemaEncoder, Target, global_model
 from hedgerow.errors import PlanError, SchemaError, TableError
 from hedgerow.estimators import all_estimators
+from hedgerow.sharing.global_model import GLOBAL_MODELS
 from hedgerow.sharing.global_models.antecedents import Antecedent
 from hedgerow.sharing.global_models.dealing import folds, held_out
-from hedgerow.sharing.global_models.models import GLOBAL_MODELS
 from hedgerow.sharing.global_models.subset_search import CrossValidation, LeaveOneOut, best_first, grouped
 
 ENCODINGS = [(categorical, numeric) for categorical in ("onehot", "codes") for numeric in ("value", "cells")]
@@ -529,11 +529,11 @@ def test_any_estimator_may_be_given() -> None:
 
 
 def test_what_cannot_be_a_global_model_is_refused() -> None:
-    with pytest.raises(PlanError, match="decision tree, naive bayes"):
+    with pytest.raises(PlanError, match="decision tree, cart, naive bayes"):
         global_model("neural network", small_schema())
     with pytest.raises(PlanError, match="instance"):
         global_model(LogisticRegression, small_schema())
-    with pytest.raises(PlanError, match="min_samples_leaf"):
+    with pytest.raises(PlanError, match="min_leaf"):
         global_model("decision tree", small_schema(), leaves=3)
     with pytest.raises(SchemaError, match="schema"):
         global_model("decision tree", None)

@@ -24,7 +24,7 @@ from hedgerow.release.release import Release
 from hedgerow.schema.attributes import Categorical, Numeric
 from hedgerow.schema.schema import Schema
 from hedgerow.sharing.anonymous_release import anonymous_release
-from hedgerow.sharing.global_models.models import global_model
+from hedgerow.sharing.global_model import global_model
 from hedgerow.sharing.match import class_match, path_match
 from hedgerow.sharing.pipeline import generalised_model, publish
 from hedgerow.sharing.prune import prune

@@ -29,7 +29,7 @@ def share(
     siblings: Annotated[str, typer.Option("--siblings", help="needed or all: which branches are merged.")] = "needed",
     model: Annotated[
         str,
-        typer.Option("--model", help="decision-tree, naive-bayes, random-forest, decision-table or conjunctive-rule."),
+        typer.Option("--model", help="decision-tree (C4.5), cart, naive-bayes, random-forest, decision-table or conjunctive-rule."),
     ] = "decision-tree",
     method: Annotated[str, typer.Option("--method", help="pgen: path by path. basegen: random tuples that the trees label.")] = "pgen",
     rows: Annotated[
@@ -47,7 +47,8 @@ def share(
     In earnest each owner runs `hedgerow fit --algorithm local-tree` and `hedgerow anonymity prune`, and the miner `hedgerow synth`.
 
     With --test the global model is compared with one that is learnt from all tables pooled (basis), with the owners' own trees, and with
-    a table that is generalised to the same requirement (LD).
+    a table that is generalised to the same requirement (LD): accuracy, the share of rows that it puts into the same class as the basis
+    (class match), and the share of paths that two trees have in common (path match). comparison.svg draws it.
 
     Anonymity is NOT differential privacy. Without -k, -c or --alpha the trees are shared as they are, with no privacy at all.
 
@@ -66,7 +67,11 @@ def share(
     for path in (*tables, *([] if test is None else [test])):
         TableFile(path, needed, dialect=declared.csv)
     names = [stem(path.with_suffix("")) for path in tables]
-    targets = [output / f"{name}.json" for name in names] + [output / "pseudo.csv", output / "pseudo.csv.certificate.json"]
+    targets = [output / f"{name}.json" for name in names] + [
+        output / "pseudo.csv",
+        output / "pseudo.csv.certificate.json",
+        output / "comparison.svg",
+    ]
     if len(set(names)) < len(names):
         raise PlanError("share: two tables have the same name; the trees are named by them.")
     if taken := [path for path in targets if path.exists()]:
@@ -97,12 +102,14 @@ def share(
     say(f"wrote {output}: {sum(each.shared is not None for each in published)} trees, {len(made):,} pseudo-rows in pseudo.csv")
     say(f"pseudo-data: {certificate.sentence()}")
     if test is not None:
-        _compare(learnt, model, published, [read(path) for path in tables], read(test), declared, requirement, suppression, seed)
+        owners = [(name, each.local) for name, each in zip(names, published, strict=True)]
+        rows_of = [read(path) for path in tables]
+        _compare(learnt, model, owners, rows_of, read(test), declared, requirement, suppression, seed, output / "comparison.svg")
 
 
 def _check_choices(model: str, method: str, siblings: str, suppression: float) -> None:
     """What can be refused is refused before anything is learnt or written."""
-    from hedgerow.sharing.global_models.models import GLOBAL_MODELS
+    from hedgerow.sharing.global_model import GLOBAL_MODELS
     from hedgerow.sharing.pseudo.generate import METHODS
 
     known = {"--model": (model.replace("-", " ").lower(), tuple(GLOBAL_MODELS)), "--method": (method, METHODS)}
@@ -115,31 +122,33 @@ def _check_choices(model: str, method: str, siblings: str, suppression: float) -
 
 
 def _compare(
-    learnt: Any, model: str, published: Any, tables: Any, test: Any, schema: Any, requirement: Any, suppression: float, seed: int
+    learnt: Any,
+    model: str,
+    owners: Any,
+    tables: Any,
+    test: Any,
+    schema: Any,
+    requirement: Any,
+    suppression: float,
+    seed: int,
+    picture: Path,
 ) -> None:
-    """Accuracy on the test rows, of the global model and of what it stands beside."""
-    import numpy as np
+    """Accuracy and matches on the test rows, of the global model and of what it stands beside."""
+    from hedgerow.plots.svg import bars_svg
+    from hedgerow.sharing.comparison import compare
 
-    from hedgerow.sharing.global_models.models import global_model
-    from hedgerow.sharing.match import class_match
-    from hedgerow.sharing.pipeline import accuracy, generalised_model
+    found = compare(learnt, model, owners, tables, test, schema, requirement, suppression=suppression, seed=seed)
 
-    def learn(declared: Any, columns: Any, target: Any) -> Any:
-        return global_model(model, declared, random_state=seed).fit(columns, target)
+    def number(value: float | None) -> str:
+        return "" if value is None else f"{value:.3f}"
 
-    X = {name: np.concatenate([columns[name] for columns, _ in tables]) for name in schema.names}
-    y = np.concatenate([labels for _, labels in tables])
-    basis = learn(schema, X, y.astype(str))
-    match = class_match(learnt.predict(test[0]), basis.predict(test[0]))
-    rows = [
-        ("global model, from pseudo-data", f"{accuracy(learnt, *test):.3f}", f"{match:.3f}"),
-        ("basis: from all tables pooled", f"{accuracy(basis, *test):.3f}", "1.000"),
-    ]
-    local = [accuracy(each.local, *test) for each in published]
-    rows.append(("owners' own trees, each alone", f"{min(local):.3f} to {max(local):.3f}", ""))
-    if requirement is not None:
-        predict = generalised_model(learn, X, y, schema, requirement, suppression)
-        right = "no table satisfies it" if predict is None else f"{float(np.mean(predict(test[0]).astype(str) == test[1].astype(str))):.3f}"
-        rows.append(("LD: from all tables, pooled and generalised", right, ""))
-    table(f"{model} on the test rows", ["what", "accuracy", "class match with basis"], rows, numbers=(1, 2))
+    heads = ["what", "accuracy", "class match", "path match"]
+    rows = [(each.what, number(each.accuracy), number(each.class_match), number(each.path_match)) for each in found]
+    table(f"{model} on the test rows; matches are with the basis", heads, rows, numbers=(1, 2, 3))
+    drawn = [each for each in found if each.accuracy is not None]
+    values = [each.accuracy or 0.0 for each in drawn]
+    labels = [each.what.split(":")[0].split(",")[0].removesuffix(" alone") for each in drawn]
+    svg = bars_svg(labels, values, [0.0] * len(drawn), "Accuracy on the test rows", numbers=[f"{value:.3f}" for value in values])
+    picture.write_text(svg + "\n", encoding="utf-8")
+    say(f"wrote {picture}")
     say(TEST_NOTE)

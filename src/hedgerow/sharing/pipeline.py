@@ -16,7 +16,7 @@ from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Schema
 from hedgerow.sharing.anonymous_release import anonymous_release
 from hedgerow.sharing.generalise import generalise
-from hedgerow.sharing.global_models.models import global_model
+from hedgerow.sharing.global_model import global_model
 from hedgerow.sharing.prune import NEEDED, Pruned, prune
 from hedgerow.sharing.pseudo.tables import PseudoData, pseudo_data
 from hedgerow.training.fit import fit

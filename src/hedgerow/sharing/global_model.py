@@ -1,4 +1,4 @@
-"""The paper's kinds of global models by name, or any scikit-learn estimator, ready to learn from rows of a declared table.
+"""The paper's kinds of global models by name, or any estimator of ours or of scikit-learn, ready to learn from rows of a declared table.
 
 from hedgerow import global_model
 
@@ -18,6 +18,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 from hedgerow.errors import PlanError
+from hedgerow.estimators.base import ForestClassifier
+from hedgerow.estimators.local_tree import LocalTreeClassifier
 from hedgerow.schema.attributes import Categorical
 from hedgerow.sharing.global_models.conjunctive_rule import ConjunctiveRuleClassifier
 from hedgerow.sharing.global_models.decision_table import DecisionTableClassifier
@@ -49,7 +51,8 @@ class GlobalModel:
 
 
 GLOBAL_MODELS: dict[str, GlobalModel] = {
-    "decision tree": GlobalModel(DecisionTreeClassifier(min_samples_leaf=2)),
+    "decision tree": GlobalModel(LocalTreeClassifier()),  # C4.5, pruned as usual: what the paper's miner learns
+    "cart": GlobalModel(DecisionTreeClassifier(min_samples_leaf=2)),
     "naive bayes": GlobalModel(CodedNaiveBayes(), "codes", "cells", _codes_of_each_column),
     "random forest": GlobalModel(RandomForestClassifier(100)),
     "decision table": GlobalModel(DecisionTableClassifier(), "codes", "cells"),
@@ -60,7 +63,7 @@ GLOBAL_MODELS: dict[str, GlobalModel] = {
 def global_model(model: Any, schema: Any, *, bins: int = 10, random_state: Any = None, **settings: Any) -> Pipeline:
     """A pipeline of two steps, "encoder" and "model", that learns from data frames, mappings or arrays of declared rows.
 
-    model:        a name in GLOBAL_MODELS (spaces or hyphens), or any scikit-learn estimator, of which a copy is used
+    model:        a name in GLOBAL_MODELS (spaces or hyphens), or any estimator of hedgerow or scikit-learn, of which a copy is used
     schema:       a Schema or the path of its file
     bins:         cells of numeric attributes without edges, for naive Bayes and decision tables
     random_state: for the models that have one
@@ -77,6 +80,8 @@ def global_model(model: Any, schema: Any, *, bins: int = 10, random_state: Any =
         settings["random_state"] = random_state
     untouched = {name: value for name, value in kind.from_schema(encoder).items() if known[name] is None}
     estimator.set_params(**{**untouched, **settings})
+    if isinstance(estimator, ForestClassifier):  # one of ours reads declared rows itself
+        return Pipeline([("encoder", "passthrough"), ("model", estimator.set_params(schema=encoder.codebook_.schema))])
     return Pipeline([("encoder", encoder), ("model", estimator)])
 
 
@@ -84,10 +89,10 @@ def _kind_of(model: Any) -> GlobalModel:
     if isinstance(model, str):
         name = " ".join(model.lower().replace("-", " ").replace("_", " ").split())
         if name not in GLOBAL_MODELS:
-            raise PlanError(f"global model: got {model!r}; expected one of {', '.join(GLOBAL_MODELS)}, or a scikit-learn estimator.")
+            raise PlanError(f"global model: got {model!r}; expected one of {', '.join(GLOBAL_MODELS)}, or an estimator.")
         return GLOBAL_MODELS[name]
     if isinstance(model, type) or not hasattr(model, "fit") or not hasattr(model, "get_params"):
-        raise PlanError(f"global model: got {model!r}; expected the name of one, or an instance of a scikit-learn estimator.")
+        raise PlanError(f"global model: got {model!r}; expected the name of one, or an instance of an estimator.")
     for kind in GLOBAL_MODELS.values():
         if isinstance(model, type(kind.estimator)) or issubclass(type(kind.estimator), type(model)):
             return GlobalModel(model, kind.categorical, kind.numeric, kind.from_schema)
