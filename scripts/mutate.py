@@ -70,7 +70,8 @@ RELEASES = ["tests/whole/test_delta.py", "tests/release/test_certificate.py", "t
 NO_QUERIES = ("__init__", "attacks", "forms", "kernels", "scores")  # kernels are compiled: their tests compare them with slow ones
 NAMES_OF_QUERIES = sorted(path.stem for path in (PACKAGE / "queries").glob("*.py") if path.stem not in NO_QUERIES)
 ANY_QUERY = [
-    "tests/queries/test_small_print.py", "tests/private_table/test_queries_by_hand.py", "tests/queries/test_queries.py", "tests/private_table/test_private_table.py",
+    "tests/queries/test_small_print.py", "tests/private_table/test_queries_by_hand.py", "tests/queries/test_queries.py",
+    "tests/private_table/test_private_table.py",
     "tests/queries/test_boosting.py", "tests/whole/test_docs.py::test_every_query_has_a_theorem", "tests/whole/test_user_level.py",
     "tests/queries/test_gradients.py",
     "tests/private_table/test_best_scale.py", "tests/audit/test_guarantee.py", "tests/remote/test_remote_table.py",

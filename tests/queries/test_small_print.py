@@ -33,7 +33,7 @@ from hedgerow.queries import (
     Sizes,
     Tables,
 )
-from hedgerow.queries.best import MOST_CHOICES
+from hedgerow.queries.forms import MOST_CHOICES
 from hedgerow.queries.scores import GINI
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.additive_model import AdditiveModel
