@@ -8,7 +8,7 @@ some.
 **Which rows it reads: all of them, exactly.** It is for an owner's own table, and neither its choice of levels nor the table that it makes
 is differentially private. What comes out has the guarantee "anonymity" with its k, (c, ℓ) or (α, k), and never an ε.
 
-    codebook = Codebook(with_cells_of_taxonomies(schema))
+    codebook = Codebook(with_numeric_taxonomies(schema))
     result = generalise(codebook.encode(table), codebook.encode_classes(target), codebook, Requirement.of(c=5, l=3))
     if not result.impossible:
         result.codebook, result.codes, result.labels      # the published table, and what its codes mean

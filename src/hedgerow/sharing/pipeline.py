@@ -19,6 +19,7 @@ from hedgerow.sharing.generalise import generalise
 from hedgerow.sharing.global_model import global_model
 from hedgerow.sharing.prune import NEEDED, Pruned, prune
 from hedgerow.sharing.pseudo.tables import PseudoData, pseudo_data
+from hedgerow.sharing.taxonomy import with_numeric_taxonomies
 from hedgerow.training.fit import fit
 from hedgerow.training.recipe import Recipe
 
@@ -70,9 +71,10 @@ def generalised_model(
 ) -> Callable[[Any], NDArray[Any]] | None:
     """LD, the baseline: what is learnt from a table that is generalised to the requirement, as a prediction for rows generalised alike.
 
-    `learn(schema, columns, target)` fits a model. None: no generalisation satisfies the requirement.
+    `learn(schema, columns, target)` fits a model. None: no generalisation satisfies the requirement. Numbers are generalised along their
+    taxonomies, from the cells of the finest level.
     """
-    codebook = Codebook(schema)
+    codebook = Codebook(with_numeric_taxonomies(schema))
     found = generalise(codebook.encode(X), codebook.encode_classes(y), codebook, requirement, suppression)
     if found.impossible:
         return None
