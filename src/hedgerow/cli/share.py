@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from hedgerow.cli.anonymity import Alpha as Share
-from hedgerow.cli.anonymity import C, Hits, K, L, requirement_of
+from hedgerow.cli.anonymity import Hits
 from hedgerow.cli.console import progress_bar, say, table, warn
 from hedgerow.cli.options import SchemaFile
+from hedgerow.cli.requirement import Alpha, C, K, L, requirement_of
 from hedgerow.cli.tables import stem
 from hedgerow.errors import PlanError
 
@@ -24,7 +24,7 @@ def share(
     k: K = None,
     c: C = None,
     l: L = None,  # noqa: E741
-    alpha: Share = None,
+    alpha: Alpha = None,
     hits: Hits = False,
     siblings: Annotated[str, typer.Option("--siblings", help="needed or all: which branches are merged.")] = "needed",
     model: Annotated[
