@@ -115,7 +115,7 @@ def prune(
         empty = f"the empty tree: merging leaves no tree with two leaves that satisfies {requirement.words()}. Nothing was saved."
         say(empty, style="bold yellow")
         raise typer.Exit(1)
-    made = anonymous_release(pruned)
+    made = anonymous_release(pruned, release.parameters.get("bins"))
     if key is not None:
         made = made.signed(key)
     made.save(output)

@@ -9,11 +9,12 @@ import typer
 
 from hedgerow.cli.anonymity import Hits
 from hedgerow.cli.console import progress_bar, say, table, warn
-from hedgerow.cli.options import SchemaFile
+from hedgerow.cli.options import Algorithm, Bins, Confidence, ForestOptions, MinLeaf, SchemaFile, Unpruned, confidence_of
 from hedgerow.cli.requirement import Alpha, C, K, L, requirement_of
 from hedgerow.cli.tables import stem
 from hedgerow.errors import PlanError
 
+LOCAL_TREE = Algorithm("local-tree")
 TEST_NOTE = "accuracies are exact: they are a look at the test rows, and cost no ε only if those may be looked at"
 
 
@@ -35,6 +36,10 @@ def share(
     rows: Annotated[
         int | None, typer.Option("--rows", min=1, help="Pseudo-rows.  [default: as the trees count]", show_default=False)
     ] = None,
+    min_leaf: MinLeaf = None,
+    confidence: Confidence = None,
+    unpruned: Unpruned = False,
+    bins: Bins = None,
     test: Annotated[
         Path | None, typer.Option("--test", help="Rows to compare the models on; they may be looked at.", show_default=False)
     ] = None,
@@ -59,10 +64,13 @@ def share(
     from hedgerow.engines.files import TableFile
     from hedgerow.schema.schema import Schema
     from hedgerow.sharing import pipeline as sharing
+    from hedgerow.training.planning import plan as plan_of
 
     declared = Schema.load(schema)
     requirement = requirement_of(k, c, l, alpha) if any(given is not None for given in (k, c, l, alpha)) else None
     _check_choices(model, method, siblings, suppression)
+    learning = ForestOptions(LOCAL_TREE, None, bins, min_leaf=min_leaf, confidence=confidence_of(confidence, unpruned))
+    plan_of(learning.recipe(), declared)  # refuses what cannot be
     needed = [*declared.names, declared.target.name]
     for path in (*tables, *([] if test is None else [test])):
         TableFile(path, needed, dialect=declared.csv)
@@ -88,7 +96,7 @@ def share(
     with progress_bar("learning") as progress:
         for place, path in enumerate(tables):
             progress(place / len(tables))
-            published.append(sharing.publish(*read(path), declared, requirement, siblings=siblings, hits_only=hits))
+            published.append(sharing.publish(*read(path), declared, requirement, siblings=siblings, hits_only=hits, **learning.settings))
     rows_shown = []
     for name, each in zip(names, published, strict=True):
         if each.shared is not None:

@@ -49,7 +49,7 @@ def publish(
     if requirement is None:
         return Published(local, None, local)
     pruned = prune(local.forest, requirement, siblings=siblings, hits_only=hits_only)
-    return Published(local, pruned, None if pruned.empty else anonymous_release(pruned))
+    return Published(local, pruned, None if pruned.empty else anonymous_release(pruned, local.parameters.get("bins")))
 
 
 def mine(
@@ -62,7 +62,7 @@ def mine(
             "share: every owner's tree is empty, so there is nothing to learn from. Ask for less: a smaller k or l, or a larger c."
         )
     made = pseudo_data(given, rows, seed=seed, **recipe)
-    learner = global_model(model, given[0].schema, random_state=seed)
+    learner = global_model(model, made.schema, random_state=seed)
     return learner.fit(made.columns, made.target), made
 
 
