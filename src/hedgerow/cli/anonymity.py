@@ -16,6 +16,7 @@ from hedgerow.errors import PlanError
 
 if TYPE_CHECKING:
     from hedgerow.release.release import Release
+    from hedgerow.sharing.prune import Encoded
     from hedgerow.trees.paths import Paths
 
 app = typer.Typer(no_args_is_help=True)
@@ -79,9 +80,19 @@ def prune(
     c: C = None,
     l: L = None,  # noqa: E741
     alpha: Alpha = None,
+    rows: Annotated[
+        Path | None,
+        typer.Option("--table", help="The table that the tree was learnt from: more of the tree can stay.", show_default=False),
+    ] = None,
     siblings: Annotated[
-        str, typer.Option("--siblings", help="needed: merge a failing branch with the nearest, step by step. all: merge all at once.")
-    ] = "needed",
+        str | None,
+        typer.Option(
+            "--siblings",
+            help="needed: merge a failing branch with the nearest, step by step. all: merge all at once. reattach: join it to the nearest "
+            "and keep what hangs below that. best: the better of needed and reattach.  [default: best with --table, else needed]",
+            show_default=False,
+        ),
+    ] = None,
     hits: Hits = False,
     sign: SignKey = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
@@ -89,7 +100,10 @@ def prune(
     """Merge branches of a tree until every path satisfies a requirement, and save what may be shared.
 
     Every merge is explained. The result is measured again, and comes with a report of what it still tells. If no tree with two leaves
-    satisfies the requirement, the result is the empty tree: nothing is saved, and the command leaves with 1.
+    satisfies the requirement, the result is the empty tree: nothing is saved, the command says what to change, and leaves with 1.
+
+    With the table that the tree was learnt from (--table) a failing branch can be joined to its sibling and what hangs below that can stay:
+    the persons go on down there, and every path is counted again.
 
     Anonymity is NOT differential privacy: it protects against somebody who knows nothing else. For a guarantee that holds whatever others
     know, publish a forest with an exact ε (`hedgerow fit`).
@@ -98,22 +112,29 @@ def prune(
 
         hedgerow anonymity prune tree.json -c 5 -l 3 -o shared.json
     """
-    check_output(output, [tree, sign], force)
+    check_output(output, [tree, sign, rows], force)
     from hedgerow.cli.count import private_key
     from hedgerow.sharing.anonymous_release import anonymous_release
     from hedgerow.sharing.disclosure import disclosure
+    from hedgerow.sharing.prune import BEST, NEEDED
     from hedgerow.sharing.prune import prune as prune_tree
 
     release, requirement, key = _open(tree), requirement_of(k, c, l, alpha), private_key(sign)
-    pruned = prune_tree(release.forest, requirement, siblings=siblings, hits_only=hits or release.certificate.by_hits)
+    how = siblings or (NEEDED if rows is None else BEST)
+    hits = hits or release.certificate.by_hits
+    known = None if rows is None else _encoded(release, rows)
+    pruned = prune_tree(release.forest, requirement, siblings=how, hits_only=hits, rows=known)
     table(f"merges: {len(pruned.cuts)}", ["where", "what", "why"], [
         (cut.where, f"all of {cut.attribute}" if cut.whole_family else cut.merged, cut.why) for cut in pruned.cuts[:SHOWN]
     ])  # fmt: skip
     if len(pruned.cuts) > SHOWN:
         say(f"  and {len(pruned.cuts) - SHOWN} more")
     if pruned.empty:
+        from hedgerow.sharing.advice import why_empty
+
         empty = f"the empty tree: merging leaves no tree with two leaves that satisfies {requirement.words()}. Nothing was saved."
         say(empty, style="bold yellow")
+        say(why_empty(release.forest, requirement, how, hits, known))
         raise typer.Exit(1)
     made = anonymous_release(pruned, release.parameters.get("bins"))
     if key is not None:
@@ -134,6 +155,17 @@ def _open(path: Path) -> Release:
             "as it is."
         )
     return release
+
+
+def _encoded(release: Release, path: Path) -> Encoded:
+    """The rows of the owner's table, as the tree has them."""
+    from hedgerow.engines.files import TableFile
+    from hedgerow.sharing.pipeline import encoded
+
+    schema = release.schema
+    needed = [*schema.names, schema.target.name]
+    columns = TableFile(path, needed, dialect=schema.csv).text_columns(needed)
+    return encoded(release.codebook, columns, columns.pop(schema.target.name))
 
 
 def _paths(release: Release, tree: int, hits: bool) -> Paths:

@@ -27,7 +27,9 @@ def share(
     l: L = None,  # noqa: E741
     alpha: Alpha = None,
     hits: Hits = False,
-    siblings: Annotated[str, typer.Option("--siblings", help="needed or all: which branches are merged.")] = "needed",
+    siblings: Annotated[
+        str, typer.Option("--siblings", help="best, reattach, needed or all: which branches are merged (`anonymity prune --help`).")
+    ] = "best",
     model: Annotated[
         str,
         typer.Option("--model", help="decision-tree (C4.5), cart, naive-bayes, random-forest, decision-table or conjunctive-rule."),
@@ -118,10 +120,11 @@ def share(
 def _check_choices(model: str, method: str, siblings: str, suppression: float) -> None:
     """What can be refused is refused before anything is learnt or written."""
     from hedgerow.sharing.global_model import GLOBAL_MODELS
+    from hedgerow.sharing.prune import SIBLINGS
     from hedgerow.sharing.pseudo.generate import METHODS
 
     known = {"--model": (model.replace("-", " ").lower(), tuple(GLOBAL_MODELS)), "--method": (method, METHODS)}
-    known["--siblings"] = (siblings, ("needed", "all"))
+    known["--siblings"] = (siblings, SIBLINGS)
     for option, (given, expected) in known.items():
         if given not in expected:
             raise PlanError(f"{option}: got {given!r}; expected one of {', '.join(expected)}.")

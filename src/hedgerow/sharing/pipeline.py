@@ -17,7 +17,7 @@ from hedgerow.schema.schema import Schema
 from hedgerow.sharing.anonymous_release import anonymous_release
 from hedgerow.sharing.generalise import generalise
 from hedgerow.sharing.global_model import global_model
-from hedgerow.sharing.prune import NEEDED, Pruned, prune
+from hedgerow.sharing.prune import BEST, NEEDED, REATTACH, Encoded, Pruned, prune
 from hedgerow.sharing.pseudo.tables import PseudoData, pseudo_data
 from hedgerow.sharing.taxonomy import with_numeric_taxonomies
 from hedgerow.training.fit import fit
@@ -39,17 +39,28 @@ def publish(
     schema: Schema,
     requirement: Requirement | None,
     *,
-    siblings: str = NEEDED,
+    siblings: str = BEST,
     hits_only: bool = False,
     n_jobs: int = 1,
     **settings: Any,
 ) -> Published:
-    """An owner's part: learn a tree on its own rows and prune it. Without a requirement the tree is shared as it is, and claims nothing."""
+    """An owner's part: learn a tree on its own rows and prune it. Without a requirement the tree is shared as it is, and claims nothing.
+
+    Where the schema limits the rows of a person, the tree does not count all rows: branches are merged as needed then.
+    """
     local = fit(Recipe.of("local-tree", **settings), X, y, schema=schema, n_jobs=n_jobs)
     if requirement is None:
         return Published(local, None, local)
-    pruned = prune(local.forest, requirement, siblings=siblings, hits_only=hits_only)
+    if siblings == BEST and schema.person is not None:
+        siblings = NEEDED
+    rows = encoded(local.codebook, X, y) if siblings in (REATTACH, BEST) else None
+    pruned = prune(local.forest, requirement, siblings=siblings, hits_only=hits_only, rows=rows)
     return Published(local, pruned, None if pruned.empty else anonymous_release(pruned, local.parameters.get("bins")))
+
+
+def encoded(codebook: Codebook, X: Any, y: Any) -> Encoded:
+    """Codes and classes of an owner's rows."""
+    return codebook.encode(X), codebook.encode_classes(y)
 
 
 def mine(
@@ -59,7 +70,8 @@ def mine(
     given = [release for release in shared if release is not None]
     if not given:
         raise PlanError(
-            "share: every owner's tree is empty, so there is nothing to learn from. Ask for less: a smaller k or l, or a larger c."
+            "share: every owner's tree is empty, so there is nothing to learn from. Ask for less: a smaller k or l, or a larger c; "
+            "`hedgerow anonymity prune --table` says of one tree what would be enough."
         )
     made = pseudo_data(given, rows, seed=seed, **recipe)
     learner = global_model(model, made.schema, random_state=seed)
