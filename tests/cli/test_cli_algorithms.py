@@ -21,6 +21,8 @@ from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.forest import NODES, CountedForest
 from hedgerow.trees.tree import TreeBuilder
 
+Run = Callable[..., Any]
+
 OWN_OPTIONS = {
     "hedgerow": ["--bins", 16],
     "snr": ["--noise-rule", "tight"],
@@ -30,7 +32,7 @@ OWN_OPTIONS = {
     "private-id3": ["--depth", 2],
     "plain-rdt": ["--trees", 2, "--depth", 2],
     "id3": ["--depth", 2],
-    "local-tree": ["--depth", 3],
+    "local-tree": ["--depth", 3, "--min-leaf", 5, "--confidence", 0.1, "--bins", "values"],
 }
 NAMES = {
     "hedgerow": "Hedgerow forest",
@@ -248,3 +250,43 @@ def test_trees_are_shown_pruned_and_whole(place: SimpleNamespace, run: Callable[
     assert shares["sex"] == 0
     named = ", ".join(f"{name} {shares[name] * 100:.0f} %" for name in sorted(shares, key=lambda n: -shares[n])[:2])
     assert re.search(rf"importances +{named}", pruned)
+
+
+def test_how_a_local_tree_is_pruned(place: SimpleNamespace, run: Run) -> None:
+    def leaves(*words: object) -> int:
+        result = run("fit", place.data, "--schema", place.schema, "--algorithm", "local-tree", *words, "-o", place.forest, "--force")
+        assert result.exit_code == 0, result.output
+        return len(Release.load(place.forest).forest.trees[0].leaves)
+
+    usual, unpruned = leaves(), leaves("--unpruned")
+    assert leaves("--confidence", 0.001) <= usual < unpruned == leaves("--confidence", 1) == leaves("--unpruned", "--confidence", 1)
+    assert leaves("--unpruned", "--min-leaf", 50) < unpruned
+    assert leaves("--unpruned", "--bins", "values") > 2
+    assert Release.load(place.forest).parameters["bins"] == "values"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--unpruned", "--confidence", 0.2], "--unpruned: it prunes nothing, but --confidence 0.2 does"),
+        (["--confidence", 0.9], "--confidence: got 0.9; expected a number above 0 and at most 0.5, or 1 (--unpruned)"),
+        (["--min-leaf", 0], "--min-leaf: got 0"),
+        (["--bins", "all"], "--bins: got 'all'; expected a whole number of at least 1, or 'values'"),
+        (["--bins", 0], "--bins: got 0"),
+    ],
+)
+def test_wrong_words_about_a_local_tree(words: list[object], says: str, place: SimpleNamespace, run: Run) -> None:
+    result = run("fit", place.data, "--schema", place.schema, "--algorithm", "local-tree", *words, "-o", place.forest)
+    assert result.exit_code == 2
+    assert says in result.stderr
+    assert not place.forest.exists()
+
+
+def test_no_private_forest_is_cut_at_values(place: SimpleNamespace, run: Run) -> None:
+    before = place.budget.read_bytes()
+    result = run(
+        "fit", place.data, "--schema", place.schema, "--epsilon", 1, "--budget", place.budget, "--bins", "values", "-o", place.forest
+    )
+    assert result.exit_code == 2
+    assert "for local-tree alone, which has no privacy" in result.stderr
+    assert place.budget.read_bytes() == before

@@ -110,7 +110,7 @@ def test_the_commands_for_a_service_work(tmp_path: Path) -> None:
 def test_the_commands_for_sharing_models_work(tmp_path: Path) -> None:
     run(["demo", "--tables", ".", "--rows", "4000"], tmp_path)
     asked = [words[1:] for words in commands(GUIDE.split("## Models instead of data")[1].split("\n##")[0])]
-    assert [words[0] for words in asked] == ["fit", "anonymity", "anonymity", "synth", "share"]
+    assert [words[0] for words in asked] == ["fit", "anonymity", "anonymity", "anonymity", "synth", "share"]
     for words in asked:
         run(words, tmp_path)
     assert '"guarantee":"anonymity"' in (tmp_path / "shared.json").read_text()
@@ -139,7 +139,7 @@ def follow(text: str, folder: Path) -> tuple[str, Path]:
 @pytest.mark.slow
 def test_the_chain_of_the_document_on_sharing(tmp_path: Path) -> None:
     said, folder = follow(SHARING, tmp_path)
-    for text in ("yes: 50-anonymity", "NOT differential privacy", "basis: from all tables pooled", "LD: from all tables"):
+    for text in ("yes: 50-anonymity", "NOT differential privacy", "basis: all tables pooled", "LD: pooled and generalised"):
         assert text in said, text
     assert (folder / "pseudo.csv.certificate.json").stat().st_size > 100
 

@@ -1,4 +1,4 @@
-"""`hedgerow anonymity check` and `prune`: the other kind of guarantee, for trees with exact counts."""
+"""`hedgerow anonymity check` and `prune`: the other kind of guarantee, for trees with exact counts; `generalise`, for tables."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hedgerow.cli.console import guarantee, one_line, pairs, say, table
+from hedgerow.cli.generalise import generalise
 from hedgerow.cli.outputs import check_output
+from hedgerow.cli.requirement import Alpha, C, K, L, requirement_of
 from hedgerow.cli.tables import SignKey
 from hedgerow.errors import PlanError
 
 if TYPE_CHECKING:
-    from hedgerow.anonymity.requirement import Requirement
     from hedgerow.release.release import Release
     from hedgerow.sharing.prune import Encoded
     from hedgerow.trees.paths import Paths
@@ -24,16 +25,12 @@ SHOWN = 20  # paths or cuts that are listed
 TreeFile = Annotated[
     Path, typer.Argument(help="A saved tree with exact counts (`hedgerow fit --algorithm local-tree`).", show_default=False)
 ]
-K = Annotated[int | None, typer.Option("-k", "--k", help="Every path has at least so many persons.", show_default=False)]
-C = Annotated[str | None, typer.Option("-c", "--c", help="(c, l)-diversity: how much the largest class may outweigh.", show_default=False)]
-L = Annotated[int | None, typer.Option("-l", "--l", help="(c, l)-diversity: from which class on the others count.", show_default=False)]
-Alpha = Annotated[str | None, typer.Option("--alpha", help="(alpha, k)-anonymity: the largest share of one class.", show_default=False)]
 Hits = Annotated[bool, typer.Option("--hits", help="As if the tree told only hit and miss of each path, not the counts of all classes.")]
 
 
 @app.callback()
 def anonymity() -> None:
-    """Anonymity of a tree's paths: k, (c, l)-diversity, (alpha, k). This is not differential privacy."""
+    """Anonymity of a tree's paths or a table's rows: k, (c, l)-diversity, (alpha, k). This is not differential privacy."""
 
 
 @app.command("check")
@@ -139,7 +136,7 @@ def prune(
         say(empty, style="bold yellow")
         say(why_empty(release.forest, requirement, how, hits, known))
         raise typer.Exit(1)
-    made = anonymous_release(pruned)
+    made = anonymous_release(pruned, release.parameters.get("bins"))
     if key is not None:
         made = made.signed(key)
     made.save(output)
@@ -180,11 +177,8 @@ def _paths(release: Release, tree: int, hits: bool) -> Paths:
     return replace(paths, counts=None) if hits else paths
 
 
-def requirement_of(k: int | None, c: str | None, l: int | None, alpha: str | None) -> Requirement:  # noqa: E741
-    from hedgerow.anonymity.requirement import Requirement
-
-    return Requirement.of(k, c, l, alpha)
-
-
 def _above(value: float) -> str:
     return "none is enough" if value == float("inf") else f"above {value:.4g}"
+
+
+app.command("generalise")(generalise)

@@ -19,6 +19,7 @@ from hedgerow.cli.options import (
     AlgorithmName,
     Bins,
     BudgetPath,
+    Confidence,
     Criterion,
     Delta,
     Depth,
@@ -27,6 +28,7 @@ from hedgerow.cli.options import (
     Jobs,
     MaxLeaves,
     MaxPasses,
+    MinLeaf,
     MinRows,
     NoiseRuleName,
     OwnSchema,
@@ -34,7 +36,9 @@ from hedgerow.cli.options import (
     Sensitivity,
     Thresholds,
     Trees,
+    Unpruned,
     Vote,
+    confidence_of,
     threads,
 )
 from hedgerow.cli.outputs import check_output
@@ -69,6 +73,9 @@ def fit(
     sensitivity: Sensitivity = None,
     max_leaves: MaxLeaves = None,
     max_passes: MaxPasses = None,
+    min_leaf: MinLeaf = None,
+    confidence: Confidence = None,
+    unpruned: Unpruned = False,
     seed: Seed = None,
     jobs: Jobs = None,
     sampler: Annotated[str, typer.Option("--sampler", help="hedgerow or opendp: both draw exact noise.")] = "hedgerow",
@@ -103,6 +110,8 @@ def fit(
 
         hedgerow fit data.csv --schema schema.toml --algorithm dpdf --trees 3 --epsilon 1 --budget budget.json -o forest.json
 
+        hedgerow fit data.csv --schema schema.toml --algorithm local-tree --min-leaf 5 --confidence 0.1 --bins values -o tree.json
+
         hedgerow fit https://curator.example/datasets/patients --epsilon 1 -o forest.json
     """
     place = Place(data, table, query, engine, master, purpose, csv)
@@ -122,6 +131,8 @@ def fit(
         sensitivity=sensitivity,
         max_leaves=max_leaves,
         max_passes=max_passes,
+        min_leaf=min_leaf,
+        confidence=confidence_of(confidence, unpruned),
         random_state=seed,
     )
     declared = place.schema(schema)

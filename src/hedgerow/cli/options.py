@@ -104,14 +104,37 @@ Sensitivity = Annotated[
         show_default=False,
     ),
 ]
+
+
+def bins_of(text: Any) -> Any:
+    """A number of cells, or the word for cells between values: whether an algorithm knows it is checked with its recipe."""
+    return int(text) if str(text).isascii() and str(text).lstrip("-").isdecimal() else text
+
+
 Bins = Annotated[
-    int | None,
+    Any,
     typer.Option(
         "--bins",
-        help="Cells of equal width of a numeric attribute without declared edges.  [default: 5; hedgerow 250, local-tree 32]",
+        parser=bins_of,
+        metavar="NUMBER|values",
+        help="Cells of equal width of a numeric attribute without declared edges.  [default: 5; hedgerow 250, local-tree 32] "
+        "local-tree: `values` cuts between the values that the rows have; the tree then lists the thresholds that it uses.",
         show_default=False,
     ),
 ]
+MinLeaf = Annotated[
+    int | None,
+    typer.Option("--min-leaf", help="local-tree: at least two branches of a question have so many rows.  [default: 2]", show_default=False),
+]
+Confidence = Annotated[
+    float | None,
+    typer.Option(
+        "--confidence",
+        help="local-tree: the smaller, the more is pruned, as in C4.5: above 0 and at most 0.5, or 1 to prune nothing.  [default: 0.25]",
+        show_default=False,
+    ),
+]
+Unpruned = Annotated[bool, typer.Option("--unpruned", help="local-tree: prune nothing; the same as --confidence 1.")]
 Thresholds = Annotated[bool, typer.Option("--thresholds", help="rdt: split a number at a random threshold, not by its cells.")]
 NoiseRuleName = Annotated[
     NoiseRule | None,
@@ -147,7 +170,7 @@ NOT_PROVEN = (
 class ForestOptions:
     """What `plan` and `fit` have in common. `settings` have the recipe's names; None is an option that was not given."""
 
-    def __init__(self, algorithm: Algorithm, epsilon: str | None, bins: int | None, **settings: Any) -> None:
+    def __init__(self, algorithm: Algorithm, epsilon: str | None, bins: int | str | None, **settings: Any) -> None:
         self.algorithm = algorithm
         self.settings = {name: value for name, value in {"bins": bins, **settings}.items() if value is not None}
         if epsilon is not None:
@@ -191,6 +214,13 @@ def option_of(setting: str) -> str:
         "n_estimators": "trees", "max_depth": "depth", "numeric_splits": "thresholds", "random_state": "seed",
     }  # fmt: skip
     return "--" + words.get(setting, setting.replace("_", "-"))
+
+
+def confidence_of(confidence: float | None, unpruned: bool) -> float | None:
+    """The setting that two options speak of."""
+    if unpruned and confidence not in (None, 1):
+        raise PlanError(f"--unpruned: it prunes nothing, but --confidence {confidence:g} does. Leave one of them out.")
+    return 1.0 if unpruned else confidence
 
 
 def threads(jobs: int | None) -> int:

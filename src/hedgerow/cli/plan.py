@@ -13,6 +13,7 @@ from hedgerow.cli.options import (
     NOT_PROVEN,
     AlgorithmName,
     Bins,
+    Confidence,
     Criterion,
     Delta,
     Depth,
@@ -20,6 +21,7 @@ from hedgerow.cli.options import (
     ForestOptions,
     MaxLeaves,
     MaxPasses,
+    MinLeaf,
     MinRows,
     NoiseRuleName,
     SchemaFile,
@@ -27,7 +29,9 @@ from hedgerow.cli.options import (
     Sensitivity,
     Thresholds,
     Trees,
+    Unpruned,
     Vote,
+    confidence_of,
 )
 from hedgerow.cli.outputs import check_output
 from hedgerow.cli.tables import SignKey
@@ -59,6 +63,9 @@ def plan(
     sensitivity: Sensitivity = None,
     max_leaves: MaxLeaves = None,
     max_passes: MaxPasses = None,
+    min_leaf: MinLeaf = None,
+    confidence: Confidence = None,
+    unpruned: Unpruned = False,
     seed: Seed = None,
     owners: Annotated[
         int,
@@ -111,6 +118,8 @@ def plan(
         sensitivity=sensitivity,
         max_leaves=max_leaves,
         max_passes=max_passes,
+        min_leaf=min_leaf,
+        confidence=confidence_of(confidence, unpruned),
         random_state=seed,
     )
     recipe, known = options.recipe(), options.known

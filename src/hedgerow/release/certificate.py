@@ -323,8 +323,12 @@ def no_certificate(reason: str) -> Certificate:
 ANONYMITY_RELATION = "none: anonymity is a property of the published groups"
 
 
-def anonymity_certificate(requirement: dict[str, str], words: str, hits: bool = False) -> Certificate:
-    """For a pruned tree with exact counts: what its paths satisfy, and never an ε. `hits`: by hit and miss alone, and telling no more."""
+def anonymity_certificate(requirement: dict[str, str], words: str, hits: bool = False, at_values: bool = False) -> Certificate:
+    """For a pruned tree with exact counts: what its paths satisfy, and never an ε.
+
+    hits:      by hit and miss alone, and telling no more
+    at_values: its thresholds were found between the values of rows
+    """
     assumptions = [
         "the schema holds public facts only: domains, bounds and classes were not read from the private rows",
         ONE_ROW_EACH,
@@ -332,6 +336,8 @@ def anonymity_certificate(requirement: dict[str, str], words: str, hits: bool = 
     ]
     if hits:
         assumptions.append("only hit and miss of each path are told: its misses stand evenly in the other classes")
+    if at_values:
+        assumptions.append("thresholds lie between values of two persons, and tell that much of them: no requirement on paths bounds that")
     return Certificate(
         "anonymity",
         None,

@@ -19,6 +19,7 @@ from hedgerow.sharing.generalise import generalise
 from hedgerow.sharing.global_model import global_model
 from hedgerow.sharing.prune import BEST, NEEDED, REATTACH, Encoded, Pruned, prune
 from hedgerow.sharing.pseudo.tables import PseudoData, pseudo_data
+from hedgerow.sharing.taxonomy import with_numeric_taxonomies
 from hedgerow.training.fit import fit
 from hedgerow.training.recipe import Recipe
 
@@ -54,7 +55,7 @@ def publish(
         siblings = NEEDED
     rows = encoded(local.codebook, X, y) if siblings in (REATTACH, BEST) else None
     pruned = prune(local.forest, requirement, siblings=siblings, hits_only=hits_only, rows=rows)
-    return Published(local, pruned, None if pruned.empty else anonymous_release(pruned))
+    return Published(local, pruned, None if pruned.empty else anonymous_release(pruned, local.parameters.get("bins")))
 
 
 def encoded(codebook: Codebook, X: Any, y: Any) -> Encoded:
@@ -73,7 +74,7 @@ def mine(
             "`hedgerow anonymity prune --table` says of one tree what would be enough."
         )
     made = pseudo_data(given, rows, seed=seed, **recipe)
-    learner = global_model(model, given[0].schema, random_state=seed)
+    learner = global_model(model, made.schema, random_state=seed)
     return learner.fit(made.columns, made.target), made
 
 
@@ -82,9 +83,10 @@ def generalised_model(
 ) -> Callable[[Any], NDArray[Any]] | None:
     """LD, the baseline: what is learnt from a table that is generalised to the requirement, as a prediction for rows generalised alike.
 
-    `learn(schema, columns, target)` fits a model. None: no generalisation satisfies the requirement.
+    `learn(schema, columns, target)` fits a model. None: no generalisation satisfies the requirement. Numbers are generalised along their
+    taxonomies, from the cells of the finest level.
     """
-    codebook = Codebook(schema)
+    codebook = Codebook(with_numeric_taxonomies(schema))
     found = generalise(codebook.encode(X), codebook.encode_classes(y), codebook, requirement, suppression)
     if found.impossible:
         return None

@@ -38,6 +38,7 @@ class Algorithm:
     proposes:   whether it draws candidates at random, among which a private choice decides: a seed fixes them alone
     needs_rows: whether what it builds depends on the number of rows, unless a height is given
     audited:    settings that keep a run of the audit small
+    at_values:  whether numbers may be cut between the values that rows have (bins="values"): never where ε is kept
     """
 
     name: str
@@ -54,6 +55,7 @@ class Algorithm:
     proposes: bool = False
     needs_rows: bool = False
     audited: Mapping[str, Any] = field(default_factory=dict)
+    at_values: bool = False
 
     @property
     def module(self) -> str:
@@ -128,7 +130,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         Algorithm("id3", "ID3", "ID3Classifier", NO_PRIVACY, defaults={"max_depth": None}, private=False),
         Algorithm(
             "local-tree", "local tree", "LocalTreeClassifier", NO_PRIVACY,
-            defaults={"min_leaf": 2, "confidence": 0.25, "max_depth": None}, bins=32, private=False,
+            defaults={"min_leaf": 2, "confidence": 0.25, "max_depth": None}, bins=32, private=False, at_values=True,
         ),
     )
 }  # fmt: skip
