@@ -209,6 +209,36 @@ def test_the_plan_says_that_local_is_not_proven(place: SimpleNamespace, run: Cal
     assert run(*words).stderr == ""
 
 
+# ---------------------------------------------------------------- --as-published
+
+
+def test_private_id3_as_published_is_confirmed_and_charged_in_full(place: SimpleNamespace, run: Callable[..., Any]) -> None:
+    words = ["plan", "--schema", place.schema, "--algorithm", "private-id3", "--epsilon", 1]
+    shown = run(*words, "--as-published")
+    assert "not proven" in shown.stderr
+    assert "ε in all" in shown.stdout
+    assert run(*words).stderr == ""
+    refused = fit(run, place, "private-id3", "--as-published")
+    assert refused.exit_code == 2
+    assert "--as-published: add --yes" in refused.stderr
+    assert BudgetFile(place.budget).entries == ()
+    done = fit(run, place, "private-id3", "--as-published", "--depth", 2, "--yes")
+    assert done.exit_code == 3, done.output  # 5 + 6 queries of ε = 1/5 each
+    assert "requested ε = 2.2, remaining 2" in done.stderr
+    done = run("fit", place.data, *words[1:], "--as-published", "--depth", 2, "--yes", "-o", place.forest)
+    assert done.exit_code == 0, done.output
+    certificate = Release.load(place.forest).certificate
+    assert (certificate.guarantee, certificate.epsilon) == ("none", None)
+    assert "not proven" in certificate.reason
+
+
+def test_plain_id3_as_published_asks_nobody(place: SimpleNamespace, run: Callable[..., Any]) -> None:
+    words = ["--schema", place.schema, "--algorithm", "id3", "--as-published", "-o", place.forest]
+    done = run("fit", place.data, *words)
+    assert done.exit_code == 0, done.output
+    assert Release.load(place.forest).parameters["as_published"] is True
+
+
 # ---------------------------------------------------------------- pruned and unpruned
 
 

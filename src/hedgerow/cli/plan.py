@@ -12,6 +12,7 @@ from hedgerow.cli.options import (
     FIRST,
     NOT_PROVEN,
     AlgorithmName,
+    AsPublished,
     Bins,
     Criterion,
     Delta,
@@ -57,6 +58,7 @@ def plan(
     vote: Vote = None,
     criterion: Criterion = None,
     sensitivity: Sensitivity = None,
+    as_published: AsPublished = False,
     max_leaves: MaxLeaves = None,
     max_passes: MaxPasses = None,
     seed: Seed = None,
@@ -109,6 +111,7 @@ def plan(
         vote=vote,
         criterion=criterion,
         sensitivity=sensitivity,
+        as_published=as_published or None,
         max_leaves=max_leaves,
         max_passes=max_passes,
         random_state=seed,
@@ -131,8 +134,8 @@ def plan(
     pairs("plan", plan_of(recipe.changed(tables=owners), declared, rows).lines())
     if declared.unreviewed and options.private:
         warn(f"unreviewed in {schema}: {', '.join(declared.unreviewed)}. Until they are reviewed, no ε can be claimed.")
-    if not options.proven:
-        warn(f"{NOT_PROVEN}.")
+    if options.unproven is not None:
+        warn(f"{NOT_PROVEN[options.unproven]}.")
 
 
 def _those_that_add_up(joined: str) -> str:
