@@ -236,7 +236,7 @@ def show_events(certificate: Certificate) -> None:
         heads += ["ρ each"] if gaussian else []
         rows = [
             (
-                *(e.query, e.mechanism, times, "–" if e.epsilon == "0" else e.epsilon, e.queries, e.sensitivity, e.scale),
+                *(e.query, e.mechanism, times, "–" if e.epsilon == "0" else e.epsilon, e.queries, e.shown_sensitivity, e.scale),
                 *([e.rho or ""] if gaussian else []),
             )
             for e, times in Counter(certificate.events).items()
