@@ -59,6 +59,16 @@ def test_the_height_rule(sizes: tuple[int, ...], n: int, h: int) -> None:
     assert rdt.height_rule(sizes, n) == h
 
 
+def test_the_height_rule_takes_two_branches_for_a_threshold() -> None:
+    """Ten numbers of 20 cells: 1000 rows are ⌊log_20 1000⌋ = 2 questions less one, or ⌊log_2 1000⌋ = 9 less one, of 10/2 at most."""
+    book = Codebook(Schema([Numeric(f"a{i}", 0, 1) for i in range(10)], Target("y", [0, 1])), 20)
+    heights = {}
+    for how in ("bins", "thresholds"):
+        (tree,) = rdt.structures(book, 1000, rdt.Settings(1, numeric_splits=how), np.random.default_rng(0))
+        heights[how] = tree.height
+    assert heights == {"bins": 1, "thresholds": 5}
+
+
 @given(st.integers(0, 2**32), st.integers(1, 4))
 def test_full_height_and_no_attribute_twice_on_a_path(seed: int, height: int) -> None:
     tree = rdt.build_tree_structure(CODEBOOK, height, "bins", np.random.default_rng(seed))
