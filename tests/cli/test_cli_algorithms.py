@@ -23,7 +23,7 @@ from hedgerow.trees.tree import TreeBuilder
 
 OWN_OPTIONS = {
     "hedgerow": ["--bins", 16],
-    "snr": ["--noise-rule", "tight"],
+    "snr": ["--noise-rule", "tight", "--stopping-rule", "literal"],
     "rdt": ["--trees", 2, "--depth", 2, "--thresholds"],
     "dpdf": ["--trees", 2, "--depth", 3, "--min-rows", 50, "--vote", "majority", "--sensitivity", "global"],
     "diffpid3": ["--depth", 3, "--criterion", "max"],

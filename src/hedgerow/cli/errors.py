@@ -25,6 +25,7 @@ OPTION_OF = {  # what Python calls a setting, and what the command line does
     "max_passes": "--max-passes",
     "min_rows": "--min-rows",
     "noise_rule": "--noise-rule",
+    "stopping_rule": "--stopping-rule",
     "random_state": "--seed",
     "bins: got": "--bins: got",
     "sampler: got": "--sampler: got",

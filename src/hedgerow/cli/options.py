@@ -31,6 +31,11 @@ class NoiseRule(StrEnum):
     tight = "tight"
 
 
+class StoppingRule(StrEnum):
+    ours = "ours"
+    literal = "literal"
+
+
 class VoteName(StrEnum):
     confidence = "confidence"
     majority = "majority"
@@ -124,6 +129,14 @@ Thresholds = Annotated[bool, typer.Option("--thresholds", help="rdt: split a num
 NoiseRuleName = Annotated[
     NoiseRule | None,
     typer.Option("--noise-rule", help="snr: how noise is estimated.  [default: paper]", show_default=False),
+]
+StoppingRuleName = Annotated[
+    StoppingRule | None,
+    typer.Option(
+        "--stopping-rule",
+        help="snr: literal asks one question more, until a node's own support is below the noise.  [default: ours]",
+        show_default=False,
+    ),
 ]
 MaxLeaves = Annotated[
     int | None,

@@ -96,7 +96,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             "snr", "SNR forest", "SNRForestClassifier",
             "a forest that tunes itself from signal-to-noise ratios",
             "SNR forest: random trees, sized so that the signal stays above the noise",
-            {"noise_rule": "paper", "max_leaves": DEFAULT_MAX_LEAVES}, updates=True, seeded=True, needs_rows=True,
+            {"noise_rule": "paper", "max_leaves": DEFAULT_MAX_LEAVES, "stopping_rule": "ours"}, updates=True, seeded=True, needs_rows=True,
         ),
         Algorithm(
             "rdt", "Private-RDT", "PrivateRDTClassifier",
