@@ -25,7 +25,7 @@ Run = Callable[..., Any]
 
 OWN_OPTIONS = {
     "hedgerow": ["--bins", 16],
-    "snr": ["--noise-rule", "tight"],
+    "snr": ["--noise-rule", "tight", "--stopping-rule", "literal"],
     "rdt": ["--trees", 2, "--depth", 2, "--thresholds"],
     "dpdf": ["--trees", 2, "--depth", 3, "--min-rows", 50, "--vote", "majority", "--sensitivity", "global"],
     "diffpid3": ["--depth", 3, "--criterion", "max"],
@@ -211,6 +211,36 @@ def test_the_plan_says_that_local_is_not_proven(place: SimpleNamespace, run: Cal
     assert run(*words).stderr == ""
 
 
+# ---------------------------------------------------------------- --as-published
+
+
+def test_private_id3_as_published_is_confirmed_and_charged_in_full(place: SimpleNamespace, run: Callable[..., Any]) -> None:
+    words = ["plan", "--schema", place.schema, "--algorithm", "private-id3", "--epsilon", 1]
+    shown = run(*words, "--as-published")
+    assert "not proven" in shown.stderr
+    assert "ε in all" in shown.stdout
+    assert run(*words).stderr == ""
+    refused = fit(run, place, "private-id3", "--as-published")
+    assert refused.exit_code == 2
+    assert "--as-published: add --yes" in refused.stderr
+    assert BudgetFile(place.budget).entries == ()
+    done = fit(run, place, "private-id3", "--as-published", "--depth", 2, "--yes")
+    assert done.exit_code == 3, done.output  # 5 + 6 queries of ε = 1/5 each
+    assert "requested ε = 2.2, remaining 2" in done.stderr
+    done = run("fit", place.data, *words[1:], "--as-published", "--depth", 2, "--yes", "-o", place.forest)
+    assert done.exit_code == 0, done.output
+    certificate = Release.load(place.forest).certificate
+    assert (certificate.guarantee, certificate.epsilon) == ("none", None)
+    assert "not proven" in certificate.reason
+
+
+def test_plain_id3_as_published_asks_nobody(place: SimpleNamespace, run: Callable[..., Any]) -> None:
+    words = ["--schema", place.schema, "--algorithm", "id3", "--as-published", "-o", place.forest]
+    done = run("fit", place.data, *words)
+    assert done.exit_code == 0, done.output
+    assert Release.load(place.forest).parameters["as_published"] is True
+
+
 # ---------------------------------------------------------------- pruned and unpruned
 
 
@@ -242,7 +272,7 @@ def test_trees_are_shown_pruned_and_whole(place: SimpleNamespace, run: Callable[
             assert run("show", place.forest, "-o", path, *options).exit_code == 0
             assert ("after pruning" in path.read_text(encoding="utf-8")) == (name == "pruned")
     texts = run("rules", place.forest).stdout
-    assert "If smoker is current, then yes (90.0 % ± 0.5 % sure, about 500 ± 4 rows)." in texts
+    assert "If smoker is current, then yes (90.0 % ± 0.5 % sure, about 500 ± 4 rows: yes 450 ± 2.8, no 50 ± 2.8)." in texts
     assert "sex" not in texts
     assert "sex is m" in run("rules", place.forest, "--unpruned").stdout
     assert "If smoker is never, then no" in run("rules", place.forest, "--sub-rules").stdout

@@ -28,6 +28,7 @@ OPTION_OF = {  # what Python calls a setting, and what the command line does
     "confidence: got": "--confidence: got",
     "at most 0.5, or None to prune nothing": "at most 0.5, or 1 (--unpruned) to prune nothing",
     "noise_rule": "--noise-rule",
+    "stopping_rule": "--stopping-rule",
     "random_state": "--seed",
     "bins: got": "--bins: got",
     "sampler: got": "--sampler: got",

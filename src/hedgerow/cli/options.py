@@ -31,6 +31,11 @@ class NoiseRule(StrEnum):
     tight = "tight"
 
 
+class StoppingRule(StrEnum):
+    ours = "ours"
+    literal = "literal"
+
+
 class VoteName(StrEnum):
     confidence = "confidence"
     majority = "majority"
@@ -104,6 +109,14 @@ Sensitivity = Annotated[
         show_default=False,
     ),
 ]
+AsPublished = Annotated[
+    bool,
+    typer.Option(
+        "--as-published",
+        help="private-id3, id3: to the letter of the paper, with leaves of Failure. private-id3: NOT PROVEN, more than ε is charged, "
+        "and no ε is claimed.",
+    ),
+]
 
 
 def bins_of(text: Any) -> Any:
@@ -140,6 +153,14 @@ NoiseRuleName = Annotated[
     NoiseRule | None,
     typer.Option("--noise-rule", help="snr: how noise is estimated.  [default: paper]", show_default=False),
 ]
+StoppingRuleName = Annotated[
+    StoppingRule | None,
+    typer.Option(
+        "--stopping-rule",
+        help="snr: literal asks one question more, until a node's own support is below the noise.  [default: ours]",
+        show_default=False,
+    ),
+]
 MaxLeaves = Annotated[
     int | None,
     typer.Option("--max-leaves", help="Refuse a forest with more leaves.  [default: 2000000]", show_default=False),
@@ -161,10 +182,12 @@ Seed = Annotated[
 Jobs = Annotated[int | None, typer.Option("--jobs", help="Threads.  [default: all processors]", show_default=False)]
 
 
-NOT_PROVEN = (
-    "--sensitivity local chooses splits as the paper does, with a local sensitivity that follows from noisy counts. That the "
-    "stated ε holds then is not proven: the budget is charged, but the forest claims no guarantee"
-)
+NOT_PROVEN = {
+    "--sensitivity local": "--sensitivity local chooses splits as the paper does, with a local sensitivity that follows from noisy counts. "
+    "That the stated ε holds then is not proven: the budget is charged, but the forest claims no guarantee",
+    "--as-published": "--as-published divides ε by the number of queries that the paper states, and it asks more than those. "
+    "That the stated ε holds then is not proven: more than ε is charged, what the queries cost, and the forest claims no guarantee",
+}
 
 
 class ForestOptions:
@@ -188,8 +211,11 @@ class ForestOptions:
         return self.known.needs_rows and "max_depth" not in self.settings
 
     @property
-    def proven(self) -> bool:
-        return self.settings.get("sensitivity") != SensitivityName.local
+    def unproven(self) -> str | None:
+        """The option by which no ε can be claimed, if there is one: a key of `NOT_PROVEN`."""
+        if self.settings.get("sensitivity") == SensitivityName.local:
+            return "--sensitivity local"
+        return "--as-published" if self.private and self.settings.get("as_published") else None
 
     def recipe(self) -> Recipe:
         """What is to be trained; an option that the algorithm does not have is refused, not ignored."""

@@ -98,7 +98,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             "snr", "SNR forest", "SNRForestClassifier",
             "a forest that tunes itself from signal-to-noise ratios",
             "SNR forest: random trees, sized so that the signal stays above the noise",
-            {"noise_rule": "paper", "max_leaves": DEFAULT_MAX_LEAVES}, updates=True, seeded=True, needs_rows=True,
+            {"noise_rule": "paper", "max_leaves": DEFAULT_MAX_LEAVES, "stopping_rule": "ours"}, updates=True, seeded=True, needs_rows=True,
         ),
         Algorithm(
             "rdt", "Private-RDT", "PrivateRDTClassifier",
@@ -121,13 +121,13 @@ ALGORITHMS: dict[str, Algorithm] = {
         Algorithm(
             "private-id3", "Private ID3", "PrivateID3Classifier", OLDER_WAYS,
             "Private ID3: one tree from noisy tables, the simplest baseline",
-            {"max_depth": None}, audited={"max_depth": 2},
+            {"max_depth": None, "as_published": False}, audited={"max_depth": 2},
         ),
         Algorithm(
             "plain-rdt", "RDT", "RandomDecisionTreesClassifier", NO_PRIVACY,
             defaults={**_RDT, "prune": True}, private=False, seeded=True, needs_rows=True,
         ),
-        Algorithm("id3", "ID3", "ID3Classifier", NO_PRIVACY, defaults={"max_depth": None}, private=False),
+        Algorithm("id3", "ID3", "ID3Classifier", NO_PRIVACY, defaults={"max_depth": None, "as_published": False}, private=False),
         Algorithm(
             "local-tree", "local tree", "LocalTreeClassifier", NO_PRIVACY,
             defaults={"min_leaf": 2, "confidence": 0.25, "max_depth": None}, bins=32, private=False, at_values=True,
