@@ -29,7 +29,7 @@ COMMANDS = {  # in the order of the help
         "explain", "explain", "Tell why a row is predicted as it is: what each attribute adds, the largest first. Costs no ε."
     ),
     "rules": Command("show", "rules", "List what the forest has learnt as rules, the best first."),
-    "show": Command("show", "show", "Show what a forest is, what it claims, and how one of its trees looks."),
+    "show": Command("show", "show", "Show what a forest or a rule set is, what it claims, and how one of its trees looks."),
     "evaluate": Command(
         "evaluate", "evaluate", "Measure a forest on private test rows: a noisy confusion matrix and the accuracy, each with its error."
     ),
@@ -39,7 +39,7 @@ COMMANDS = {  # in the order of the help
     "curator": Command("curator", "app", "A data owner's service: its datasets, ceilings, people and tokens."),
     "federate": Command("federate", "federate", "Ask several data owners' services for counts on one plan, and merge them into a forest."),
     "anonymity": Command(
-        "anonymity", "app", "Anonymity of a tree's paths: k, (c, l)-diversity, (alpha, k). This is not differential privacy."
+        "anonymity", "app", "Anonymity of a tree's paths, or of rules: k, (c, l)-diversity, (alpha, k). This is not differential privacy."
     ),
     "synth": Command("synth", "synth", "Make a table of pseudo-rows from shared forests. Reads no rows, costs no ε."),
     "share": Command(

@@ -323,21 +323,25 @@ def no_certificate(reason: str) -> Certificate:
 ANONYMITY_RELATION = "none: anonymity is a property of the published groups"
 
 
-def anonymity_certificate(requirement: dict[str, str], words: str, hits: bool = False) -> Certificate:
-    """For a pruned tree with exact counts: what its paths satisfy, and never an ε. `hits`: by hit and miss alone, and telling no more."""
+def anonymity_certificate(requirement: dict[str, str], words: str, hits: bool = False, group: str = "path") -> Certificate:
+    """For a pruned tree with exact counts: what its paths satisfy, and never an ε. `hits`: by hit and miss alone, and telling no more.
+
+    group: "path" of a tree, or "rule" of a rule set, whose misses stand nowhere
+    """
     assumptions = [
         "the schema holds public facts only: domains, bounds and classes were not read from the private rows",
         ONE_ROW_EACH,
         "nobody publishes anything else about the same persons",
     ]
     if hits:
-        assumptions.append("only hit and miss of each path are told: its misses stand evenly in the other classes")
+        where = "its misses stand evenly in the other classes" if group == "path" else "not the classes of its misses"
+        assumptions.append(f"only hit and miss of each {group} are told: {where}")
     return Certificate(
         "anonymity",
         None,
-        f"every path satisfies {words}{' by its hit and miss' if hits else ''}",
+        f"every {group} satisfies {words}{' by its hit and miss' if hits else ''}",
         ANONYMITY_RELATION,
-        "one path",
+        f"one {group}",
         assumptions,
         [],
         requirement | ({"by": "hits"} if hits else {}),
