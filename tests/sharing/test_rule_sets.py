@@ -164,7 +164,6 @@ def test_bad_rules(rules: Any, says: str) -> None:
             [{"if": {"b": 0}, "class": "p", "hit": 2, "miss": 2}, {"if": {"b": 1}, "counts": {"p": 1, "q": 1}}],
             "rule 2 has counts of all classes, rule 1 only hit and miss",
         ),
-        ([{"conditions": [], "confidence": 1.0, "class": "p"}], "Write them again with `--format rule-set`"),
     ],
 )
 def test_bad_forms(rules: Any, says: str) -> None:
@@ -316,13 +315,13 @@ def test_nobody_is_nothing_to_share() -> None:
 
 
 def test_hits_are_whole_persons() -> None:
-    """Eq. 1 gives 3.5 hits; what is published must satisfy the requirement too."""
-    schema = Schema([Categorical("a", ["x", "y", "z"])], Target("t", ["p", "q", "r"]))
-    rules = [{"if": {"a": a}, "class": c, "hit": h, "miss": m} for a, c, h, m in (("x", "p", 2, 1), ("y", "q", 2, 1), ("z", "r", 9, 9))]
-    pruned = RuleSet.of(schema, rules).prune(5)
-    (merged,) = [rule for rule in pruned.rule_set.rules if rule["if"] == {"a": ["x", "y"]}]
-    assert merged["hit"] + merged["miss"] == 6
-    assert isinstance(merged["hit"], int)
+    """Eq. 1 gives 1.5 hits of 4 persons, which is (1, 2)-diverse; the 2 of 4 that would be published are not."""
+    schema = Schema([Categorical("a", ["w", "x", "y", "z"])], Target("t", ["p", "q", "r"]))
+    persons = (("w", "r", 3, 5), ("x", "p", 1, 1), ("y", "q", 1, 1), ("z", "r", 3, 5))
+    pruned = RuleSet.of(schema, [{"if": {"a": a}, "class": c, "hit": h, "miss": m} for a, c, h, m in persons]).prune(c=1, l=2)
+    assert [step.into for step in pruned.steps] == ["a in {x, y}", "a in {w, x, y}"]
+    assert pruned.steps[1].why.startswith("in whole persons: hit 2 is not below")
+    assert pruned.rule_set.rules[0] == {"if": {"a": ["w", "x", "y"]}, "class": "p", "hit": 4, "miss": 8}
     assert "by its hit and miss" in pruned.rule_set.certificate.sentence()
 
 

@@ -26,7 +26,7 @@ from hedgerow.schema.schema import Schema
 from hedgerow.schema.toml import to_plain
 from hedgerow.sharing.pseudo.decoding import same_meaning
 from hedgerow.sharing.rules.csv_form import rules_of_csv
-from hedgerow.sharing.rules.reading import paths_of_rules
+from hedgerow.sharing.rules.reading import FORMS, paths_of_rules
 from hedgerow.sharing.rules.rule_set import BINS, RuleSet, check_claim
 
 if TYPE_CHECKING:
@@ -108,6 +108,8 @@ def _from_plain(path: str | Path, data: bytes, schema: Schema | None, bins: int 
     if _is_csv(path):
         return RuleSet.of(schema, rules_of_csv(data, schema), BINS if bins is None else bins)
     plain = _json(data)
+    if plain.keys() == {"target", "rules"}:
+        raise PlanError(f"these are rules for people to read; expected {FORMS}. Write them with `hedgerow rules --format rule-set`.")
     if strange := plain.keys() - FIELDS:
         raise PlanError(f"rule set: got the field {min(strange)!r:.80}; expected only {' and '.join(sorted(FIELDS))}.")
     own = plain.get("bins")

@@ -80,10 +80,6 @@ def _check_form(rule: Any, name: str) -> None:
         raise PlanError(f"{name}: got {_kind(rule)}; expected {FORMS}.")
     if set(rule) in ({*BY_COUNTS}, {*BY_HITS}) and isinstance(rule[IF], Mapping):
         return
-    if "conditions" in rule and "confidence" in rule:
-        raise PlanError(
-            f"{name}: these are rules for people to read (`hedgerow rules`); expected {FORMS}. Write them again with `--format rule-set`."
-        )
     raise PlanError(f"{name}: got the fields {', '.join(map(repr, rule)) or 'none'}; expected {FORMS}.")
 
 
