@@ -1,17 +1,20 @@
-"""Hypothesis strategies shared by the property tests: schemas, tables that fit or do not fit them, trees, forests."""
+"""Hypothesis strategies shared by the property tests: schemas, tables that fit or do not fit them, trees, forests, rules, requirements."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
+from hedgerow.anonymity.requirement import Requirement
 from hedgerow.schema.attributes import Categorical, Numeric, Target, text_of
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Schema
 from hedgerow.trees.forest import CountedForest
 from hedgerow.trees.oblivious import ObliviousTree
+from hedgerow.trees.paths import Paths, from_counts
 from hedgerow.trees.tree import Tree, TreeBuilder
 
 names = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=8)
@@ -133,3 +136,47 @@ def oblivious_trees(codebook: Codebook, depth: int, number: int, seed: int = 0) 
         return ObliviousTree(sizes, asked, tuple((0, *(int(a) for a in rng.integers(0, 2, sizes[j] - 1)), 1) for j in asked))
 
     return [tree() for _ in range(number)]
+
+
+def requirements(n_classes: int) -> Any:
+    """Something to require of groups of persons."""
+    ks, cs = st.integers(1, 40), st.sampled_from(["1/3", "1", "1.5", "2", "5", "20"])
+    alphas = st.sampled_from(["0.4", "0.5", "2/3", "0.9"])
+    kinds = [st.builds(Requirement.of, ks), st.builds(lambda k, a: Requirement.of(k, alpha=a), ks, alphas)]
+    if n_classes > 1:
+        ls = st.integers(2, n_classes)
+        kinds.append(st.builds(lambda c, l: Requirement.of(c=c, l=l), cs, ls))  # noqa: E741
+        kinds.append(st.builds(Requirement.of, ks, cs, ls, alphas))
+    return st.one_of(kinds)
+
+
+@st.composite
+def any_rules(draw: Any, most: int = 8) -> Paths:
+    """Rules with exact counts over a reviewed schema, each by itself: they may overlap."""
+    declared = draw(schemas(3))
+    reviewed = [replace(attribute, unreviewed=False) for attribute in declared.attributes]
+    codebook = Codebook(Schema(reviewed, replace(declared.target, unreviewed=False)), draw(st.integers(1, 4)))
+    number, rng = draw(st.integers(1, most)), np.random.default_rng(draw(st.integers(0, 2**32)))
+    width, classes = draw(st.sampled_from([0.3, 0.5, 0.8])), codebook.n_classes
+    parts = []
+    for size in codebook.sizes:
+        part = rng.random((number, size)) < width
+        part[np.arange(number), rng.integers(0, size, number)] = True  # somebody may be in it
+        part[rng.random(number) < 0.3] = True  # not asked
+        parts.append(part)
+    asked = np.stack([~part.all(axis=1) for part in parts], axis=1)
+    counts = rng.integers(0, draw(st.sampled_from([4, 30])), (number, classes)).astype(np.float64)
+    return from_counts(codebook, np.concatenate(parts, axis=1), asked, counts)
+
+
+@st.composite
+def disjoint_rules(draw: Any) -> Paths:
+    """Those of `any_rules` that overlap no earlier one: with gaps, and not the paths of a tree."""
+    paths = draw(any_rules(16))
+    kept: list[int] = []
+    for i in range(len(paths)):
+        common = [np.logical_or.reduceat(paths.allowed[i] & paths.allowed[j], paths.first_code[:-1]).all() for j in kept]
+        if not any(common):
+            kept.append(i)
+    assert paths.counts is not None
+    return from_counts(paths.codebook, paths.allowed[kept], paths.asked[kept], paths.counts[kept])

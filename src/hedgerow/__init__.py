@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from hedgerow.sharing.global_models.decision_table import DecisionTableClassifier as DecisionTableClassifier
     from hedgerow.sharing.global_models.encoder import SchemaEncoder as SchemaEncoder
     from hedgerow.sharing.pseudo.tables import pseudo_data as pseudo_data
+    from hedgerow.sharing.rules.rule_set import RuleSet as RuleSet
     from hedgerow.training.counting import count as count
 
 _HOME = {
@@ -58,6 +59,7 @@ _HOME = {
     "RandomDecisionTreesClassifier": "hedgerow.estimators.plain_rdt",
     "PublicPlan": "hedgerow.release.public_plan",
     "Release": "hedgerow.release.release",
+    "RuleSet": "hedgerow.sharing.rules.rule_set",
     "SNRForestClassifier": "hedgerow.estimators.snr",
     "SQLTable": "hedgerow.engines.sql",
     "Schema": "hedgerow.schema.schema",

@@ -1,4 +1,4 @@
-"""Requirements, groups, paths, rules, how anonymity is measured, and the release that claims it."""
+"""Requirements, groups, paths, how anonymity is measured, and the release that claims it."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from hedgerow.sharing.anonymous_release import anonymous_release
 from hedgerow.sharing.disclosure import disclosure
 from hedgerow.sharing.measure import largest_k, measure, smallest_alpha, smallest_c
 from hedgerow.sharing.prune import Pruned, prune
-from hedgerow.sharing.rule_sets import check_disjoint, prune_rules, rule_set
+from hedgerow.sharing.rules.prune import prune_rules
 from hedgerow.training.counting import add_batch, count
 from hedgerow.trees.forest import CountedForest
-from hedgerow.trees.paths import Paths, from_counts, paths_of, paths_with_hits, reach
+from hedgerow.trees.paths import Paths, paths_of, paths_with_hits, reach
 from hedgerow.trees.routing import route
 from hedgerow.trees.tree import TreeBuilder
 
@@ -363,107 +363,6 @@ def test_shares_as_persons() -> None:
     assert again.counts is not None
     assert again.counts.tolist() == pytest.approx(np.array([[50, 10, 0], [0, 30, 10]]))
     assert again.totals.tolist() == pytest.approx([60, 40])
-
-
-# ---------------------------------------------------------------- rules
-
-
-def shop() -> Codebook:
-    return Codebook(Schema([Categorical("a", ["x", "y", "z"]), Categorical("b", [0, 1]), Numeric("n", 0, 100)], Target("t", ["p", "q"])), 4)
-
-
-def test_rules_become_paths() -> None:
-    paths = rule_set(
-        shop(), [({"a": ["x"], "n": [0, 1]}, [5, 3]), ({"a": ["y", "z"]}, [2, 4]), ({"a": ["x"], "n": [2, 3], "b": [1]}, [0, 0])]
-    )
-    assert paths.words(0) == "a = x and n = 0 to 50"
-    assert paths.words(1) == "a in {y, z}"
-    assert paths.hit.tolist() == [5, 4, 0]
-    assert paths.miss.tolist() == [3, 2, 0]
-
-
-@pytest.mark.parametrize(
-    ("rules", "says"),
-    [
-        ([({"a": ["x"]}, [1, 1]), ({"b": [0]}, [1, 1])], "rules 1 and 2 are not disjoint"),
-        ([({"a": ["x"]}, [1, 1]), ({"a": ["y"]}, [1, 1]), ({"a": ["y", "z"], "b": [0]}, [1, 1])], "rules 2 and 3 are not disjoint"),
-        ([({}, [1, 1]), ({"n": [3]}, [1, 1])], "not disjoint"),
-        ([({"n": [0, 1, 2]}, [1, 1]), ({"n": [2, 3]}, [1, 1])], "not disjoint"),
-        ([({"c": ["x"]}, [1, 1])], "'c' is no attribute"),
-        ([({"a": ["w"]}, [1, 1])], "'w' is no value of 'a'"),
-        ([({"a": []}, [1, 1])], "nothing is no value of 'a'"),
-        ([({"n": [4]}, [1, 1])], "4 is no value of 'n'"),
-        ([({"a": ["x"]}, [1])], "expected 2 class counts"),
-        ([({"a": ["x"]}, [1, -1])], "none below 0"),
-    ],
-)
-def test_bad_rules(rules: Any, says: str) -> None:
-    with pytest.raises(PlanError, match=says):
-        rule_set(shop(), rules)
-
-
-@pytest.mark.parametrize("count_", [float("nan"), float("inf")])
-def test_counts_that_are_no_numbers(count_: float) -> None:
-    with pytest.raises(PlanError):
-        rule_set(shop(), [({"a": ["x"]}, [count_, 1])])
-
-
-@pytest.mark.slow
-@settings(deadline=None)
-@given(forests())
-def test_paths_of_a_tree_are_disjoint_rules(forest: CountedForest) -> None:
-    for number in range(len(forest.trees)):
-        check_disjoint(paths_of(forest, number))
-
-
-@pytest.mark.slow
-@settings(deadline=None)
-@given(forests(), st.data(), st.booleans())
-def test_pruned_rules(forest: CountedForest, data: Any, hits: bool) -> None:
-    required = data.draw(requirements(forest.codebook.n_classes))
-    factor = data.draw(st.sampled_from([0.02, 0.1, 1]))
-    tree, counts = forest.trees[0], np.floor(np.abs(forest.counts[0]) * factor)
-    allowed, asked = reach(tree)
-    before = from_counts(forest.codebook, allowed[tree.leaves], asked[tree.leaves], counts)
-    if hits:
-        before = replace(before, counts=None)
-    after = prune_rules(before, required)
-    assert measure(after, required).satisfied
-    check_disjoint(after)
-    assert len(after) <= len(before)
-    assert after.totals.sum() <= before.totals.sum() + 1e-6
-    if measure(before, required).satisfied:
-        assert np.array_equal(after.allowed, before.allowed)
-        assert np.array_equal(after.totals, before.totals)
-    codes = every_row(forest.codebook.sizes)
-    was, is_ = allows(before, codes), allows(after, codes)
-    assert (is_.sum(axis=1) <= 1).all()
-    for rule in range(len(after)):  # a rule is a union of rules, with all their persons and no others
-        inside = [i for i in range(len(before)) if was[is_[:, rule], i].any()]
-        covered = was[:, inside].any(axis=1)
-        assert np.array_equal(covered, is_[:, rule])
-        dead = [i for i in range(len(before)) if not was[:, i].any()]
-        if not hits and not dead:
-            assert after.counts is not None
-            assert np.array_equal(after.counts[rule], counts[inside].sum(axis=0))
-    for path in range(len(after)):
-        for a in range(len(forest.codebook.sizes)):
-            if not after.asked[path, a]:
-                assert len(after.codes(path, a)) == forest.codebook.sizes[a]
-
-
-def test_a_rule_without_kin_is_left_out() -> None:
-    paths = rule_set(shop(), [({"a": ["x"], "b": [0]}, [1, 0]), ({"a": ["y"], "b": [1]}, [9, 9])])
-    after = prune_rules(paths, Requirement.of(5))
-    assert after.totals.tolist() == [18]
-    assert len(prune_rules(paths, Requirement.of(50))) == 0
-
-
-def test_kin_are_merged() -> None:
-    paths = rule_set(shop(), [({"a": ["x"], "b": [0]}, [1, 0]), ({"a": ["y"], "b": [0]}, [4, 1]), ({"b": [1]}, [9, 9])])
-    after = prune_rules(paths, Requirement.of(5))
-    assert sorted(after.totals.tolist()) == [6, 18]
-    assert "a in {x, y} and b = 0" in [after.words(i) for i in range(2)]
 
 
 # ---------------------------------------------------------------- measure

@@ -27,6 +27,7 @@ def test_exactly_these_names_are_public() -> None:
         "PublicPlan",
         "RandomDecisionTreesClassifier",
         "Release",
+        "RuleSet",
         "SNRForestClassifier",
         "SQLTable",
         "Schema",

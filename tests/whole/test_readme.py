@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import shlex
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ import duckdb
 import pytest
 from typer.testing import CliRunner
 
+from hedgerow import RuleSet
 from hedgerow.cli import app
 from hedgerow.datasets import patients
 
@@ -110,7 +112,7 @@ def test_the_commands_for_a_service_work(tmp_path: Path) -> None:
 def test_the_commands_for_sharing_models_work(tmp_path: Path) -> None:
     run(["demo", "--tables", ".", "--rows", "4000"], tmp_path)
     asked = [words[1:] for words in commands(GUIDE.split("## Models instead of data")[1].split("\n##")[0])]
-    assert [words[0] for words in asked] == ["fit", "anonymity", "anonymity", "anonymity", "synth", "share"]
+    assert [words[0] for words in asked] == ["fit", "anonymity", "anonymity", "anonymity", "synth", "rules", "anonymity", "share"]
     for words in asked:
         run(words, tmp_path)
     assert '"guarantee":"anonymity"' in (tmp_path / "shared.json").read_text()
@@ -126,14 +128,23 @@ def test_the_commands_that_attack_work(tmp_path: Path) -> None:
 
 
 def follow(text: str, folder: Path) -> tuple[str, Path]:
-    """All commands of a document, in the folder that its `cd` leads to."""
+    """All commands of a document, in the folder that its `cd` leads to, beside the files that it shows."""
     said = ""
     for words in commands(text):
         if words[0] == "cd":
             folder = folder / words[1]
+            write_examples(text, folder)
             continue
         said += run(words[1:], folder)
     return said, folder
+
+
+def write_examples(text: str, folder: Path) -> list[str]:
+    """The files that a document shows: a name in backquotes, a colon, and a block in fences."""
+    found = re.findall(r"`([\w-]+\.(?:json|csv))`:\n\n```\w+\n(.*?)```\n", text, re.DOTALL)
+    for name, content in found:
+        (folder / name).write_text(content, encoding="utf-8")
+    return [name for name, _ in found]
 
 
 @pytest.mark.slow
@@ -142,6 +153,21 @@ def test_the_chain_of_the_document_on_sharing(tmp_path: Path) -> None:
     for text in ("yes: 50-anonymity", "NOT differential privacy", "basis: all tables pooled", "LD: pooled and generalised"):
         assert text in said, text
     assert (folder / "pseudo.csv.certificate.json").stat().st_size > 100
+
+
+def test_the_rules_of_the_document_on_sharing(tmp_path: Path) -> None:
+    """Both files that it shows are taken, and say the same; what it makes of them and of a tree satisfies its requirement."""
+    section = SHARING.split("## Rules instead of trees")[1].split("\n## ")[0]
+    run(["demo", "--tables", ".", "--rows", "3000"], tmp_path)
+    run(["fit", "office-a.csv", "--schema", "schema.toml", "--algorithm", "local-tree", "-o", "tree-a.json"], tmp_path)
+    assert write_examples(section, tmp_path) == ["hospital.json", "hospital.csv"]
+    asked = commands(section)
+    assert {words[1] for words in asked} == {"rules", "anonymity", "synth", "share"}
+    said = "".join(run(words[1:], tmp_path) for words in asked)
+    for text in ("yes: 50-anonymity: all", "every rule satisfies 50-anonymity", "2 rule sets"):
+        assert text in said, text
+    by_json, by_csv = (RuleSet.load(tmp_path / f"hospital.{kind}", tmp_path / "schema.toml", 7) for kind in ("json", "csv"))
+    assert by_json.rules == by_csv.rules
 
 
 @pytest.mark.slow

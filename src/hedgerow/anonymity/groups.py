@@ -42,6 +42,12 @@ class Group:
         label = int(counts.argmax())
         return Group(label, float(counts[label]), float(counts.sum() - counts[label]))
 
+    def published_satisfies(self, requirement: Requirement, n_classes: int) -> bool:
+        """Whether it satisfies the requirement, also in the whole persons in which it is published (Eq. 1 makes fractions)."""
+        if not self.satisfies(requirement):
+            return False
+        return self.counts is not None or self.in_whole_numbers(n_classes).satisfies(requirement)
+
     def why_not(self, requirement: Requirement) -> str:
         return requirement.why_not(self.hit, self.miss, self.counts)
 

@@ -1,9 +1,9 @@
-"""`hedgerow anonymity check` and `prune`: the other kind of guarantee, for trees with exact counts; `generalise`, for tables."""
+"""`hedgerow anonymity check` and `prune`: the other kind of guarantee, for trees and rule sets; `generalise`, for tables."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,27 +17,48 @@ from hedgerow.errors import PlanError
 if TYPE_CHECKING:
     from hedgerow.release.release import Release
     from hedgerow.sharing.prune import Encoded
+    from hedgerow.sharing.rules.prune import PrunedRules
+    from hedgerow.sharing.rules.rule_set import RuleSet
     from hedgerow.trees.paths import Paths
 
 app = typer.Typer(no_args_is_help=True)
 SHOWN = 20  # paths or cuts that are listed
 
 TreeFile = Annotated[
-    Path, typer.Argument(help="A saved tree with exact counts (`hedgerow fit --algorithm local-tree`).", show_default=False)
+    Path,
+    typer.Argument(
+        help="A saved tree with exact counts (`hedgerow fit --algorithm local-tree`), or a rule set (JSON or CSV).", show_default=False
+    ),
+]
+RulesSchema = Annotated[
+    Path | None, typer.Option("--schema", help="Of plain rules, which do not hold their schema (TOML).", show_default=False)
+]
+RulesBins = Annotated[
+    int | None,
+    typer.Option("--bins", help="Of plain rules: cells of a number without declared edges.  [default: 32]", show_default=False),
 ]
 Hits = Annotated[bool, typer.Option("--hits", help="As if the tree told only hit and miss of each path, not the counts of all classes.")]
 
 
 @app.callback()
 def anonymity() -> None:
-    """Anonymity of a tree's paths or a table's rows: k, (c, l)-diversity, (alpha, k). This is not differential privacy."""
+    """Anonymity of a tree's paths, of rules, or of a table's rows: k, (c, l)-diversity, (alpha, k). This is not differential privacy."""
 
 
 @app.command("check")
-def check(tree: TreeFile, k: K = None, c: C = None, l: L = None, alpha: Alpha = None, hits: Hits = False) -> None:  # noqa: E741
-    """Does every path of a tree satisfy a requirement? Says yes or no first, then which paths fail and why.
+def check(
+    tree: TreeFile,
+    k: K = None,
+    c: C = None,
+    l: L = None,  # noqa: E741
+    alpha: Alpha = None,
+    hits: Hits = False,
+    schema: RulesSchema = None,
+    bins: RulesBins = None,
+) -> None:
+    """Does every path of a tree, or every rule of a rule set, satisfy a requirement? Says yes or no first, then which fail and why.
 
-    Leaves with 0 for yes and 1 for no. A path is a group of persons: those who answer the tree's questions alike.
+    Leaves with 0 for yes and 1 for no. A path is a group of persons: those who answer the tree's questions alike. A rule is one, too.
 
     Example:
 
@@ -45,24 +66,27 @@ def check(tree: TreeFile, k: K = None, c: C = None, l: L = None, alpha: Alpha = 
     """
     from hedgerow.sharing.measure import largest_k, measure, smallest_alpha, smallest_c
 
-    release, requirement = _open(tree), requirement_of(k, c, l, alpha)
-    hits = hits or release.certificate.by_hits
-    found = [measure(_paths(release, number, hits), requirement) for number in range(len(release.forest.trees))]
+    model, requirement = _open(tree, schema, bins), requirement_of(k, c, l, alpha)
+    groups = _groups(model)
+    found = [measure(paths, requirement) for paths in _paths(model, hits)]
     good = all(each.satisfied for each in found)
     paths = sum(len(each.paths) for each in found)
     failing = sum(int((~each.good).sum()) for each in found)
-    verdict = f"{requirement.words()}: {f'all {paths} paths' if good else f'{failing} of {paths} paths do not'} satisfy it"
+    verdict = f"{requirement.words()}: {f'all {paths} {groups}' if good else f'{failing} of {paths} {groups} do not'} satisfy it"
     say(f"{'yes' if good else 'no'}: {verdict}", style="bold green" if good else "bold yellow")
     rows = [(number + 1, path, why) for number, each in enumerate(found) for path, why in each.failures()]
     if rows:
-        table("paths that fail", ["tree", "path", "why"], rows[:SHOWN], numbers=(0,))
+        if groups == "paths":
+            table("paths that fail", ["tree", "path", "why"], rows[:SHOWN], numbers=(0,))
+        else:
+            table("rules that fail", ["rule", "why"], [row[1:] for row in rows[:SHOWN]])
         if len(rows) > SHOWN:
             say(f"  and {len(rows) - SHOWN} more")
     worst = [each.paths for each in found]
     lines = [
         ("k", f"{min(map(largest_k, worst))} at most"),
         ("alpha", f"{max(map(smallest_alpha, worst)):.4g} at least"),
-        *((f"c for l = {m}", _above(max(smallest_c(each, m) for each in worst))) for m in range(2, release.codebook.n_classes + 1)),
+        *((f"c for l = {m}", _above(max(smallest_c(each, m) for each in worst))) for m in range(2, model.codebook.n_classes + 1)),
     ]
     pairs("what it satisfies", lines)
     if len(found) > 1:
@@ -75,7 +99,7 @@ def check(tree: TreeFile, k: K = None, c: C = None, l: L = None, alpha: Alpha = 
 @app.command("prune")
 def prune(
     tree: TreeFile,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the pruned tree.", show_default=False)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to save what may be shared.", show_default=False)],
     k: K = None,
     c: C = None,
     l: L = None,  # noqa: E741
@@ -94,13 +118,16 @@ def prune(
         ),
     ] = None,
     hits: Hits = False,
+    schema: RulesSchema = None,
+    bins: RulesBins = None,
     sign: SignKey = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
 ) -> None:
-    """Merge branches of a tree until every path satisfies a requirement, and save what may be shared.
+    """Merge branches of a tree, or rules, until every path satisfies a requirement, and save what may be shared.
 
     Every merge is explained. The result is measured again, and comes with a report of what it still tells. If no tree with two leaves
-    satisfies the requirement, the result is the empty tree: nothing is saved, the command says what to change, and leaves with 1.
+    satisfies the requirement, the result is the empty tree: nothing is saved, the command says what to change, and leaves with 1. A rule
+    that makes no rule with others is left out; if no rule is left, nothing is saved either.
 
     With the table that the tree was learnt from (--table) a failing branch can be joined to its sibling and what hangs below that can stay:
     the persons go on down there, and every path is counted again.
@@ -112,14 +139,24 @@ def prune(
 
         hedgerow anonymity prune tree.json -c 5 -l 3 -o shared.json
     """
-    check_output(output, [tree, sign, rows], force)
+    check_output(output, [tree, sign, rows, schema], force)
     from hedgerow.cli.count import private_key
     from hedgerow.sharing.anonymous_release import anonymous_release
     from hedgerow.sharing.disclosure import disclosure
     from hedgerow.sharing.prune import BEST, NEEDED
     from hedgerow.sharing.prune import prune as prune_tree
+    from hedgerow.sharing.rules.prune import prune_rules
+    from hedgerow.sharing.rules.rule_set import RuleSet
 
-    release, requirement, key = _open(tree), requirement_of(k, c, l, alpha), private_key(sign)
+    release, requirement, key = _open(tree, schema, bins), requirement_of(k, c, l, alpha), private_key(sign)
+    if isinstance(release, RuleSet):
+        if siblings is not None or rows is not None:
+            raise PlanError("--siblings, --table: these are for trees; rules have no siblings. Leave them out.")
+        shared = _save_rules(prune_rules(_paths(release, hits)[0], requirement), output, key)
+        say(f"saved {output}: {len(shared)} rules of {len(release)}")
+        guarantee(shared.certificate.sentence(), holds=False)
+        pairs("what it tells", disclosure(shared.paths, requirement))
+        return
     how = siblings or (NEEDED if rows is None else BEST)
     hits = hits or release.certificate.by_hits
     known = None if rows is None else _encoded(release, rows)
@@ -145,11 +182,33 @@ def prune(
     pairs("what it tells", disclosure(pruned.paths, requirement))
 
 
-def _open(path: Path) -> Release:
-    from hedgerow.release.release import Release
+def _save_rules(pruned: PrunedRules, output: Path, key: Any) -> RuleSet:
+    """Says what was done to which rule; the empty rule set is not saved."""
+    steps = [(step.rule, step.why, step.into or "left out") for step in pruned.steps[:SHOWN]]
+    table(f"merges: {len(pruned.steps) - len(pruned.left_out)}; left out: {len(pruned.left_out)}", ["rule", "why", "merged into"], steps)
+    if len(pruned.steps) > SHOWN:
+        say(f"  and {len(pruned.steps) - SHOWN} more")
+    if pruned.empty:
+        say(f"the empty rule set: no rule is left that satisfies {pruned.requirement.words()}. Nothing was saved.", style="bold yellow")
+        raise typer.Exit(1)
+    shared = pruned.rule_set if key is None else pruned.rule_set.signed(key)
+    shared.save(output)
+    if pruned.left_out:
+        persons = sum(step.persons for step in pruned.left_out)
+        say(
+            f"left out: {len(pruned.left_out)} rules with {persons:.6g} persons, which make no rule with others. Who knows how many "
+            "persons your table has knows that number, too."
+        )
+    return shared
 
-    release = Release.load(path)
-    if release.forest.noisy:
+
+def _open(path: Path, schema: Path | None, bins: int | None) -> Release | RuleSet:
+    from hedgerow.schema.schema import Schema
+    from hedgerow.sharing.rules.files import load_shared
+    from hedgerow.sharing.rules.rule_set import RuleSet
+
+    release = load_shared(path, None if schema is None else Schema.load(schema), bins)
+    if not isinstance(release, RuleSet) and release.forest.noisy:
         raise PlanError(
             f"{path} holds noisy counts ({one_line(release.certificate.sentence())}). Its guarantee does not rest on anonymity: publish it "
             "as it is."
@@ -168,13 +227,20 @@ def _encoded(release: Release, path: Path) -> Encoded:
     return encoded(release.codebook, columns, columns.pop(schema.target.name))
 
 
-def _paths(release: Release, tree: int, hits: bool) -> Paths:
+def _groups(model: Release | RuleSet) -> str:
+    return "paths" if hasattr(model, "forest") else "rules"
+
+
+def _paths(model: Release | RuleSet, hits: bool) -> list[Paths]:
+    """Of each tree, or of the rules. Real class counts decide where they are known, and nobody asks for less."""
     from dataclasses import replace
 
+    from hedgerow.sharing.rules.rule_set import RuleSet
     from hedgerow.trees.paths import paths_of
 
-    paths = paths_of(release.forest, tree)
-    return replace(paths, counts=None) if hits else paths
+    trees = range(0 if isinstance(model, RuleSet) else len(model.forest.trees))
+    found = [model.paths] if isinstance(model, RuleSet) else [paths_of(model.forest, number) for number in trees]
+    return [replace(paths, counts=None) for paths in found] if hits or model.certificate.by_hits else found
 
 
 def _above(value: float) -> str:

@@ -29,7 +29,7 @@ COMMANDS = {  # in the order of the help
         "explain", "explain", "Tell why a row is predicted as it is: what each attribute adds, the largest first. Costs no ε."
     ),
     "rules": Command("show", "rules", "List what the forest has learnt as rules, the best first."),
-    "show": Command("show", "show", "Show what a forest is, what it claims, and how one of its trees looks."),
+    "show": Command("show", "show", "Show what a forest or a rule set is, what it claims, and how one of its trees looks."),
     "evaluate": Command(
         "evaluate", "evaluate", "Measure a forest on private test rows: a noisy confusion matrix and the accuracy, each with its error."
     ),
@@ -41,7 +41,7 @@ COMMANDS = {  # in the order of the help
     "anonymity": Command(
         "anonymity",
         "app",
-        "Anonymity of a tree's paths or a table's rows: k, (c, l)-diversity, (alpha, k). This is not differential privacy.",
+        "Anonymity of a tree's paths, of rules, or of a table's rows: k, (c, l)-diversity, (alpha, k). This is not differential privacy.",
     ),
     "synth": Command("synth", "synth", "Make a table of pseudo-rows from shared forests. Reads no rows, costs no ε."),
     "share": Command(

@@ -107,11 +107,15 @@ def count(
 def open_trees(path: Path, epsilon: str | None) -> tuple[PublicPlan | Release, Fraction]:
     """A plan or a forest, and the ε that a count costs; refused before anything is charged."""
     from hedgerow.cli.keys import open_document
+    from hedgerow.errors import PlanError
     from hedgerow.release.merging_checks import check_random_trees
     from hedgerow.release.public_plan import PublicPlan
+    from hedgerow.release.release import Release
     from hedgerow.training.counting import cost_of
 
     found = open_document(path)
+    if not isinstance(found, (PublicPlan, Release)):
+        raise PlanError(f"{path} is a rule set, with exact counts; expected a plan or a forest.")
     if not isinstance(found, PublicPlan):
         check_random_trees(found, str(path))
     return found, cost_of(found, epsilon)

@@ -13,10 +13,11 @@ from hedgerow.cli.tables import TrustedKeys, known_keys, who_signed
 if TYPE_CHECKING:
     from hedgerow.release.public_plan import PublicPlan
     from hedgerow.release.release import Release
+    from hedgerow.sharing.rules.rule_set import RuleSet
 
 app = typer.Typer(no_args_is_help=True, help="Keys to sign plans and forests with (Ed25519).")
 
-Document = Annotated[Path, typer.Argument(help="A plan or a forest.", show_default=False)]
+Document = Annotated[Path, typer.Argument(help="A plan, a forest or a rule set.", show_default=False)]
 
 
 @app.callback()
@@ -116,8 +117,9 @@ def _holds_no_data(plan: PublicPlan) -> bool:
     return False
 
 
-def open_document(path: Path) -> PublicPlan | Release:
+def open_document(path: Path) -> PublicPlan | Release | RuleSet:
     from hedgerow.errors import ReleaseError
+    from hedgerow.release.document import RULE_SET_FORMAT
     from hedgerow.release.files import head_of, read_document
     from hedgerow.release.public_plan import FORMAT, PublicPlan
     from hedgerow.release.release import Release
@@ -127,4 +129,8 @@ def open_document(path: Path) -> PublicPlan | Release:
         head = head_of(data)
     except ReleaseError as error:
         raise ReleaseError(f"{path}: {error}") from error
+    if head.format == RULE_SET_FORMAT:
+        from hedgerow.sharing.rules.rule_set import RuleSet
+
+        return RuleSet.load(path)
     return PublicPlan.from_json(data, str(path)) if head.format == FORMAT else Release.from_json(data, str(path))

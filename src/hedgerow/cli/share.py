@@ -27,8 +27,12 @@ def share(
     l: L = None,  # noqa: E741
     alpha: Alpha = None,
     hits: Hits = False,
+    local: Annotated[
+        str, typer.Option("--local", help="What each owner shares: tree, or rules (its paths, pruned as a rule set).")
+    ] = "tree",
     siblings: Annotated[
-        str, typer.Option("--siblings", help="best, reattach, needed or all: which branches are merged (`anonymity prune --help`).")
+        str,
+        typer.Option("--siblings", help="Of trees: best, reattach, needed or all branches are merged (`anonymity prune --help`)."),
     ] = "best",
     model: Annotated[
         str,
@@ -70,7 +74,7 @@ def share(
 
     declared = Schema.load(schema)
     requirement = requirement_of(k, c, l, alpha) if any(given is not None for given in (k, c, l, alpha)) else None
-    _check_choices(model, method, siblings, suppression)
+    _check_choices(model, method, siblings, suppression, local)
     learning = ForestOptions(LOCAL_TREE, None, bins, min_leaf=min_leaf, confidence=confidence_of(confidence, unpruned))
     plan_of(learning.recipe(), declared)  # refuses what cannot be
     needed = [*declared.names, declared.target.name]
@@ -93,23 +97,26 @@ def share(
         return columns, columns.pop(declared.target.name)
 
     if requirement is None:
-        warn("no requirement is given: the trees are shared with their exact counts, without any privacy.")
+        what = "trees" if local == "tree" else "rules"
+        warn(f"no requirement is given: the {what} are shared with their exact counts, without any privacy.")
     published = []
     with progress_bar("learning") as progress:
         for place, path in enumerate(tables):
             progress(place / len(tables))
-            published.append(sharing.publish(*read(path), declared, requirement, siblings=siblings, hits_only=hits, **learning.settings))
+            how: dict[str, Any] = {"model": local, "siblings": siblings, "hits_only": hits, **learning.settings}
+            published.append(sharing.publish(*read(path), declared, requirement, **how))
     rows_shown = []
     for name, each in zip(names, published, strict=True):
         if each.shared is not None:
             each.shared.save(output / f"{name}.json")
-        left = "the empty tree: shares nothing" if each.shared is None else f"{len(each.shared.forest.trees[0].leaves)} paths"
-        merges = 0 if each.pruned is None else len(each.pruned.cuts)
-        rows_shown.append((name, f"{len(each.local.forest.trees[0].leaves)} paths", merges, left))
+        one, groups = ("tree", "paths") if local == "tree" else ("rule set", "rules")
+        left = f"the empty {one}: shares nothing" if each.shared is None else f"{each.groups} {groups}"
+        rows_shown.append((name, f"{len(each.local.forest.trees[0].leaves)} paths", each.steps, left))
     table("owners", ["table", "local tree", "merges", "shared"], rows_shown, numbers=(2,))
     learnt, made = sharing.mine([each.shared for each in published], model, rows=rows, seed=seed, method=method)
     certificate = made.save(output / "pseudo.csv")
-    say(f"wrote {output}: {sum(each.shared is not None for each in published)} trees, {len(made):,} pseudo-rows in pseudo.csv")
+    models = f"{sum(each.shared is not None for each in published)} {'trees' if local == 'tree' else 'rule sets'}"
+    say(f"wrote {output}: {models}, {len(made):,} pseudo-rows in pseudo.csv")
     say(f"pseudo-data: {certificate.sentence()}")
     if test is not None:
         owners = [(name, each.local) for name, each in zip(names, published, strict=True)]
@@ -117,17 +124,19 @@ def share(
         _compare(learnt, model, owners, rows_of, read(test), declared, requirement, suppression, seed, output / "comparison.svg")
 
 
-def _check_choices(model: str, method: str, siblings: str, suppression: float) -> None:
+def _check_choices(model: str, method: str, siblings: str, suppression: float, local: str) -> None:
     """What can be refused is refused before anything is learnt or written."""
     from hedgerow.sharing.global_model import GLOBAL_MODELS
     from hedgerow.sharing.prune import SIBLINGS
     from hedgerow.sharing.pseudo.generate import METHODS
 
     known = {"--model": (model.replace("-", " ").lower(), tuple(GLOBAL_MODELS)), "--method": (method, METHODS)}
-    known["--siblings"] = (siblings, SIBLINGS)
+    known |= {"--siblings": (siblings, SIBLINGS), "--local": (local, ("tree", "rules"))}
     for option, (given, expected) in known.items():
         if given not in expected:
             raise PlanError(f"{option}: got {given!r}; expected one of {', '.join(expected)}.")
+    if local == "rules" and siblings != "needed":
+        raise PlanError(f"--siblings: got {siblings!r}; rules have no siblings. Leave it out, or use --local tree.")
     if not 0 <= suppression < 1:
         raise PlanError(f"--suppression: got {suppression}; expected a share from 0 to below 1.")
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hedgerow.release.release import Release
 
 IMPORTANCES = 8  # named in the summary
+SOME_RULES = 20  # that are listed, if nothing else is said
 
 ForestFile = Annotated[Path, typer.Argument(help="A saved forest.", show_default=False)]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing output file.")]
@@ -31,6 +32,7 @@ class RuleFormat(StrEnum):
     markdown = "markdown"
     csv = "csv"
     json = "json"
+    rule_set = "rule-set"
 
 
 class RuleOrder(StrEnum):
@@ -41,7 +43,7 @@ class RuleOrder(StrEnum):
 
 def rules(
     forest: ForestFile,
-    top: Annotated[int, typer.Option("--top", min=1, help="How many rules at most.")] = 20,
+    top: Annotated[int | None, typer.Option("--top", min=1, help="How many rules at most.  [default: 20]", show_default=False)] = None,
     min_support: Annotated[float, typer.Option("--min-support", help="Least number of rows (noisy).")] = 0,
     min_confidence: Annotated[float, typer.Option("--min-confidence", min=0, max=1, help="Least share of the class.")] = 0,
     label: Annotated[str | None, typer.Option("--class", help="Only rules for this class.", show_default=False)] = None,
@@ -50,7 +52,12 @@ def rules(
     sort: Annotated[RuleOrder, typer.Option("--sort", help="default: surest after taking off twice the noise.")] = RuleOrder.default,
     format: Annotated[
         RuleFormat | None,
-        typer.Option("--format", help="How to write them.  [default: by the name of the file, or text]", show_default=False),
+        typer.Option(
+            "--format",
+            help="How to write them. rule-set: all paths of one tree with exact counts, to be pruned and shared (`hedgerow anonymity`).  "
+            "[default: by the name of the file, or text]",
+            show_default=False,
+        ),
     ] = None,
     output: Annotated[
         Path | None,
@@ -71,18 +78,29 @@ def rules(
         hedgerow rules forest.json --top 10 --class yes --min-support 100
 
         hedgerow rules forest.json --sub-rules --sort support --top 1000 -o rules.csv
+
+        hedgerow rules tree.json --format rule-set -o rules.json
     """
     if output is not None:
         check_output(output, [forest], force)
     from hedgerow.release.release import Release
 
     release = Release.load(forest)
+    if format == RuleFormat.rule_set:
+        from hedgerow.cli.rule_sets import write_rule_set
+
+        only_some = {
+            "--top": top, "--min-support": min_support, "--min-confidence": min_confidence, "--class": label, "--sub-rules": sub_rules,
+            "--unpruned": unpruned,
+        }  # fmt: skip
+        write_rule_set(release, [option for option, given in only_some.items() if given], output)
+        return
     found = release.rules(
         sub_rules=sub_rules,
         min_support=min_support,
         min_confidence=min_confidence,
         label=label,
-        top=top,
+        top=SOME_RULES if top is None else top,
         sort=str(sort),
         pruned=not unpruned,
     )
@@ -117,7 +135,7 @@ def show(
     force: Force = False,
     certificate: Annotated[bool, typer.Option("--certificate", help="Show the guarantee in full, and no tree.")] = False,
 ) -> None:
-    """Show what a forest is, what it claims, and how one of its trees looks.
+    """Show what a forest or a rule set is, what it claims, and how one of its trees looks.
 
     Of a Hedgerow forest, which adds up what its attributes say, it shows what the values of the most important attributes do
     (or those of --attribute); a tree only with --tree.
@@ -139,8 +157,15 @@ def show(
     if report is not None:
         check_output(report, [forest], force)
     from hedgerow.inference.vote import ADDITIVE
+    from hedgerow.release.document import RULE_SET_FORMAT
     from hedgerow.release.release import Release
 
+    if format_of(forest) == RULE_SET_FORMAT:
+        from hedgerow.cli.rule_sets import show_rule_set
+
+        given = {"--tree": tree, "--output": output, "--report": report, "--attribute": attribute, "--unpruned": unpruned}
+        show_rule_set(forest, [option for option, value in given.items() if value])
+        return
     release = Release.load(forest)
     number = (tree or 1) - 1
     if number >= len(release.forest.trees):
@@ -173,6 +198,17 @@ def show(
         return
     output.write_text(_picture(release, number, depth, not unpruned, output.suffix.lower()), encoding="utf-8")
     say(f"wrote {output}: tree {number + 1}, {depth} levels")
+
+
+def format_of(path: Path) -> str:
+    """What a file says that it is; nothing where it is no document."""
+    from hedgerow.errors import ReleaseError
+    from hedgerow.release.files import head_of, read_document
+
+    try:
+        return head_of(read_document(path)).format
+    except ReleaseError:
+        return ""
 
 
 def _picture(release: Release, tree: int, depth: int, pruned: bool, suffix: str) -> str:

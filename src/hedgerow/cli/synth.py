@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from hedgerow.cli.anonymity import RulesBins, RulesSchema
 from hedgerow.cli.console import guarantee, progress_bar, say, table
 from hedgerow.cli.options import Jobs, threads
 from hedgerow.cli.outputs import check_output
@@ -35,7 +36,9 @@ class ClassesFrom(StrEnum):
 
 
 def synth(
-    releases: Annotated[list[Path], typer.Argument(help="Saved forests or trees, of one owner or of several.", show_default=False)],
+    releases: Annotated[
+        list[Path], typer.Argument(help="Saved forests, trees or rule sets, of one owner or of several.", show_default=False)
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="A .csv, .csv.gz or .parquet file to make.", show_default=False)],
     rows: Annotated[
         int | None,
@@ -47,7 +50,7 @@ def synth(
             "--method",
             help="pgen: path by path, with the path's own classes. basegen: rows from anywhere in the declared domain, the class "
             "predicted. forest: rows from the paths, the class predicted by the whole forest. auto: pgen for single trees with exact "
-            "counts, forest for all others.",
+            "counts and rule sets, forest for all others.",
         ),
     ] = Method.auto,
     numeric: Annotated[
@@ -60,6 +63,8 @@ def synth(
     seed: Annotated[
         int | None, typer.Option("--seed", min=0, help="Fixes the rows. Without it one is drawn and noted.", show_default=False)
     ] = None,
+    schema: RulesSchema = None,
+    bins: RulesBins = None,
     jobs: Jobs = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
 ) -> None:
@@ -85,12 +90,14 @@ def synth(
     kind_of(output)
     beside = certificate_path(output)
     for path in (output, beside):
-        check_output(path, list(releases), force)
-    from hedgerow.release.release import Release
+        check_output(path, [*releases, schema], force)
+    from hedgerow.schema.schema import Schema
     from hedgerow.sharing.pseudo.tables import pseudo_data
+    from hedgerow.sharing.rules.files import load_shared
 
     n_jobs = threads(jobs)
-    loaded = [Release.load(file) for file in releases]
+    declared = None if schema is None else Schema.load(schema)
+    loaded = [load_shared(file, declared, bins) for file in releases]
     data = pseudo_data(loaded, rows, method=str(method), numeric=str(numeric), classes=str(classes), seed=seed)
     with progress_bar("making rows") as progress:
         certificate = data.save(output, n_jobs, progress)

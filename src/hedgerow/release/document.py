@@ -32,6 +32,7 @@ FORMAT = "hedgerow-release"
 VERSION = 2
 MAX_TREES = 10_000
 PLAN_FORMAT = "hedgerow-plan"  # the other document that owners exchange: named here for its message
+RULE_SET_FORMAT = "hedgerow-rule-set"  # and what owners share instead of a tree (`sharing/rules`)
 
 Scalar = str | int | float | bool | None
 
@@ -102,6 +103,8 @@ def parse(data: bytes) -> Document:
     head = head_of(data)
     if head.format == PLAN_FORMAT:
         raise ReleaseError("it is a plan: nothing was counted yet. `hedgerow count` makes a release from it.")
+    if head.format == RULE_SET_FORMAT:
+        raise ReleaseError("it is a rule set, not a forest: `hedgerow show`, `hedgerow anonymity` and `hedgerow synth` take it.")
     if head.format != FORMAT:
         raise ReleaseError(f"its format is {head.format[:40]!r}; expected {FORMAT!r}.")
     if not 1 <= head.version <= VERSION:

@@ -1,9 +1,11 @@
-"""Model sharing from end to end (Sharkey et al. 2008, Figure 1): owners learn, prune and publish trees; a miner learns from pseudo-data."""
+"""Model sharing from end to end (Sharkey et al. 2008, Figure 1): owners learn, prune and publish trees or rule sets; a miner learns from
+pseudo-data.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,19 +20,37 @@ from hedgerow.sharing.anonymous_release import anonymous_release
 from hedgerow.sharing.generalise import generalise
 from hedgerow.sharing.global_model import global_model
 from hedgerow.sharing.prune import BEST, NEEDED, REATTACH, Encoded, Pruned, prune
-from hedgerow.sharing.pseudo.tables import PseudoData, pseudo_data
+from hedgerow.sharing.pseudo.tables import PseudoData, Shared, pseudo_data
+from hedgerow.sharing.rules.prune import PrunedRules, prune_rules
+from hedgerow.sharing.rules.rule_set import RuleSet
 from hedgerow.sharing.taxonomy import with_numeric_taxonomies
 from hedgerow.training.fit import fit
 from hedgerow.training.recipe import Recipe
 
+TREE, RULES = "tree", "rules"
+
 
 @dataclass(frozen=True, eq=False)
 class Published:
-    """What one owner has: its local tree, and what it shares of it (None: the empty tree, nothing is shared)."""
+    """What one owner has: its local tree, and what it shares of it (None: the empty tree or rule set, nothing is shared)."""
 
     local: Release
-    pruned: Pruned | None
-    shared: Release | None
+    pruned: Pruned | PrunedRules | None
+    shared: Shared | None
+
+    @property
+    def steps(self) -> int:
+        """How many merges pruning made."""
+        if self.pruned is None:
+            return 0
+        return len(self.pruned.cuts if isinstance(self.pruned, Pruned) else self.pruned.steps)
+
+    @property
+    def groups(self) -> int:
+        """How many paths or rules are shared."""
+        if isinstance(self.shared, RuleSet):
+            return len(self.shared)
+        return 0 if self.shared is None else len(self.shared.forest.trees[0].leaves)
 
 
 def publish(
@@ -39,16 +59,27 @@ def publish(
     schema: Schema,
     requirement: Requirement | None,
     *,
+    model: str = TREE,
     siblings: str = BEST,
     hits_only: bool = False,
     n_jobs: int = 1,
     **settings: Any,
 ) -> Published:
-    """An owner's part: learn a tree on its own rows and prune it. Without a requirement the tree is shared as it is, and claims nothing.
+    """An owner's part: learn a tree on its own rows and prune it. Without a requirement it is shared as it is, and claims nothing.
+
+    model: "tree", or "rules": the tree's paths, pruned and shared as a rule set
 
     Where the schema limits the rows of a person, the tree does not count all rows: branches are merged as needed then.
     """
+    if model not in (TREE, RULES):
+        raise PlanError(f"model: got {model!r}; expected {TREE!r} or {RULES!r}.")
     local = fit(Recipe.of("local-tree", **settings), X, y, schema=schema, n_jobs=n_jobs)
+    if model == RULES:
+        rules = RuleSet.from_release(local)
+        if requirement is None:
+            return Published(local, None, rules)
+        kept = prune_rules(rules.paths if not hits_only else replace(rules.paths, counts=None), requirement)
+        return Published(local, kept, None if kept.empty else kept.rule_set)
     if requirement is None:
         return Published(local, None, local)
     if siblings == BEST and schema.person is not None:
@@ -64,13 +95,13 @@ def encoded(codebook: Codebook, X: Any, y: Any) -> Encoded:
 
 
 def mine(
-    shared: Sequence[Release | None], model: Any = "decision tree", *, rows: int | None = None, seed: int = 0, **recipe: Any
+    shared: Sequence[Shared | None], model: Any = "decision tree", *, rows: int | None = None, seed: int = 0, **recipe: Any
 ) -> tuple[Any, PseudoData]:
-    """The miner's part: pseudo-data from the owners' trees, and a global model that is learnt from it."""
+    """The miner's part: pseudo-data from the owners' trees or rule sets, and a global model that is learnt from it."""
     given = [release for release in shared if release is not None]
     if not given:
         raise PlanError(
-            "share: every owner's tree is empty, so there is nothing to learn from. Ask for less: a smaller k or l, or a larger c; "
+            "share: what every owner would share is empty: there is nothing to learn from. Ask for less: a smaller k or l, or a larger c; "
             "`hedgerow anonymity prune --table` says of one tree what would be enough."
         )
     made = pseudo_data(given, rows, seed=seed, **recipe)

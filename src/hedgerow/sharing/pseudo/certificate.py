@@ -20,6 +20,7 @@ from hedgerow.sharing.pseudo.generate import PseudoRows
 
 if TYPE_CHECKING:
     from hedgerow.release.release import Release
+    from hedgerow.sharing.rules.rule_set import RuleSet
 
 FORMAT = "hedgerow-pseudo-data"
 VERSION = 1
@@ -27,7 +28,7 @@ DP, DELTA_DP, ANONYMITY, NONE = EPSILON_DP, EPSILON_DELTA_DP, "anonymity", "none
 
 
 class SourceRecord(msgspec.Struct, frozen=True):
-    """A release that rows were made from, and how many."""
+    """A release that rows were made from, and how many. A rule set has no trees."""
 
     content_hash: str
     algorithm: str
@@ -87,7 +88,7 @@ class PseudoCertificate(msgspec.Struct, frozen=True, kw_only=True):
         return self.statement
 
 
-def certificate_for(releases: Sequence[Release], made: PseudoRows) -> PseudoCertificate:
+def certificate_for(releases: Sequence[Release | RuleSet], made: PseudoRows) -> PseudoCertificate:
     """What the rows may claim."""
     sources = [_source(release, rows) for release, rows in zip(releases, made.of_model.tolist(), strict=True)]
     guarantee, epsilon, statement = _claim(sources)
@@ -114,13 +115,13 @@ def certificate_for(releases: Sequence[Release], made: PseudoRows) -> PseudoCert
     )
 
 
-def _source(release: Release, rows: int) -> SourceRecord:
+def _source(release: Release | RuleSet, rows: int) -> SourceRecord:
     certificate = release.certificate
     epsilon = certificate.epsilon if certificate.private else None
     return SourceRecord(
         release.content_hash,
         release.algorithm,
-        len(release.forest.trees),
+        len(release.forest.trees) if hasattr(release, "forest") else 0,
         str(certificate.guarantee),
         epsilon,
         certificate.reason,
@@ -153,7 +154,8 @@ def _claim(sources: Sequence[SourceRecord]) -> tuple[str, str | None, str]:
         return DELTA_DP if DELTA_DP in kinds else DP, epsilon, said
     if kinds == {ANONYMITY}:
         reasons = "; ".join(dict.fromkeys(source.reason for source in sources))
-        trees = "each source tree satisfies its requirement" if several else "its source tree satisfies its requirement"
+        model = " or ".join(dict.fromkeys("tree" if source.trees else "rule set" for source in sources))
+        trees = f"{'each' if several else 'its'} source {model} satisfies its requirement"
         return ANONYMITY, None, f"{trees} ({reasons}); the pseudo-data itself need not. This is not differential privacy"
     without = [source for source in sources if source.guarantee not in (DP, DELTA_DP, ANONYMITY)]
     lacking = "; ".join(dict.fromkeys(source.reason for source in without))

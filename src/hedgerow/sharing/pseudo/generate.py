@@ -85,9 +85,9 @@ def model_of(forest: CountedForest, vote: Vote | None, removed: Sequence[NDArray
     return Model(forest.codebook, trees, max(float(forest.class_totals.sum()), 0.0), vote)
 
 
-def model_of_paths(paths: Paths) -> Model:
+def model_of_paths(paths: Paths, vote: Vote | None = None) -> Model:
     """One tree or rule set of which only the paths are known."""
-    return Model(paths.codebook, [paths], max(float(paths.totals.sum()), 0.0))
+    return Model(paths.codebook, [paths], max(float(paths.totals.sum()), 0.0), vote)
 
 
 @dataclass(frozen=True)

@@ -20,13 +20,28 @@ from hedgerow.sharing.pseudo.certificate import ANONYMITY, PseudoCertificate, ce
 from hedgerow.sharing.pseudo.decoding import same_meaning, values_array, values_by_code
 from hedgerow.sharing.pseudo.diversity import Diversity
 from hedgerow.sharing.pseudo.files import write_table
-from hedgerow.sharing.pseudo.generate import BLOCK, COUNTS, FOREST, METHODS, PGEN, Block, Model, PseudoRows, Recipe, joined, model_of
+from hedgerow.sharing.pseudo.generate import (
+    BLOCK,
+    COUNTS,
+    FOREST,
+    METHODS,
+    PGEN,
+    Block,
+    Model,
+    PseudoRows,
+    Recipe,
+    joined,
+    model_of,
+    model_of_paths,
+)
 from hedgerow.sharing.pseudo.values import UNIFORM
+from hedgerow.sharing.rules.rule_set import RuleSet
 
 if TYPE_CHECKING:
     import pandas
 
 AUTO = "auto"
+Shared = Release | RuleSet
 
 
 class PseudoData:
@@ -40,7 +55,7 @@ class PseudoData:
     certificate        what may be said about their privacy
     """
 
-    def __init__(self, made: PseudoRows, releases: list[Release]) -> None:
+    def __init__(self, made: PseudoRows, releases: list[Shared]) -> None:
         self._made, self._releases = made, releases
 
     def __len__(self) -> int:
@@ -157,7 +172,7 @@ class PseudoData:
 
 
 def pseudo_data(
-    releases: Release | Iterable[Release],
+    releases: Shared | Iterable[Shared],
     rows: int | None = None,
     *,
     method: str = AUTO,
@@ -168,20 +183,18 @@ def pseudo_data(
 ) -> PseudoData:
     """Pseudo-data from one release, or from those of several owners, whose rows are added. Post-processing: it costs no ε.
 
+    releases:   forests, trees (`Release`) and rule sets (`RuleSet`), in any mixture
     rows:       how many; None: as many as the releases (noisily) speak of
-    method:     "pgen", "basegen" or "forest" (see `generate.py`); "auto" is pgen for single trees with exact counts, forest else
+    method:     "pgen", "basegen", "forest" (see `generate.py`); "auto": pgen for rule sets and single trees with exact counts, else forest
     numeric:    a number that a path asks about, from its interval: "uniform", "middle", "low", "high" or "normal"
     classes:    pgen: by the released class "counts", or by "hits": the misses spread evenly over the other classes, as in the paper
     seed:       fixes the rows; None draws one, which the certificate names
     every_tree: the rows of each tree in full, instead of divided among the trees
     """
-    given = [releases] if isinstance(releases, Release) else list(releases)
-    if not given or not all(isinstance(release, Release) for release in given):
-        raise PlanError("releases: expected a Release, or several.")
+    given: list[Shared] = _listed(releases)
     _check_alike(given)
     if method == AUTO:
-        exact_trees = all(len(release.forest.trees) == 1 and not release.forest.noisy for release in given)
-        method = PGEN if exact_trees else FOREST
+        method = PGEN if all(map(_tells_exact_paths, given)) else FOREST
     elif method not in METHODS:
         raise PlanError(f"method: got {method!r}; expected one of {', '.join((AUTO, *METHODS))}.")
     seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
@@ -189,14 +202,33 @@ def pseudo_data(
     return PseudoData(PseudoRows([_model(release, method) for release in given], recipe), given)
 
 
-def _model(release: Release, method: str) -> Model:
+def _listed(releases: Any) -> list[Shared]:
+    expected = "expected a Release or a RuleSet, or several. Of paths alone: RuleSet(paths)."
+    if isinstance(releases, (Release, RuleSet)):
+        return [releases]
+    if not isinstance(releases, Iterable):
+        raise PlanError(f"releases: got {type(releases).__name__}; {expected}")
+    given = list(releases)
+    strange = [type(release).__name__ for release in given if not isinstance(release, (Release, RuleSet))]
+    if strange or not given:
+        raise PlanError(f"releases: got {strange[0] if strange else 'nothing'}; {expected}")
+    return given
+
+
+def _tells_exact_paths(release: Shared) -> bool:
+    return isinstance(release, RuleSet) or (len(release.forest.trees) == 1 and not release.forest.noisy)
+
+
+def _model(release: Shared, method: str) -> Model:
     """Noise in small leaves hurts where it decides the classes: pgen then uses the nodes that the release itself predicts with."""
+    if isinstance(release, RuleSet):
+        return model_of_paths(release.paths, release.vote)
     pruned = method == PGEN and release.forest.noisy
     vote = vote_named(release.vote, release.forest, release.noise_rule) if method != PGEN else None
     return model_of(release.forest, vote, release.removed if pruned else None)
 
 
-def _check_alike(releases: list[Release]) -> None:
+def _check_alike(releases: list[Shared]) -> None:
     for number, release in enumerate(releases[1:], 2):
         if not same_meaning(releases[0].schema, release.schema):
             raise PlanError(
