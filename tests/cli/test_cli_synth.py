@@ -140,13 +140,19 @@ def test_refusals_write_nothing(name: str, options: list[str], words: str, fitte
 def test_a_file_that_is_no_release_is_refused(place: SimpleNamespace, run: Callable[..., Any]) -> None:
     result = run("synth", place.data, "-o", place.folder / "a.csv")
     assert result.exit_code == 2
+    assert "plain rules do not say what their attributes are" in result.stderr  # a CSV could be a rule set
+    other = place.folder / "other.json"
+    other.write_text("{}")
+    result = run("synth", other, "-o", place.folder / "a.csv")
+    assert result.exit_code == 2
     assert "not a sound release" in result.stderr
+    assert not (place.folder / "a.csv").exists()
 
 
 @pytest.mark.slow
 def test_interrupted_work_leaves_no_file(fitted: SimpleNamespace, start: Callable[..., Any]) -> None:
     process = start("synth", fitted.forest, "-o", "big.csv", "--rows", 10**10)
-    while not list(fitted.folder.glob(".big.csv.*")):
+    while not list(fitted.folder.glob(".new-*-big.csv")):
         assert process.poll() is None, process.communicate()
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)

@@ -193,8 +193,8 @@ def _rotation_blocks(results: Sequence[Result]) -> list[Block]:
 
 ON_SETS = (
     f"`StratifiedKFold({FOLDS}, shuffle=True, random_state=0)`: all folds of sets with fewer than {SMALL_BELOW:,} rows, "
-    f"{SMALL_REPETITIONS} times with new noise, the first {{}} of others, once. Schemas of the ten ship with the package; of the twelve of `more`, values and "
-    "bounds are those of the public file."
+    f"{SMALL_REPETITIONS} times with new noise, the first {{}} of others, once. Schemas of the ten ship with the package; of the twelve "
+    "of `more`, values and bounds are those of the public file."
 )
 EXPERIMENTS = (
     Experiment(
