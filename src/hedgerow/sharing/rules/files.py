@@ -102,8 +102,8 @@ def _load(path: str | Path, data: bytes, schema: Schema | None, bins: int | None
 def _from_plain(path: str | Path, data: bytes, schema: Schema | None, bins: int | None) -> RuleSet:
     if schema is None:
         raise PlanError(
-            "plain rules do not say what their attributes are; expected their schema, too. Give --schema schema.toml (in Python: "
-            "RuleSet.load(path, schema))."
+            "it is not a sound release document; and plain rules do not say what their attributes are: expected their schema, too. Give "
+            "--schema schema.toml (in Python: RuleSet.load(path, schema))."
         )
     if _is_csv(path):
         return RuleSet.of(schema, rules_of_csv(data, schema), BINS if bins is None else bins)

@@ -87,6 +87,8 @@ class _Pruning:
         self.left = np.ones(len(paths), dtype=bool)
         self.members = [[_group(paths, i)] for i in range(len(paths))]
         self.groups = [members[0] for members in self.members]
+        self.sets = [_Sets() for _ in paths.codebook.sizes]
+        self.ids = np.array([self.ids_of(allowed) for allowed in self.allowed], dtype=np.int64).reshape(len(paths), len(self.sets))
         self.volume = [self.size_of(allowed) for allowed in self.allowed]
         self.steps: list[Step] = []
 
@@ -111,6 +113,7 @@ class _Pruning:
         if others:
             self.left[rule] = True
             self.allowed[rule] |= self.allowed[others].any(axis=0)
+            self.ids[rule] = self.ids_of(self.allowed[rule])
             self.volume[rule] = self.size_of(self.allowed[rule])
             self.members[rule] = [group for i in (rule, *others) for group in self.members[i]]
             self.groups[rule] = together(self.members[rule], self.n_classes)
@@ -122,18 +125,18 @@ class _Pruning:
         """The other rules with which it becomes one rule; none if it cannot."""
         others = np.flatnonzero(self.left)
         others = others[others != rule]
-        different = np.logical_or.reduceat(self.allowed[others] != self.allowed[rule], self.paths.first_code[:-1], axis=1)
+        different = self.ids[others] != self.ids[rule]
         number = different.sum(axis=1)
         kin = np.flatnonzero(number == 1)
         if len(kin):
             near = min(kin.tolist(), key=lambda i: self.distance(rule, int(others[i]), int(different[i].argmax())))
             return [int(others[near])]
-        order = sorted(range(len(others)), key=lambda i: (number[i], self.groups[others[i]].total, i))
+        order = np.lexsort(([self.groups[i].total for i in others], number))
         found: list[list[int]] = []
-        for tried, i in enumerate(order):
+        for tried, other in enumerate(others[order].tolist()):
             if tried >= TRIED and found:
                 break
-            whole = self.filled(rule, int(others[i]))
+            whole = self.filled(rule, other)
             if whole:
                 found.append(whole)
         return min(found, key=lambda whole: sum(self.groups[i].total for i in whole), default=[])
@@ -142,12 +145,14 @@ class _Pruning:
         """All rules that fill the smallest one that holds these two, without the first; none if they leave gaps."""
         whole = self.allowed[rule] | self.allowed[other]
         while True:
-            met = self.left & np.logical_or.reduceat(self.allowed & whole, self.paths.first_code[:-1], axis=1).all(axis=1)
+            met = np.flatnonzero(self.left)
+            for j, part in enumerate(np.split(whole, self.paths.first_code[1:-1])):
+                met = met[self.sets[j].meet(part)[self.ids[met, j]]]
             larger = self.allowed[met].any(axis=0)
             if not (larger & ~whole).any():
                 break
             whole = whole | larger
-        parts = np.flatnonzero(met).tolist()
+        parts = met.tolist()
         if sum(self.volume[i] for i in parts) != self.size_of(whole):
             return []
         return [i for i in parts if i != rule]
@@ -172,6 +177,10 @@ class _Pruning:
         """How many rows of codes a rule allows: exactly, it may be a very large number."""
         return math.prod(np.add.reduceat(allowed, self.paths.first_code[:-1], dtype=np.int64).tolist())
 
+    def ids_of(self, allowed: NDArray[np.bool_]) -> list[int]:
+        """For each attribute the number of the set of codes that a rule allows: rules are compared by them, not code by code."""
+        return [sets.number(part) for sets, part in zip(self.sets, np.split(allowed, self.paths.first_code[1:-1]), strict=True)]
+
     # ------------------------------------------------------------ what comes of it
 
     def result(self) -> Paths:
@@ -193,6 +202,27 @@ class _Pruning:
     def why(self, rule: int) -> str:
         group = self.groups[rule]
         return group.why_not(self.requirement) or f"in whole persons: {group.in_whole_numbers(self.n_classes).why_not(self.requirement)}"
+
+
+class _Sets:
+    """The sets of codes of one attribute that were met, each with a number."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[bytes, int] = {}
+        self.masks: list[NDArray[np.bool_]] = []
+        self.table = np.empty((0, 0), dtype=bool)  # the masks, when they were last asked for
+
+    def number(self, mask: NDArray[np.bool_]) -> int:
+        found = self.numbers.setdefault(mask.tobytes(), len(self.masks))
+        if found == len(self.masks):
+            self.masks.append(mask.copy())
+        return found
+
+    def meet(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """For each set whether it has a code in common with these."""
+        if len(self.table) < len(self.masks):
+            self.table = np.array(self.masks)
+        return np.asarray((self.table & mask).any(axis=1))
 
 
 def _group(paths: Paths, i: int) -> Group:
