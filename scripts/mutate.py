@@ -58,7 +58,8 @@ QUERIES = [
 ]  # fmt: skip
 SAMPLING = ["tests/mechanisms/test_samplers.py", "tests/mechanisms/test_sampler_distributions.py"]
 METERS = [
-    "tests/accounting/test_meter.py", "tests/accounting/test_meter_races.py", "tests/accounting/test_budget_crashes.py",
+    "tests/accounting/test_meter.py", "tests/queries/test_small_print.py", "tests/accounting/test_meter_races.py",
+    "tests/accounting/test_budget_crashes.py",
     "tests/contracts/test_meters.py", "tests/whole/test_delta.py",
 ]  # fmt: skip
 STORES = ["tests/engines/test_one_person.py", "tests/contracts/test_engine.py", "tests/engines/test_places.py"]
@@ -69,11 +70,11 @@ RELEASES = ["tests/whole/test_delta.py", "tests/release/test_certificate.py", "t
 NO_QUERIES = ("__init__", "attacks", "forms", "kernels", "scores")  # kernels are compiled: their tests compare them with slow ones
 NAMES_OF_QUERIES = sorted(path.stem for path in (PACKAGE / "queries").glob("*.py") if path.stem not in NO_QUERIES)
 ANY_QUERY = [
-    "tests/private_table/test_queries_by_hand.py", "tests/queries/test_queries.py", "tests/private_table/test_private_table.py",
+    "tests/queries/test_small_print.py", "tests/private_table/test_queries_by_hand.py", "tests/queries/test_queries.py",
+    "tests/private_table/test_private_table.py",
     "tests/queries/test_boosting.py", "tests/whole/test_docs.py::test_every_query_has_a_theorem", "tests/whole/test_user_level.py",
     "tests/queries/test_gradients.py",
     "tests/private_table/test_best_scale.py", "tests/audit/test_guarantee.py", "tests/remote/test_remote_table.py",
-    "tests/curator/http/test_sessions.py",
 ]  # fmt: skip
 TESTS: dict[str, list[str]] = {  # a file that is not there is left out
     "mechanisms/exactmath.py": ["tests/mechanisms/test_enclosures.py", *SAMPLING],
@@ -83,7 +84,7 @@ TESTS: dict[str, list[str]] = {  # a file that is not there is left out
     "mechanisms/noise.py": ["tests/mechanisms/test_mechanisms.py", *QUERIES],
     "private_table.py": [
         "tests/private_table/test_queries_by_hand.py", "tests/private_table/test_best_scale.py", "tests/accounting/test_units.py", *QUERIES,
-        "tests/queries/test_gradients.py",
+        "tests/queries/test_gradients.py", "tests/queries/test_small_print.py", "tests/remote/test_remote_table.py",
     ],
     "queries/scores.py": [
         "tests/mechanisms/test_scores.py", "tests/private_table/test_best_scale.py", "tests/private_table/test_private_table.py",

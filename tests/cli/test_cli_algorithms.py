@@ -21,16 +21,18 @@ from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.forest import NODES, CountedForest
 from hedgerow.trees.tree import TreeBuilder
 
+Run = Callable[..., Any]
+
 OWN_OPTIONS = {
     "hedgerow": ["--bins", 16],
-    "snr": ["--noise-rule", "tight"],
+    "snr": ["--noise-rule", "tight", "--stopping-rule", "literal"],
     "rdt": ["--trees", 2, "--depth", 2, "--thresholds"],
     "dpdf": ["--trees", 2, "--depth", 3, "--min-rows", 50, "--vote", "majority", "--sensitivity", "global"],
     "diffpid3": ["--depth", 3, "--criterion", "max"],
     "private-id3": ["--depth", 2],
     "plain-rdt": ["--trees", 2, "--depth", 2],
     "id3": ["--depth", 2],
-    "local-tree": ["--depth", 3],
+    "local-tree": ["--depth", 3, "--min-leaf", 5, "--confidence", 0.1, "--bins", "values"],
 }
 NAMES = {
     "hedgerow": "Hedgerow forest",
@@ -209,6 +211,36 @@ def test_the_plan_says_that_local_is_not_proven(place: SimpleNamespace, run: Cal
     assert run(*words).stderr == ""
 
 
+# ---------------------------------------------------------------- --as-published
+
+
+def test_private_id3_as_published_is_confirmed_and_charged_in_full(place: SimpleNamespace, run: Callable[..., Any]) -> None:
+    words = ["plan", "--schema", place.schema, "--algorithm", "private-id3", "--epsilon", 1]
+    shown = run(*words, "--as-published")
+    assert "not proven" in shown.stderr
+    assert "ε in all" in shown.stdout
+    assert run(*words).stderr == ""
+    refused = fit(run, place, "private-id3", "--as-published")
+    assert refused.exit_code == 2
+    assert "--as-published: add --yes" in refused.stderr
+    assert BudgetFile(place.budget).entries == ()
+    done = fit(run, place, "private-id3", "--as-published", "--depth", 2, "--yes")
+    assert done.exit_code == 3, done.output  # 5 + 6 queries of ε = 1/5 each
+    assert "requested ε = 2.2, remaining 2" in done.stderr
+    done = run("fit", place.data, *words[1:], "--as-published", "--depth", 2, "--yes", "-o", place.forest)
+    assert done.exit_code == 0, done.output
+    certificate = Release.load(place.forest).certificate
+    assert (certificate.guarantee, certificate.epsilon) == ("none", None)
+    assert "not proven" in certificate.reason
+
+
+def test_plain_id3_as_published_asks_nobody(place: SimpleNamespace, run: Callable[..., Any]) -> None:
+    words = ["--schema", place.schema, "--algorithm", "id3", "--as-published", "-o", place.forest]
+    done = run("fit", place.data, *words)
+    assert done.exit_code == 0, done.output
+    assert Release.load(place.forest).parameters["as_published"] is True
+
+
 # ---------------------------------------------------------------- pruned and unpruned
 
 
@@ -240,7 +272,7 @@ def test_trees_are_shown_pruned_and_whole(place: SimpleNamespace, run: Callable[
             assert run("show", place.forest, "-o", path, *options).exit_code == 0
             assert ("after pruning" in path.read_text(encoding="utf-8")) == (name == "pruned")
     texts = run("rules", place.forest).stdout
-    assert "If smoker is current, then yes (90.0 % ± 0.5 % sure, about 500 ± 4 rows)." in texts
+    assert "If smoker is current, then yes (90.0 % ± 0.5 % sure, about 500 ± 4 rows: yes 450 ± 2.8, no 50 ± 2.8)." in texts
     assert "sex" not in texts
     assert "sex is m" in run("rules", place.forest, "--unpruned").stdout
     assert "If smoker is never, then no" in run("rules", place.forest, "--sub-rules").stdout
@@ -248,3 +280,43 @@ def test_trees_are_shown_pruned_and_whole(place: SimpleNamespace, run: Callable[
     assert shares["sex"] == 0
     named = ", ".join(f"{name} {shares[name] * 100:.0f} %" for name in sorted(shares, key=lambda n: -shares[n])[:2])
     assert re.search(rf"importances +{named}", pruned)
+
+
+def test_how_a_local_tree_is_pruned(place: SimpleNamespace, run: Run) -> None:
+    def leaves(*words: object) -> int:
+        result = run("fit", place.data, "--schema", place.schema, "--algorithm", "local-tree", *words, "-o", place.forest, "--force")
+        assert result.exit_code == 0, result.output
+        return len(Release.load(place.forest).forest.trees[0].leaves)
+
+    usual, unpruned = leaves(), leaves("--unpruned")
+    assert leaves("--confidence", 0.001) <= usual < unpruned == leaves("--confidence", 1) == leaves("--unpruned", "--confidence", 1)
+    assert leaves("--unpruned", "--min-leaf", 50) < unpruned
+    assert leaves("--unpruned", "--bins", "values") > 2
+    assert Release.load(place.forest).parameters["bins"] == "values"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--unpruned", "--confidence", 0.2], "--unpruned: it prunes nothing, but --confidence 0.2 does"),
+        (["--confidence", 0.9], "--confidence: got 0.9; expected a number above 0 and at most 0.5, or 1 (--unpruned)"),
+        (["--min-leaf", 0], "--min-leaf: got 0"),
+        (["--bins", "all"], "--bins: got 'all'; expected a whole number of at least 1, or 'values'"),
+        (["--bins", 0], "--bins: got 0"),
+    ],
+)
+def test_wrong_words_about_a_local_tree(words: list[object], says: str, place: SimpleNamespace, run: Run) -> None:
+    result = run("fit", place.data, "--schema", place.schema, "--algorithm", "local-tree", *words, "-o", place.forest)
+    assert result.exit_code == 2
+    assert says in result.stderr
+    assert not place.forest.exists()
+
+
+def test_no_private_forest_is_cut_at_values(place: SimpleNamespace, run: Run) -> None:
+    before = place.budget.read_bytes()
+    result = run(
+        "fit", place.data, "--schema", place.schema, "--epsilon", 1, "--budget", place.budget, "--bins", "values", "-o", place.forest
+    )
+    assert result.exit_code == 2
+    assert "for local-tree alone, which has no privacy" in result.stderr
+    assert place.budget.read_bytes() == before

@@ -23,10 +23,14 @@ def test_rules_in_every_format(fitted: SimpleNamespace, run: Callable[..., Any])
     assert text.stdout.startswith("1. If ")
     assert len(text.stdout.splitlines()) == 3
     markdown = run("rules", fitted.forest, "--top", 3, "--format", "markdown").stdout.splitlines()
-    assert markdown[0] == "| rule | ill | confidence | rows |"
+    assert markdown[0] == "| rule | ill | confidence | rows | classes |"
     assert len(markdown) == 5
     table = list(csv.DictReader(run("rules", fitted.forest, "--top", 3, "--format", "csv").stdout.splitlines()))
     document = json.loads(run("rules", fitted.forest, "--top", 3, "--format", "json").stdout)
+    for row, rule in zip(table, document["rules"], strict=True):
+        assert json.loads(row["distribution"]) == rule["distribution"]
+        assert rule["distribution"].keys() == {"no", "yes"}
+        assert sum(rule["distribution"].values()) == rule["support"]
     assert document["target"] == "ill"
     assert [int(line["support"]) for line in table] == [rule["support"] for rule in document["rules"]]
     assert all(rule["confidence_error"] > 0 and rule["support_error"] > 0 for rule in document["rules"])

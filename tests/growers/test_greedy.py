@@ -189,6 +189,17 @@ def test_dpdf_with_local_sensitivity_claims_no_epsilon(tmp_path: Any) -> None:
     assert {e.mechanism for e in certificate.events if e.query == "choose"} == {"exponential mechanism with local sensitivity"}
     release.save(tmp_path / "r.json")
     assert Release.load(tmp_path / "r.json").certificate == certificate
+    # Each choice states the sensitivity that was used at its smallest node: 2m/(m + 1)² for m rows, by the noisy counts.
+    stated = [event for event in certificate.events if event.query == "choose"]
+    used = []
+    for tree, counts in zip(release.forest.trees, release.forest.counts, strict=True):
+        for depth in range(2):
+            asking = [node for node in range(tree.n_nodes) if tree.depth[node] == depth and tree.attribute[node] >= 0]
+            m = min(max(1, int(counts[node].sum())) for node in asking)
+            used.append(Fraction(2 * m, (m + 1) ** 2))
+    assert [Fraction(event.sensitivity) for event in stated] == used
+    assert all(each < Fraction(1, 100) for each in used)
+    assert [event.shown_sensitivity for event in stated] == [f"{float(each):.3g} at most" for each in used]
     # A tree that never chose has nothing unproven in it.
     plain = DPDFClassifier(wide(6), 7, 1, 3, min_rows=10**9, sensitivity="local").fit(*concept(300)).release_
     assert plain.certificate.guarantee == "epsilon-DP"

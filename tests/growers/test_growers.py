@@ -23,6 +23,7 @@ from hedgerow.private_table import PrivateTable
 from hedgerow.schema.attributes import Categorical, Numeric, Target
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Schema
+from hedgerow.training.shared_plans import rebuild
 from hedgerow.trees.forest import CountedForest
 from hedgerow.trees.routing import route
 
@@ -57,6 +58,16 @@ def private(rows: int, epsilon: Any, codebook: Codebook = CODEBOOK) -> tuple[Pri
 )
 def test_the_height_rule(sizes: tuple[int, ...], n: int, h: int) -> None:
     assert rdt.height_rule(sizes, n) == h
+
+
+def test_the_height_rule_takes_two_branches_for_a_threshold() -> None:
+    """Ten numbers of 20 cells: 1000 rows are ⌊log_20 1000⌋ = 2 questions less one, or ⌊log_2 1000⌋ = 9 less one, of 10/2 at most."""
+    book = Codebook(Schema([Numeric(f"a{i}", 0, 1) for i in range(10)], Target("y", [0, 1])), 20)
+    heights = {}
+    for how in ("bins", "thresholds"):
+        (tree,) = rdt.structures(book, 1000, rdt.Settings(1, numeric_splits=how), np.random.default_rng(0))
+        heights[how] = tree.height
+    assert heights == {"bins": 1, "thresholds": 5}
 
 
 @given(st.integers(0, 2**32), st.integers(1, 4))
@@ -252,3 +263,33 @@ def test_signal_to_noise_is_equation_10() -> None:
     assert ratios[0] == pytest.approx(20 * leaves / (2 * math.sqrt(2 * leaves) * 8))
     assert ratios[1] == pytest.approx(20 / (2 * math.sqrt(2) * 8))
     assert confidence.signal_to_noise(forest, 0, "tight")[1] == pytest.approx(20 / (math.sqrt(2) * math.sqrt(2) * 8))
+
+
+# ---------------------------------------------------------------- where the paths of an SNR forest end
+
+
+def test_the_literal_stopping_rule_asks_one_question_more_than_ours() -> None:
+    """Six attributes of 4 values, n = 1000, θ = 20: support 1000, 250, 62.5, 15.6, … on the levels of every path."""
+    book = Codebook(Schema([Categorical(f"a{i}", list(range(4))) for i in range(6)], Target("y", [0, 1])))
+    grow = [snr.build_random_tree(book, 0, 1000, Fraction(400), 10**6, np.random.default_rng(0), literal) for literal in (False, True)]
+    assert [tree.height for tree in grow] == [2, 3]
+    assert [set(tree.depth[tree.leaves].tolist()) for tree in grow] == [{2}, {3}]  # 62.5 is above θ, 15.6 is not
+    # A support of exactly θ: ours makes no such node; literally it is not below the noise, and asks on.
+    even = [snr.build_random_tree(book, 0, 1024, Fraction(64**2), 10**6, np.random.default_rng(0), literal) for literal in (False, True)]
+    assert [tree.height for tree in even] == [1, 3]
+
+
+def test_the_stopping_rule_is_one_of_two_and_said_only_where_it_is_not_ours() -> None:
+    from hedgerow import SNRForestClassifier
+
+    X, y = small_table(500)
+    schema = small_schema()
+    literal = SNRForestClassifier(schema, 20, stopping_rule="literal", random_state=0).fit(X, y).release_
+    ours = SNRForestClassifier(schema, 20, random_state=0).fit(X, y).release_
+    assert literal.parameters["stopping_rule"] == "literal"
+    assert "stopping_rule" not in ours.parameters
+    assert literal.forest.trees[0].height >= ours.forest.trees[0].height
+    with pytest.raises(PlanError, match="stopping_rule"):
+        SNRForestClassifier(schema, 20, stopping_rule="other").plan(500)
+    plan = SNRForestClassifier(schema, 20, stopping_rule="literal", random_state=0).public_plan(rows=500)
+    assert rebuild(plan)

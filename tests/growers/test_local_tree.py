@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from fractions import Fraction
@@ -16,11 +17,16 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 from strategies import codes_for, small_schema, small_table
 
-from hedgerow import Categorical, LocalTreeClassifier, Numeric, Release, Schema, Target
+from hedgerow import Categorical, LocalTreeClassifier, Numeric, PrivateRDTClassifier, Release, Schema, SQLTable, Target
+from hedgerow.anonymity.requirement import Requirement
+from hedgerow.datasets import patients
 from hedgerow.errors import HedgerowError, PlanError
 from hedgerow.growers import c45
 from hedgerow.queries import LeafCounts, Tables, kernels
 from hedgerow.schema.codebook import Codebook
+from hedgerow.sharing.anonymous_release import anonymous_release
+from hedgerow.sharing.prune import prune
+from hedgerow.trees.paths import paths_of
 from hedgerow.trees.routing import route
 from hedgerow.trees.tree import Tree, TreeBuilder
 
@@ -399,3 +405,82 @@ def test_a_fraction_is_a_confidence() -> None:
     assert LocalTreeClassifier(small_schema(), confidence=Fraction(1, 4)).fit(*noisy()).release_.parameters["confidence"] == 0.25
     with pytest.raises(PlanError):
         LocalTreeClassifier(small_schema(), confidence=float("nan")).plan()
+
+
+# ---------------------------------------------------------------- thresholds between the values of rows
+
+
+def skewed(rows: int = 400, seed: int = 3) -> tuple[Schema, dict[str, Any], np.ndarray]:
+    """The class changes at 2.15 of 0 to 1,000, inside the first of 32 equal cells; the other number tells nothing."""
+    rng = np.random.default_rng(seed)
+    n = np.round(rng.exponential(2, rows), 1)
+    columns = {"n": n, "noise": rng.uniform(0, 1, rows), "c": rng.choice(["a", "b"], rows)}
+    schema = Schema([Numeric("n", 0, 1000), Numeric("noise", 0, 1), Categorical("c", ["a", "b"])], Target("y", ["low", "high"]))
+    return schema, columns, np.where(n < 2.15, "low", "high")
+
+
+def test_thresholds_at_values_separate_what_equal_cells_cannot() -> None:
+    schema, columns, y = skewed()
+    coarse, fine = (LocalTreeClassifier(schema, bins=bins).fit(columns, y) for bins in (32, "values"))
+    assert (fine.predict(columns) == y).all()
+    assert not (coarse.predict(columns) == y).all()
+    assert (columns["n"][y == "low"].max(), columns["n"][y == "high"].min()) == (2.1, 2.2)
+    n, noise, _ = fine.release_.schema.attributes
+    assert n.edges == (0, 2.15, 1000)  # type: ignore[union-attr]
+    assert noise.edges is None  # type: ignore[union-attr]  nobody's values are listed that no question needs
+    assert fine.release_.parameters["bins"] == "values"
+    assert fine.release_.forest.counts[0].sum() == 400
+
+
+def test_the_release_reads_back_and_a_file_gives_the_same(tmp_path: Path) -> None:
+    schema, columns, y = skewed()
+    columns["n"][::50] = np.nan
+    lines = zip(columns["n"], columns["noise"], columns["c"], y, strict=True)
+    table = tmp_path / "t.csv"
+    table.write_text("n,noise,c,y\n" + "".join(f"{'' if a != a else float(a)!r},{float(b)!r},{c},{d}\n" for a, b, c, d in lines))
+    here = LocalTreeClassifier(schema, bins="values", confidence=1).fit(columns, y)
+    there = LocalTreeClassifier(schema, bins="values", confidence=1).fit(table)
+    assert here.release_.to_json() == there.release_.to_json()
+    here.release_.save(tmp_path / "tree.json")
+    again = Release.load(tmp_path / "tree.json")
+    assert np.array_equal(again.predict(columns), here.predict(columns))
+
+
+def test_declared_edges_and_inferred_schemas() -> None:
+    schema, columns, y = skewed()
+    declared = Schema([Numeric("n", 0, 1000, edges=[0, 5, 1000]), *schema.attributes[1:]], schema.target)
+    model = LocalTreeClassifier(declared, bins="values", confidence=1).fit(columns, y)
+    assert set(model.release_.schema.attributes[0].edges or ()) <= {0, 5, 1000}  # type: ignore[union-attr]
+    X = np.column_stack([columns["n"], columns["noise"]])
+    assert (LocalTreeClassifier(bins="values").fit(X, y).predict(X) == y).all()
+
+
+def test_cells_that_follow_rows_are_refused_where_they_cannot_be() -> None:
+    schema, columns, y = skewed(50)
+    with pytest.raises(PlanError, match="for local-tree alone, which has no privacy"):
+        PrivateRDTClassifier(schema, epsilon=1, bins="values").fit(columns, y)
+    with pytest.raises(PlanError, match="or 'values'"):
+        LocalTreeClassifier(schema, bins="value").fit(columns, y)
+    with pytest.raises(PlanError, match="got a database"):
+        LocalTreeClassifier(schema, bins="values").fit(SQLTable(":memory:", query="SELECT 1"))
+
+
+def test_an_anonymous_tree_lists_no_edge_that_was_merged_away(tmp_path: Path) -> None:
+    train = patients(3_000, seed=5)
+    local = LocalTreeClassifier(train.schema, bins="values", confidence=1).fit(train.columns, train.y).release_
+    pruned = prune(local.forest, Requirement.of(k=100))
+    shared = anonymous_release(pruned, local.parameters["bins"])
+
+    def edges(release: Release) -> int:
+        return sum(len(a.edges or ()) for a in release.schema.attributes if isinstance(a, Numeric))
+
+    assert edges(shared) < edges(local) / 4
+    assert shared.forest.counts[0].sum() == 3_000
+    assert sorted(paths_of(shared.forest).totals) == sorted(pruned.paths.totals)
+    assert any("between values of two persons" in said for said in shared.certificate.assumptions)
+    shared.save(tmp_path / "s.json")  # it is measured again, and its words are compared, when it is opened
+    assert Release.load(tmp_path / "s.json").certificate == shared.certificate
+    document = json.loads(shared.to_json())
+    document["certificate"]["assumptions"].pop()
+    with pytest.raises(HedgerowError):
+        Release.from_json(json.dumps(document).encode())

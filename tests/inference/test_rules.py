@@ -136,18 +136,40 @@ def test_rules_hold_for_exactly_the_rows_that_reach_their_node():
 def test_words():
     forest = small_forest([[9, 0, 1], [1, 30, 9], [0, 0, 1], [5, 1, 1]])
     words = {rule.node: rule.text() for rule in rules(forest, sub_rules=True)}
-    assert words[0] == "For every row, cardiac (53.4 % sure, 58 rows)."
-    assert words[1] == "If smoker is never, then none (90 % sure, 10 rows)."
-    assert words[3] == "If smoker is former or current and age is below 40, then cardiac (75 % sure, 40 rows)."
-    assert words[4] == "If smoker is former or current and age is 40 to 80, then other (100 % sure, 1 row)."
-    assert words[5] == ("If smoker is former or current and age is 80 or more or unknown, then none (71.4 % sure, 7 rows).")
+    assert words[0] == "For every row, cardiac (53.4 % sure, 58 rows: cardiac 31, none 15, other 12)."
+    assert words[1] == "If smoker is never, then none (90 % sure, 10 rows: none 9, other 1, cardiac 0)."
+    assert words[3] == "If smoker is former or current and age is below 40, then cardiac (75 % sure, 40 rows: cardiac 30, other 9, none 1)."
+    assert words[4] == "If smoker is former or current and age is 40 to 80, then other (100 % sure, 1 row: other 1, none 0, cardiac 0)."
+    assert words[5] == (
+        "If smoker is former or current and age is 80 or more or unknown, then none (71.4 % sure, 7 rows: none 5, cardiac 1, other 1)."
+    )
+
+
+def test_of_many_classes_the_text_names_the_largest_and_the_row_has_all():
+    book = Codebook(Schema([Categorical("a", ("x", "y"))], Target("y", tuple(range(9)))))
+    forest = CountedForest(book, (TreeBuilder(book.sizes).build(),), (np.arange(9)[None, :],))
+    (rule,) = rules(forest)
+    assert "36 rows: 8 8, 7 7, 6 6, 5 5, 4 4, 3 3, 3 other classes less)." in rule.text()
+    assert rule.row()["distribution"] == {str(label): label for label in range(9)}
+
+
+def test_a_rule_has_the_counts_of_its_own_node_where_nodes_were_counted():
+    """As in DPDF: the count of an inner node is not the sum of those below it."""
+    forest = dpdf_like_forest()
+    assert forest.measured == NODES
+    for rule in rules(forest, sub_rules=True):
+        assert [count for _, count in rule.distribution] == forest.counts[rule.tree][rule.node].tolist()
+        assert sum(count for _, count in rule.distribution) == rule.support
 
 
 def test_noise_is_said():
     forest = small_forest([[10, 1204, 1], [0, 0, 0], [0, 0, 0], [-30, -20, -10]], (Fraction(20),))
     words = {rule.node: str(rule) for rule in rules(forest)}
-    assert words[1] == "If smoker is never, then cardiac (99 % ± 3 % sure, about 1,215 ± 49 rows)."
-    assert "(33 % ± 50 % sure, about −60 ± 49 rows)" in words[5]
+    assert (
+        words[1]
+        == "If smoker is never, then cardiac (99 % ± 3 % sure, about 1,215 ± 49 rows: cardiac 1,204 ± 28, none 10 ± 28, other 1 ± 28)."
+    )
+    assert "(33 % ± 50 % sure, about −60 ± 49 rows: other −10 ± 28," in words[5]
 
 
 @pytest.mark.parametrize(
@@ -320,6 +342,7 @@ def test_rules_as_a_data_frame():
     for name in ("confidence", "confidence_error", "support", "support_error", "node"):
         assert list(frame[name]) == [getattr(rule, name) for rule in found]
     assert list(frame["tree"]) == [rule.tree + 1 for rule in found]
+    assert list(frame["distribution"]) == [dict(rule.distribution) for rule in found]
     assert list(frame["n_conditions"]) == [len(rule.conditions) for rule in found]
     empty = release.rules(min_support=10**9, as_frame=True)
     assert (len(empty), tuple(empty.columns)) == (0, COLUMNS)
@@ -342,7 +365,7 @@ def test_labels_are_compared_by_their_text():
     forest = CountedForest(book, (TreeBuilder(book.sizes).build(),), (np.array([[3, 5]]),))
     (rule,) = rules(forest, label="1")
     assert rule.label == 1
-    assert str(rule) == "For every row, 1 (62.5 % sure, 8 rows)."
+    assert str(rule) == "For every row, 1 (62.5 % sure, 8 rows: 1 5, 0 3)."
 
 
 def test_a_forest_with_a_hundred_thousand_leaves():

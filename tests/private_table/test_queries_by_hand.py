@@ -232,6 +232,7 @@ def test_local_choices_have_the_rates_of_their_paper(k: int) -> None:
     for seed in SEEDS:
         chosen, event = asked(engine, seed, lambda table: table.ask(ChooseLocally(TREE, NODES, candidates, allowed, sizes), EPSILON))
         assert (event.query, event.mechanism, event.epsilon, event.queries) == ("choose", LOCAL_SENSITIVITY, EPSILON, 1)
+        assert (event.sensitivity, event.scale) == (Fraction(k, 2), k / EPSILON)  # at one row, the smallest node
         coins = SeededCoins(seed)
         for i, size in enumerate(np.maximum(sizes, 1).tolist()):
             rate = EPSILON * (size + 1) ** 2 / (4 * size) / NORMAL_GINI.unit / k

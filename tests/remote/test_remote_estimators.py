@@ -162,6 +162,8 @@ def test_what_is_refused_sends_nothing(served: Served) -> None:
         ALL["HedgerowClassifier"](SCHEMA, 1, sampler="opendp").fit(table)
     with pytest.raises(PlanError, match="not proven"):
         ALL["DPDFClassifier"](SCHEMA, 1, sensitivity="local").fit(table)
+    with pytest.raises(PlanError, match="not proven"):
+        ALL["PrivateID3Classifier"](SCHEMA, 1, as_published=True).fit(table)
     assert served.transport.asked == []
 
 

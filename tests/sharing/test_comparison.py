@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from hedgerow import LocalTreeClassifier, global_model
+from hedgerow import LocalTreeClassifier, Release, global_model
 from hedgerow.anonymity.requirement import Requirement
 from hedgerow.cli import app
 from hedgerow.datasets import patients
@@ -89,3 +89,17 @@ def test_share_prints_and_draws_the_comparison(offices: Path, tmp_path: Path) ->
     assert (tmp_path / "out" / "comparison.svg").read_text(encoding="utf-8").startswith("<svg")
     again = CliRunner().invoke(app, words)
     assert again.exit_code != 0  # nothing is overwritten
+
+
+def test_share_learns_as_it_is_told(offices: Path, tmp_path: Path) -> None:
+    words = ["share", *(str(offices / f"office-{name}.csv") for name in "ab"), "--schema", str(offices / "schema.toml"), "-k", "20"]
+    words += ["--test", str(offices / "test.csv"), "--min-leaf", "20", "--unpruned"]
+    for bins in ("32", "values"):
+        result = CliRunner().invoke(app, [*words, "--bins", bins, "-o", str(tmp_path / bins)])
+        assert result.exit_code == 0, result.output
+        assert "LD: pooled and generalised" in result.output
+    shared = [Release.load(tmp_path / "values" / f"office-{name}.json") for name in "ab"]
+    assert shared[0].schema != shared[1].schema  # each has thresholds of its own
+    result = CliRunner().invoke(app, [*words, "--bins", "some", "-o", str(tmp_path / "no")])
+    assert result.exit_code == 2
+    assert not (tmp_path / "no").exists()

@@ -17,12 +17,14 @@ from hypothesis import strategies as st
 from hedgerow import datasets
 from hedgerow.anonymity.requirement import Requirement
 from hedgerow.errors import PlanError, TableError
+from hedgerow.estimators.local_tree import LocalTreeClassifier
 from hedgerow.schema.attributes import Categorical, Numeric, Target
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Schema
 from hedgerow.sharing.generalise import Generalised, generalise, minimal_generalisations
 from hedgerow.sharing.lattice import Bounds, _judge
-from hedgerow.sharing.taxonomy import Taxonomies, with_cells_of_taxonomies
+from hedgerow.sharing.pipeline import generalised_model
+from hedgerow.sharing.taxonomy import Taxonomies, with_numeric_taxonomies
 
 needs_files = pytest.mark.skipif(
     not os.environ.get("HEDGEROW_DATA"), reason="HEDGEROW_DATA does not name the folder of the public data sets"
@@ -302,7 +304,7 @@ def test_clear_errors() -> None:
 
 def stored(name: str, **requirement: Any) -> Case:
     data = datasets.load(name)
-    codebook = Codebook(with_cells_of_taxonomies(data.schema))
+    codebook = Codebook(with_numeric_taxonomies(data.schema))
     return Case(codebook, codebook.encode(data.columns), codebook.encode_classes(data.y), Requirement.of(**requirement), None)
 
 
@@ -325,3 +327,27 @@ def test_adult_with_all_its_attributes(requirement: dict[str, Any], share: float
     assert result.tried < 20_000 < result.lattice
     assert result.groups > 0
     check_valid(case, result, int(share * result.rows))
+
+
+def test_the_baseline_learns_from_the_cells_of_the_taxonomies() -> None:
+    """The class changes at 17, an edge of the taxonomy: equal-width cells would not see it."""
+    schema = Schema([Numeric("age", 0, 100, taxonomy=[[0, 17, 50, 100], [0, 17, 100], [0, 100]])], Target("y", ["no", "yes"]))
+    rng = np.random.default_rng(1)
+    age = rng.uniform(0, 34, 4_000)
+    y = np.where((age < 17) ^ (rng.random(4_000) < 0.1), "yes", "no")
+    seen: list[Schema] = []
+
+    def learn(declared: Schema, columns: Any, target: Any) -> Any:
+        seen.append(declared)
+        return LocalTreeClassifier(declared).fit(columns, target)
+
+    predict = generalised_model(learn, {"age": age}, y, schema, Requirement.of(c=20, l=2))
+    assert predict is not None
+    assert seen[0].attributes[0].values == ("0 to 17", "17 to 50", "50 to 100")  # type: ignore[union-attr]
+    assert predict({"age": [16.9, 17.0]}).tolist() == ["yes", "no"]
+
+
+@pytest.mark.slow
+@needs_files
+def test_adult_has_more_groups_than_with_five_equal_cells() -> None:
+    assert stored("adult", c=5, l=2).run().groups == 12

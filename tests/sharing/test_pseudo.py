@@ -6,6 +6,8 @@ import csv
 import io
 import itertools
 import json
+from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,18 @@ from hypothesis import strategies as st
 from strategies import forests, schemas, small_schema, small_table, trees
 
 import hedgerow
-from hedgerow import DPDFClassifier, PrivateRDTClassifier, Release, SNRForestClassifier, count, merge, merge_columns, pseudo_data
+from hedgerow import (
+    DPDFClassifier,
+    LocalTreeClassifier,
+    PrivateRDTClassifier,
+    Release,
+    SNRForestClassifier,
+    count,
+    merge,
+    merge_columns,
+    pseudo_data,
+)
+from hedgerow.datasets import patients
 from hedgerow.engines.files import TableFile
 from hedgerow.errors import PlanError
 from hedgerow.inference.vote import MAJORITY, SUMMED_COUNTS, vote_named
@@ -777,6 +790,59 @@ def test_class_match_and_path_match() -> None:
     label[0] = 1  # one leaf says something else: 7 of 9
     changed = paths_with_hits(codebook, one.build(), label, [0] * 8, [0] * 8)
     assert path_match(a, changed) == pytest.approx(7 / 9)
+
+
+# ---------------------------------------------------------------- trees that are cut at values of their own
+
+
+def owners_with_edges_of_their_own() -> list[Release]:
+    tables = [patients(1_500, seed) for seed in (21, 22)]
+    return [LocalTreeClassifier(table.schema, bins="values", min_leaf=30).fit(table.columns, table.y).release_ for table in tables]
+
+
+@pytest.mark.parametrize("method", ["pgen", "basegen", "forest"])
+def test_owners_may_have_other_edges(method: str) -> None:
+    releases = owners_with_edges_of_their_own()
+    assert releases[0].codebook != releases[1].codebook
+    made = pseudo_data(releases, method=method, seed=4)
+    assert len(made) == 3_000
+    for place, entry in enumerate(made.schema.attributes):
+        if isinstance(entry, Numeric):  # the edges of both, and codes that are those of the numbers
+            wanted = {edge for release in releases for edge in release.schema.attributes[place].cell_edges(1)}  # type: ignore[union-attr]
+            assert set(entry.cell_edges(1)) == wanted
+    assert np.array_equal(Codebook(made.schema, 1).encode(made.columns), made.codes)
+    if method == "pgen":  # each row is on a path of its owner's tree, so many on each: the counts of both trees come out
+        for k in range(2):
+            one = pseudo_data(releases[k], seed=4)
+            nodes = route(releases[k].forest.trees[0], releases[k].codebook.encode(one.columns))
+            leaves = releases[k].forest.trees[0].leaves
+            assert np.array_equal(np.bincount(nodes, minlength=leaves.max() + 1)[leaves], releases[k].forest.counts[0].sum(axis=1))
+        assert sorted(Counter(made.target.tolist()).items()) == sorted(
+            (sum((Counter(pseudo_data(each, seed=4).target.tolist()) for each in releases), Counter())).items()
+        )
+
+
+def test_other_bounds_are_still_refused() -> None:
+    table = patients(500, 1)
+    wider = [replace(a, high=a.high + 1) if isinstance(a, Numeric) else a for a in table.schema.attributes]
+    releases = [LocalTreeClassifier(Schema(each, table.schema.target), bins="values").fit(table.columns, table.y).release_
+                for each in (table.schema.attributes, wider)]  # fmt: skip
+    with pytest.raises(PlanError, match="other columns, values, bounds"):
+        pseudo_data(releases)
+
+
+def test_paths_match_by_their_numbers_whatever_the_cells() -> None:
+    first, second = (
+        Codebook(Schema([Numeric("n", 0, 10, edges, missing="none")], Target("t", ["x", "y"]))) for edges in ([0, 2, 4, 10], [0, 4, 7, 10])
+    )
+
+    def stump(codebook: Codebook, cell: int) -> Any:
+        builder = TreeBuilder(codebook.sizes)
+        builder.split(0, 0, [int(code >= cell) for code in range(codebook.sizes[0])])
+        return paths_with_hits(codebook, builder.build(), [0, 1], [5, 5], [1, 1])
+
+    assert path_match(stump(first, 2), stump(second, 1)) == 1  # both ask whether n is below 4
+    assert path_match(stump(first, 1), stump(second, 1)) == 0
 
 
 def test_a_tree_learned_from_pgen_says_what_its_source_said() -> None:

@@ -19,7 +19,7 @@ from hedgerow.schema.attributes import Categorical, Numeric, Target, text_of
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Schema
 from hedgerow.schema.toml import from_plain, to_plain
-from hedgerow.sharing.taxonomy import EVERYTHING, Taxonomies, with_cells_of_taxonomies
+from hedgerow.sharing.taxonomy import EVERYTHING, Taxonomies, with_numeric_taxonomies
 
 COLOURS = Categorical(
     "colour",
@@ -161,11 +161,36 @@ def test_edges_move_to_the_nearest_cell_unless_the_cells_are_those_of_the_taxono
     assert [level.names for level in moved.levels[0]][1:] == [
         ("0 to 20", "20 to 40", "40 to 60", "60 to 100"), ("0 to 40", "40 to 100"), ("*",)
     ]  # fmt: skip
-    exact = Taxonomies(Codebook(with_cells_of_taxonomies(schema), 5))
+    exact = Taxonomies(Codebook(with_numeric_taxonomies(schema), 5))
     assert [level.names for level in exact.levels[0]] == [
         ("0 to 18", "18 to 45", "45 to 70", "70 to 100"), ("0 to 45", "45 to 100"), ("*",)
     ]  # fmt: skip
-    assert with_cells_of_taxonomies(with_cells_of_taxonomies(schema)) == with_cells_of_taxonomies(schema)
+    assert with_numeric_taxonomies(with_numeric_taxonomies(schema)) == with_numeric_taxonomies(schema)
+
+
+def test_numbers_without_a_taxonomy_get_one_that_halves() -> None:
+    schema = Schema([Numeric("n", 0, 64), Numeric("m", 0, 9, edges=[0, 1, 3, 5, 8, 9], missing="none")], Target("y", [0, 1]))
+    taxonomies = Taxonomies(Codebook(with_numeric_taxonomies(schema)))
+    assert [len(level.names) for level in taxonomies.levels[0]] == [32, 16, 8, 4, 2, 1]
+    assert taxonomies.names_at(0, 4) == ("0 to 32", "32 to 64")
+    assert [level.names for level in taxonomies.levels[1]][1:] == [
+        ("0 to 3", "3 to 8", "8 to 9", "none"), ("0 to 8", "8 to 9", "none"), ("*",)
+    ]  # fmt: skip
+
+
+@given(st.one_of(schemas(), schemas_with_taxonomies()))
+def test_every_number_has_cells_and_a_taxonomy_and_declared_ones_stay(schema: Schema) -> None:
+    ready = with_numeric_taxonomies(schema)
+    assert with_numeric_taxonomies(ready) == ready
+    for before, after in zip(schema.attributes, ready.attributes, strict=True):
+        if isinstance(before, Categorical) or isinstance(after, Categorical):
+            assert before == after
+            continue
+        assert after.edges is not None
+        assert after.taxonomy is not None
+        assert before.edges in (None, after.edges)
+        assert before.taxonomy in (None, after.taxonomy)
+        assert replace(after, edges=None, taxonomy=None) == replace(before, edges=None, taxonomy=None)
 
 
 def test_without_a_taxonomy_there_are_two_levels() -> None:
@@ -267,7 +292,7 @@ LEAST_LEVELS = {
 def test_provided_taxonomies(name: str) -> None:
     schema = declared_schema(name)
     assert Schema.from_toml(schema.to_toml()) == schema
-    taxonomies = Taxonomies(Codebook(with_cells_of_taxonomies(schema)))
+    taxonomies = Taxonomies(Codebook(with_numeric_taxonomies(schema)))
     found = {attribute: taxonomies.n_levels(place) for place, attribute in enumerate(schema.names)}
     assert all(found[attribute] == levels for attribute, levels in LEAST_LEVELS[name].items())
     text = (Path(__file__).parents[2] / "src/hedgerow/datasets/schemas" / f"{name}.toml").read_text(encoding="utf-8")

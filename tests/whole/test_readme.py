@@ -112,7 +112,7 @@ def test_the_commands_for_a_service_work(tmp_path: Path) -> None:
 def test_the_commands_for_sharing_models_work(tmp_path: Path) -> None:
     run(["demo", "--tables", ".", "--rows", "4000"], tmp_path)
     asked = [words[1:] for words in commands(GUIDE.split("## Models instead of data")[1].split("\n##")[0])]
-    assert [words[0] for words in asked] == ["fit", "anonymity", "anonymity", "synth", "rules", "anonymity", "share"]
+    assert [words[0] for words in asked] == ["fit", "anonymity", "anonymity", "anonymity", "synth", "rules", "anonymity", "share"]
     for words in asked:
         run(words, tmp_path)
     assert '"guarantee":"anonymity"' in (tmp_path / "shared.json").read_text()

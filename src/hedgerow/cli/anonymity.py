@@ -1,4 +1,4 @@
-"""`hedgerow anonymity check` and `prune`: the other kind of guarantee, for trees and rule sets with exact counts."""
+"""`hedgerow anonymity check` and `prune`: the other kind of guarantee, for trees and rule sets; `generalise`, for tables."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hedgerow.cli.console import guarantee, one_line, pairs, say, table
+from hedgerow.cli.generalise import generalise
 from hedgerow.cli.outputs import check_output
+from hedgerow.cli.requirement import Alpha, C, K, L, requirement_of
 from hedgerow.cli.tables import SignKey
 from hedgerow.errors import PlanError
 
 if TYPE_CHECKING:
-    from hedgerow.anonymity.requirement import Requirement
     from hedgerow.release.release import Release
+    from hedgerow.sharing.prune import Encoded
     from hedgerow.sharing.rules.prune import PrunedRules
     from hedgerow.sharing.rules.rule_set import RuleSet
     from hedgerow.trees.paths import Paths
@@ -35,16 +37,12 @@ RulesBins = Annotated[
     int | None,
     typer.Option("--bins", help="Of plain rules: cells of a number without declared edges.  [default: 32]", show_default=False),
 ]
-K = Annotated[int | None, typer.Option("-k", "--k", help="Every path has at least so many persons.", show_default=False)]
-C = Annotated[str | None, typer.Option("-c", "--c", help="(c, l)-diversity: how much the largest class may outweigh.", show_default=False)]
-L = Annotated[int | None, typer.Option("-l", "--l", help="(c, l)-diversity: from which class on the others count.", show_default=False)]
-Alpha = Annotated[str | None, typer.Option("--alpha", help="(alpha, k)-anonymity: the largest share of one class.", show_default=False)]
 Hits = Annotated[bool, typer.Option("--hits", help="As if the tree told only hit and miss of each path, not the counts of all classes.")]
 
 
 @app.callback()
 def anonymity() -> None:
-    """Anonymity of a tree's paths, or of rules: k, (c, l)-diversity, (alpha, k). This is not differential privacy."""
+    """Anonymity of a tree's paths, of rules, or of a table's rows: k, (c, l)-diversity, (alpha, k). This is not differential privacy."""
 
 
 @app.command("check")
@@ -106,9 +104,19 @@ def prune(
     c: C = None,
     l: L = None,  # noqa: E741
     alpha: Alpha = None,
+    rows: Annotated[
+        Path | None,
+        typer.Option("--table", help="The table that the tree was learnt from: more of the tree can stay.", show_default=False),
+    ] = None,
     siblings: Annotated[
-        str, typer.Option("--siblings", help="needed: merge a failing branch with the nearest, step by step. all: merge all at once.")
-    ] = "needed",
+        str | None,
+        typer.Option(
+            "--siblings",
+            help="needed: merge a failing branch with the nearest, step by step. all: merge all at once. reattach: join it to the nearest "
+            "and keep what hangs below that. best: the better of needed and reattach.  [default: best with --table, else needed]",
+            show_default=False,
+        ),
+    ] = None,
     hits: Hits = False,
     schema: RulesSchema = None,
     bins: RulesBins = None,
@@ -118,8 +126,11 @@ def prune(
     """Merge branches of a tree, or rules, until every path satisfies a requirement, and save what may be shared.
 
     Every merge is explained. The result is measured again, and comes with a report of what it still tells. If no tree with two leaves
-    satisfies the requirement, the result is the empty tree: nothing is saved, and the command leaves with 1. A rule that makes no rule
-    with others is left out; if no rule is left, nothing is saved either.
+    satisfies the requirement, the result is the empty tree: nothing is saved, the command says what to change, and leaves with 1. A rule
+    that makes no rule with others is left out; if no rule is left, nothing is saved either.
+
+    With the table that the tree was learnt from (--table) a failing branch can be joined to its sibling and what hangs below that can stay:
+    the persons go on down there, and every path is counted again.
 
     Anonymity is NOT differential privacy: it protects against somebody who knows nothing else. For a guarantee that holds whatever others
     know, publish a forest with an exact ε (`hedgerow fit`).
@@ -128,34 +139,41 @@ def prune(
 
         hedgerow anonymity prune tree.json -c 5 -l 3 -o shared.json
     """
-    check_output(output, [tree, sign, schema], force)
+    check_output(output, [tree, sign, rows, schema], force)
     from hedgerow.cli.count import private_key
     from hedgerow.sharing.anonymous_release import anonymous_release
     from hedgerow.sharing.disclosure import disclosure
+    from hedgerow.sharing.prune import BEST, NEEDED
     from hedgerow.sharing.prune import prune as prune_tree
     from hedgerow.sharing.rules.prune import prune_rules
     from hedgerow.sharing.rules.rule_set import RuleSet
 
     release, requirement, key = _open(tree, schema, bins), requirement_of(k, c, l, alpha), private_key(sign)
     if isinstance(release, RuleSet):
-        if siblings != "needed":
-            raise PlanError(f"--siblings: got {siblings!r}; rules have no siblings. Leave it out.")
+        if siblings is not None or rows is not None:
+            raise PlanError("--siblings, --table: these are for trees; rules have no siblings. Leave them out.")
         shared = _save_rules(prune_rules(_paths(release, hits)[0], requirement), output, key)
         say(f"saved {output}: {len(shared)} rules of {len(release)}")
         guarantee(shared.certificate.sentence(), holds=False)
         pairs("what it tells", disclosure(shared.paths, requirement))
         return
-    pruned = prune_tree(release.forest, requirement, siblings=siblings, hits_only=hits or release.certificate.by_hits)
+    how = siblings or (NEEDED if rows is None else BEST)
+    hits = hits or release.certificate.by_hits
+    known = None if rows is None else _encoded(release, rows)
+    pruned = prune_tree(release.forest, requirement, siblings=how, hits_only=hits, rows=known)
     table(f"merges: {len(pruned.cuts)}", ["where", "what", "why"], [
         (cut.where, f"all of {cut.attribute}" if cut.whole_family else cut.merged, cut.why) for cut in pruned.cuts[:SHOWN]
     ])  # fmt: skip
     if len(pruned.cuts) > SHOWN:
         say(f"  and {len(pruned.cuts) - SHOWN} more")
     if pruned.empty:
+        from hedgerow.sharing.advice import why_empty
+
         empty = f"the empty tree: merging leaves no tree with two leaves that satisfies {requirement.words()}. Nothing was saved."
         say(empty, style="bold yellow")
+        say(why_empty(release.forest, requirement, how, hits, known))
         raise typer.Exit(1)
-    made = anonymous_release(pruned)
+    made = anonymous_release(pruned, release.parameters.get("bins"))
     if key is not None:
         made = made.signed(key)
     made.save(output)
@@ -198,6 +216,17 @@ def _open(path: Path, schema: Path | None, bins: int | None) -> Release | RuleSe
     return release
 
 
+def _encoded(release: Release, path: Path) -> Encoded:
+    """The rows of the owner's table, as the tree has them."""
+    from hedgerow.engines.files import TableFile
+    from hedgerow.sharing.pipeline import encoded
+
+    schema = release.schema
+    needed = [*schema.names, schema.target.name]
+    columns = TableFile(path, needed, dialect=schema.csv).text_columns(needed)
+    return encoded(release.codebook, columns, columns.pop(schema.target.name))
+
+
 def _groups(model: Release | RuleSet) -> str:
     return "paths" if hasattr(model, "forest") else "rules"
 
@@ -214,11 +243,8 @@ def _paths(model: Release | RuleSet, hits: bool) -> list[Paths]:
     return [replace(paths, counts=None) for paths in found] if hits or model.certificate.by_hits else found
 
 
-def requirement_of(k: int | None, c: str | None, l: int | None, alpha: str | None) -> Requirement:  # noqa: E741
-    from hedgerow.anonymity.requirement import Requirement
-
-    return Requirement.of(k, c, l, alpha)
-
-
 def _above(value: float) -> str:
     return "none is enough" if value == float("inf") else f"above {value:.4g}"
+
+
+app.command("generalise")(generalise)

@@ -39,7 +39,9 @@ COMMANDS = {  # in the order of the help
     "curator": Command("curator", "app", "A data owner's service: its datasets, ceilings, people and tokens."),
     "federate": Command("federate", "federate", "Ask several data owners' services for counts on one plan, and merge them into a forest."),
     "anonymity": Command(
-        "anonymity", "app", "Anonymity of a tree's paths, or of rules: k, (c, l)-diversity, (alpha, k). This is not differential privacy."
+        "anonymity",
+        "app",
+        "Anonymity of a tree's paths, of rules, or of a table's rows: k, (c, l)-diversity, (alpha, k). This is not differential privacy.",
     ),
     "synth": Command("synth", "synth", "Make a table of pseudo-rows from shared forests. Reads no rows, costs no ε."),
     "share": Command(

@@ -17,8 +17,10 @@ from hedgerow.cli.options import (
     FIRST,
     NOT_PROVEN,
     AlgorithmName,
+    AsPublished,
     Bins,
     BudgetPath,
+    Confidence,
     Criterion,
     Delta,
     Depth,
@@ -27,14 +29,18 @@ from hedgerow.cli.options import (
     Jobs,
     MaxLeaves,
     MaxPasses,
+    MinLeaf,
     MinRows,
     NoiseRuleName,
     OwnSchema,
     Seed,
     Sensitivity,
+    StoppingRuleName,
     Thresholds,
     Trees,
+    Unpruned,
     Vote,
+    confidence_of,
     threads,
 )
 from hedgerow.cli.outputs import check_output
@@ -43,8 +49,12 @@ from hedgerow.cli.tables import Batch, Owner, checked_owner
 from hedgerow.errors import PlanError, ReleaseError
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from hedgerow.release.certificate import Certificate
     from hedgerow.release.release import Release
+    from hedgerow.schema.schema import Schema
+    from hedgerow.training.recipe import Recipe
 
 
 def fit(
@@ -63,12 +73,17 @@ def fit(
     bins: Bins = None,
     thresholds: Thresholds = False,
     noise_rule: NoiseRuleName = None,
+    stopping_rule: StoppingRuleName = None,
     min_rows: MinRows = None,
     vote: Vote = None,
     criterion: Criterion = None,
     sensitivity: Sensitivity = None,
+    as_published: AsPublished = False,
     max_leaves: MaxLeaves = None,
     max_passes: MaxPasses = None,
+    min_leaf: MinLeaf = None,
+    confidence: Confidence = None,
+    unpruned: Unpruned = False,
     seed: Seed = None,
     jobs: Jobs = None,
     sampler: Annotated[str, typer.Option("--sampler", help="hedgerow or opendp: both draw exact noise.")] = "hedgerow",
@@ -80,7 +95,7 @@ def fit(
     master: MasterOption = None,
     csv: CSVOption = None,
     purpose: PurposeOption = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before --sensitivity local.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before --sensitivity local or --as-published.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
 ) -> None:
     """Train a forest on private rows and save what may be published.
@@ -103,6 +118,8 @@ def fit(
 
         hedgerow fit data.csv --schema schema.toml --algorithm dpdf --trees 3 --epsilon 1 --budget budget.json -o forest.json
 
+        hedgerow fit data.csv --schema schema.toml --algorithm local-tree --min-leaf 5 --confidence 0.1 --bins values -o tree.json
+
         hedgerow fit https://curator.example/datasets/patients --epsilon 1 -o forest.json
     """
     place = Place(data, table, query, engine, master, purpose, csv)
@@ -116,12 +133,16 @@ def fit(
         max_depth=depth,
         numeric_splits="thresholds" if thresholds else None,
         noise_rule=noise_rule,
+        stopping_rule=stopping_rule,
         min_rows=min_rows,
         vote=vote,
         criterion=criterion,
         sensitivity=sensitivity,
+        as_published=as_published or None,
         max_leaves=max_leaves,
         max_passes=max_passes,
+        min_leaf=min_leaf,
+        confidence=confidence_of(confidence, unpruned),
         random_state=seed,
     )
     declared = place.schema(schema)
@@ -152,8 +173,10 @@ def fit(
     from hedgerow.cli.budget_source import open_budget, paid_query, print_remaining
 
     recipe = options.recipe()
-    if not options.proven:
-        _confirm(yes)
+    charged: Any = epsilon
+    if options.unproven is not None:
+        _confirm(options.unproven, yes)
+        charged = _charged(recipe, declared)
     from hedgerow.training.fit import fit as train
 
     if named:
@@ -163,7 +186,7 @@ def fit(
         mergeable(recipe).check_shared(recipe, "partial_fit")
         recipe = mergeable(recipe).first_batch(recipe)
         how["name"] = TableName(batch, checked_owner(owner, ""))
-    request_budget = open_budget(budget, epsilon, exact_delta(delta or 0), place.remote)
+    request_budget = open_budget(budget, charged, exact_delta(delta or 0), place.remote)
     with paid_query(request_budget, unfinished="No forest was saved."):
         with place.rows(declared) as rows, progress_bar("counting") as progress:
             release = train(recipe, rows, budget=request_budget, sampler=sampler, progress=progress, **how)
@@ -176,15 +199,22 @@ def on_a_terminal() -> bool:
     return sys.stdin.isatty()
 
 
-def _confirm(yes: bool) -> None:
+def _charged(recipe: Recipe, schema: Schema) -> Fraction | None:
+    """What may be charged, where that is not ε."""
+    from hedgerow.training.planning import plan
+
+    return plan(recipe, schema).epsilon
+
+
+def _confirm(option: str, yes: bool) -> None:
     """No ε can be claimed: that is done only by somebody who knows it."""
-    warn(f"{NOT_PROVEN}.")
+    warn(f"{NOT_PROVEN[option]}.")
     if yes:
         return
     if not on_a_terminal():
-        raise PlanError("--sensitivity local: add --yes to train a forest that claims no ε, or leave it out.")
+        raise PlanError(f"{option}: add --yes to train a forest that claims no ε, or leave it out.")
     if not typer.confirm("Train a forest that claims no ε?"):
-        raise PlanError("--sensitivity local was not confirmed. Nothing was charged, no row was read.")
+        raise PlanError(f"{option} was not confirmed. Nothing was charged, no row was read.")
 
 
 def save_paid(release: Release, output: Path | None) -> Path:
@@ -220,7 +250,7 @@ def show_events(certificate: Certificate) -> None:
         heads += ["ρ each"] if gaussian else []
         rows = [
             (
-                *(e.query, e.mechanism, times, "–" if e.epsilon == "0" else e.epsilon, e.queries, e.sensitivity, e.scale),
+                *(e.query, e.mechanism, times, "–" if e.epsilon == "0" else e.epsilon, e.queries, e.shown_sensitivity, e.scale),
                 *([e.rho or ""] if gaussian else []),
             )
             for e, times in Counter(certificate.events).items()

@@ -31,6 +31,11 @@ class NoiseRule(StrEnum):
     tight = "tight"
 
 
+class StoppingRule(StrEnum):
+    ours = "ours"
+    literal = "literal"
+
+
 class VoteName(StrEnum):
     confidence = "confidence"
     majority = "majority"
@@ -104,18 +109,57 @@ Sensitivity = Annotated[
         show_default=False,
     ),
 ]
+AsPublished = Annotated[
+    bool,
+    typer.Option(
+        "--as-published",
+        help="private-id3, id3: to the letter of the paper, with leaves of Failure. private-id3: NOT PROVEN, more than ε is charged, "
+        "and no ε is claimed.",
+    ),
+]
+
+
+def bins_of(text: Any) -> Any:
+    """A number of cells, or the word for cells between values: whether an algorithm knows it is checked with its recipe."""
+    return int(text) if str(text).isascii() and str(text).lstrip("-").isdecimal() else text
+
+
 Bins = Annotated[
-    int | None,
+    Any,
     typer.Option(
         "--bins",
-        help="Cells of equal width of a numeric attribute without declared edges.  [default: 5; hedgerow 250, local-tree 32]",
+        parser=bins_of,
+        metavar="NUMBER|values",
+        help="Cells of equal width of a numeric attribute without declared edges.  [default: 5; hedgerow 250, local-tree 32] "
+        "local-tree: `values` cuts between the values that the rows have; the tree then lists the thresholds that it uses.",
         show_default=False,
     ),
 ]
+MinLeaf = Annotated[
+    int | None,
+    typer.Option("--min-leaf", help="local-tree: at least two branches of a question have so many rows.  [default: 2]", show_default=False),
+]
+Confidence = Annotated[
+    float | None,
+    typer.Option(
+        "--confidence",
+        help="local-tree: the smaller, the more is pruned, as in C4.5: above 0 and at most 0.5, or 1 to prune nothing.  [default: 0.25]",
+        show_default=False,
+    ),
+]
+Unpruned = Annotated[bool, typer.Option("--unpruned", help="local-tree: prune nothing; the same as --confidence 1.")]
 Thresholds = Annotated[bool, typer.Option("--thresholds", help="rdt: split a number at a random threshold, not by its cells.")]
 NoiseRuleName = Annotated[
     NoiseRule | None,
     typer.Option("--noise-rule", help="snr: how noise is estimated.  [default: paper]", show_default=False),
+]
+StoppingRuleName = Annotated[
+    StoppingRule | None,
+    typer.Option(
+        "--stopping-rule",
+        help="snr: literal asks one question more, until a node's own support is below the noise.  [default: ours]",
+        show_default=False,
+    ),
 ]
 MaxLeaves = Annotated[
     int | None,
@@ -138,16 +182,18 @@ Seed = Annotated[
 Jobs = Annotated[int | None, typer.Option("--jobs", help="Threads.  [default: all processors]", show_default=False)]
 
 
-NOT_PROVEN = (
-    "--sensitivity local chooses splits as the paper does, with a local sensitivity that follows from noisy counts. That the "
-    "stated ε holds then is not proven: the budget is charged, but the forest claims no guarantee"
-)
+NOT_PROVEN = {
+    "--sensitivity local": "--sensitivity local chooses splits as the paper does, with a local sensitivity that follows from noisy counts. "
+    "That the stated ε holds then is not proven: the budget is charged, but the forest claims no guarantee",
+    "--as-published": "--as-published divides ε by the number of queries that the paper states, and it asks more than those. "
+    "That the stated ε holds then is not proven: more than ε is charged, what the queries cost, and the forest claims no guarantee",
+}
 
 
 class ForestOptions:
     """What `plan` and `fit` have in common. `settings` have the recipe's names; None is an option that was not given."""
 
-    def __init__(self, algorithm: Algorithm, epsilon: str | None, bins: int | None, **settings: Any) -> None:
+    def __init__(self, algorithm: Algorithm, epsilon: str | None, bins: int | str | None, **settings: Any) -> None:
         self.algorithm = algorithm
         self.settings = {name: value for name, value in {"bins": bins, **settings}.items() if value is not None}
         if epsilon is not None:
@@ -165,8 +211,11 @@ class ForestOptions:
         return self.known.needs_rows and "max_depth" not in self.settings
 
     @property
-    def proven(self) -> bool:
-        return self.settings.get("sensitivity") != SensitivityName.local
+    def unproven(self) -> str | None:
+        """The option by which no ε can be claimed, if there is one: a key of `NOT_PROVEN`."""
+        if self.settings.get("sensitivity") == SensitivityName.local:
+            return "--sensitivity local"
+        return "--as-published" if self.private and self.settings.get("as_published") else None
 
     def recipe(self) -> Recipe:
         """What is to be trained; an option that the algorithm does not have is refused, not ignored."""
@@ -191,6 +240,13 @@ def option_of(setting: str) -> str:
         "n_estimators": "trees", "max_depth": "depth", "numeric_splits": "thresholds", "random_state": "seed",
     }  # fmt: skip
     return "--" + words.get(setting, setting.replace("_", "-"))
+
+
+def confidence_of(confidence: float | None, unpruned: bool) -> float | None:
+    """The setting that two options speak of."""
+    if unpruned and confidence not in (None, 1):
+        raise PlanError(f"--unpruned: it prunes nothing, but --confidence {confidence:g} does. Leave one of them out.")
+    return 1.0 if unpruned else confidence
 
 
 def threads(jobs: int | None) -> int:

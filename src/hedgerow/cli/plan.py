@@ -12,7 +12,9 @@ from hedgerow.cli.options import (
     FIRST,
     NOT_PROVEN,
     AlgorithmName,
+    AsPublished,
     Bins,
+    Confidence,
     Criterion,
     Delta,
     Depth,
@@ -20,14 +22,18 @@ from hedgerow.cli.options import (
     ForestOptions,
     MaxLeaves,
     MaxPasses,
+    MinLeaf,
     MinRows,
     NoiseRuleName,
     SchemaFile,
     Seed,
     Sensitivity,
+    StoppingRuleName,
     Thresholds,
     Trees,
+    Unpruned,
     Vote,
+    confidence_of,
 )
 from hedgerow.cli.outputs import check_output
 from hedgerow.cli.tables import SignKey
@@ -53,12 +59,17 @@ def plan(
     bins: Bins = None,
     thresholds: Thresholds = False,
     noise_rule: NoiseRuleName = None,
+    stopping_rule: StoppingRuleName = None,
     min_rows: MinRows = None,
     vote: Vote = None,
     criterion: Criterion = None,
     sensitivity: Sensitivity = None,
+    as_published: AsPublished = False,
     max_leaves: MaxLeaves = None,
     max_passes: MaxPasses = None,
+    min_leaf: MinLeaf = None,
+    confidence: Confidence = None,
+    unpruned: Unpruned = False,
     seed: Seed = None,
     owners: Annotated[
         int,
@@ -105,12 +116,16 @@ def plan(
         max_depth=depth,
         numeric_splits="thresholds" if thresholds else None,
         noise_rule=noise_rule,
+        stopping_rule=stopping_rule,
         min_rows=min_rows,
         vote=vote,
         criterion=criterion,
         sensitivity=sensitivity,
+        as_published=as_published or None,
         max_leaves=max_leaves,
         max_passes=max_passes,
+        min_leaf=min_leaf,
+        confidence=confidence_of(confidence, unpruned),
         random_state=seed,
     )
     recipe, known = options.recipe(), options.known
@@ -131,8 +146,8 @@ def plan(
     pairs("plan", plan_of(recipe.changed(tables=owners), declared, rows).lines())
     if declared.unreviewed and options.private:
         warn(f"unreviewed in {schema}: {', '.join(declared.unreviewed)}. Until they are reviewed, no ε can be claimed.")
-    if not options.proven:
-        warn(f"{NOT_PROVEN}.")
+    if options.unproven is not None:
+        warn(f"{NOT_PROVEN[options.unproven]}.")
 
 
 def _those_that_add_up(joined: str) -> str:

@@ -24,11 +24,13 @@ def _text(rules: Sequence[Rule], target: str) -> str:
 def _markdown(rules: Sequence[Rule], target: str) -> str:
     from hedgerow.inference.text import count_with_error, plain, share_with_error
 
-    lines = [f"| rule | {_cell(plain(target))} | confidence | rows |", "| --- | --- | ---: | ---: |"]
+    lines = [f"| rule | {_cell(plain(target))} | confidence | rows | classes |", "| --- | --- | ---: | ---: | --- |"]
     for rule in rules:
         sure = share_with_error(rule.confidence, rule.confidence_error)
         support = count_with_error(rule.support, rule.support_error)
-        lines.append(f"| {_cell(rule.condition_text)} | {_cell(plain(rule.label))} | {sure} | {support} |")
+        lines.append(
+            f"| {_cell(rule.condition_text)} | {_cell(plain(rule.label))} | {sure} | {support} | {_cell(rule.distribution_text)} |"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -45,7 +47,8 @@ def _csv(rules: Sequence[Rule], target: str) -> str:
     file = io.StringIO()
     writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rule.row() for rule in rules)
+    for row in (rule.row() for rule in rules):
+        writer.writerow({**row, "distribution": json.dumps(row["distribution"], ensure_ascii=False)})
     return file.getvalue()
 
 

@@ -7,13 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from hedgerow.cli.anonymity import Alpha as Share
-from hedgerow.cli.anonymity import C, Hits, K, L, requirement_of
+from hedgerow.cli.anonymity import Hits
 from hedgerow.cli.console import progress_bar, say, table, warn
-from hedgerow.cli.options import SchemaFile
+from hedgerow.cli.options import Algorithm, Bins, Confidence, ForestOptions, MinLeaf, SchemaFile, Unpruned, confidence_of
+from hedgerow.cli.requirement import Alpha, C, K, L, requirement_of
 from hedgerow.cli.tables import stem
 from hedgerow.errors import PlanError
 
+LOCAL_TREE = Algorithm("local-tree")
 TEST_NOTE = "accuracies are exact: they are a look at the test rows, and cost no ε only if those may be looked at"
 
 
@@ -24,12 +25,15 @@ def share(
     k: K = None,
     c: C = None,
     l: L = None,  # noqa: E741
-    alpha: Share = None,
+    alpha: Alpha = None,
     hits: Hits = False,
     local: Annotated[
         str, typer.Option("--local", help="What each owner shares: tree, or rules (its paths, pruned as a rule set).")
     ] = "tree",
-    siblings: Annotated[str, typer.Option("--siblings", help="Of trees, needed or all: which branches are merged.")] = "needed",
+    siblings: Annotated[
+        str,
+        typer.Option("--siblings", help="Of trees: best, reattach, needed or all branches are merged (`anonymity prune --help`)."),
+    ] = "best",
     model: Annotated[
         str,
         typer.Option("--model", help="decision-tree (C4.5), cart, naive-bayes, random-forest, decision-table or conjunctive-rule."),
@@ -38,6 +42,10 @@ def share(
     rows: Annotated[
         int | None, typer.Option("--rows", min=1, help="Pseudo-rows.  [default: as the trees count]", show_default=False)
     ] = None,
+    min_leaf: MinLeaf = None,
+    confidence: Confidence = None,
+    unpruned: Unpruned = False,
+    bins: Bins = None,
     test: Annotated[
         Path | None, typer.Option("--test", help="Rows to compare the models on; they may be looked at.", show_default=False)
     ] = None,
@@ -62,10 +70,13 @@ def share(
     from hedgerow.engines.files import TableFile
     from hedgerow.schema.schema import Schema
     from hedgerow.sharing import pipeline as sharing
+    from hedgerow.training.planning import plan as plan_of
 
     declared = Schema.load(schema)
     requirement = requirement_of(k, c, l, alpha) if any(given is not None for given in (k, c, l, alpha)) else None
     _check_choices(model, method, siblings, suppression, local)
+    learning = ForestOptions(LOCAL_TREE, None, bins, min_leaf=min_leaf, confidence=confidence_of(confidence, unpruned))
+    plan_of(learning.recipe(), declared)  # refuses what cannot be
     needed = [*declared.names, declared.target.name]
     for path in (*tables, *([] if test is None else [test])):
         TableFile(path, needed, dialect=declared.csv)
@@ -92,7 +103,8 @@ def share(
     with progress_bar("learning") as progress:
         for place, path in enumerate(tables):
             progress(place / len(tables))
-            published.append(sharing.publish(*read(path), declared, requirement, model=local, siblings=siblings, hits_only=hits))
+            how: dict[str, Any] = {"model": local, "siblings": siblings, "hits_only": hits, **learning.settings}
+            published.append(sharing.publish(*read(path), declared, requirement, **how))
     rows_shown = []
     for name, each in zip(names, published, strict=True):
         if each.shared is not None:
@@ -115,10 +127,11 @@ def share(
 def _check_choices(model: str, method: str, siblings: str, suppression: float, local: str) -> None:
     """What can be refused is refused before anything is learnt or written."""
     from hedgerow.sharing.global_model import GLOBAL_MODELS
+    from hedgerow.sharing.prune import SIBLINGS
     from hedgerow.sharing.pseudo.generate import METHODS
 
     known = {"--model": (model.replace("-", " ").lower(), tuple(GLOBAL_MODELS)), "--method": (method, METHODS)}
-    known |= {"--siblings": (siblings, ("needed", "all")), "--local": (local, ("tree", "rules"))}
+    known |= {"--siblings": (siblings, SIBLINGS), "--local": (local, ("tree", "rules"))}
     for option, (given, expected) in known.items():
         if given not in expected:
             raise PlanError(f"{option}: got {given!r}; expected one of {', '.join(expected)}.")

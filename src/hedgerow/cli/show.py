@@ -68,7 +68,8 @@ def rules(
     """List what the forest has learnt as rules, the best first.
 
     A rule is a path of a tree: its conditions, the class that they point to, the share of that class (confidence) and
-    the number of rows (support). Both come from noisy counts and are shown with the error that the noise gives them.
+    the number of rows (support). Both come from noisy counts and are shown with the error that the noise gives them;
+    then come the noisy counts of all classes.
     The order is by what is left of the confidence after two such errors, then by support, or as --sort says. A forest
     that prunes itself has the rules of its pruned trees.
 

@@ -30,6 +30,7 @@ from hedgerow.schema.schema import Schema
 from hedgerow.training import planning, rows
 from hedgerow.training.algorithms import Algorithm
 from hedgerow.training.recipe import Recipe
+from hedgerow.training.value_cells import codebook_for
 from hedgerow.trees.plan import Plan
 
 INFER = "infer"
@@ -41,7 +42,7 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
     release_: Release
     classes_: NDArray[Any]
     schema: Any
-    bins: int
+    bins: int | str
     n_jobs: int | None
     _algorithm: ClassVar[Algorithm]  # of the table of algorithms
     _coins: Coins = SYSTEM  # tests may set a seeded one; the release then says so
@@ -124,8 +125,8 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
     def _threads(self) -> int:
         return int(effective_n_jobs(self.n_jobs))
 
-    def _codebook(self, schema: Schema) -> Codebook:
-        return self._recipe().codebook(schema)
+    def _codebook(self, schema: Schema, X: Any) -> Codebook:
+        return codebook_for(self._recipe(), schema, X)
 
     def _engine_for(self, X: Any, y: Any, progress: Progress | None, accept_draft: bool) -> Engine:
         """Where the rows are, with everything checked that can be checked without reading them."""
@@ -141,10 +142,10 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
             X, y, persons = rows.checked_table(X, y, self._declared_schema("fit"), type(self).__name__)
             self._check_columns(X, reset=True)
             schema = rows.reviewed(self._declared_schema("fit"), accept_draft)
-        return rows.open_memory(X, y, persons, self._codebook(schema), self._threads(), progress, self._coins)
+        return rows.open_memory(X, y, persons, self._codebook(schema, X), self._threads(), progress, self._coins)
 
     def _place(self, X: Any, progress: Progress | None, accept_draft: bool) -> Engine:
-        codebook = self._codebook(rows.reviewed(self._declared_schema("fit(file)"), accept_draft))
+        codebook = self._codebook(rows.reviewed(self._declared_schema("fit(file)"), accept_draft), X)
         return rows.open_at(X, codebook, self._threads(), progress, self._coins)
 
     def _elsewhere(self, X: Any) -> Engine:

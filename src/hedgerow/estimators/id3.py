@@ -15,6 +15,9 @@ class ID3Classifier(ExactForestClassifier):
     ----------
     max_depth : int or None, default=None
         How many attributes may be asked on a path; None is all of them.
+    as_published : bool, default=False
+        Whether an empty child is a leaf with value Failure, as in the paper: `release_.failures(rows)` tells the rows that end there, and
+        `predict` gives them the most frequent class. Otherwise such a row is answered by the majority of the node above.
     schema : Schema, str or path, default="infer"
         The public facts about the table; "infer" reads them from the rows: there is no guarantee to lose.
     bins : int, default=5
@@ -57,12 +60,14 @@ class ID3Classifier(ExactForestClassifier):
         self,
         max_depth: int | None = None,
         *,
+        as_published: bool = False,
         schema: Any = "infer",
         bins: int = 5,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
         self.max_depth = max_depth
+        self.as_published = as_published
         self.schema = schema
         self.bins = bins
         self.random_state = random_state

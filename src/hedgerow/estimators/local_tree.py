@@ -21,8 +21,10 @@ class LocalTreeClassifier(ExactForestClassifier):
         The smaller, the more is pruned: above 0 and at most 0.5; None or 1 prunes nothing.
     max_depth : int or None, default=None
         How many questions may be asked on a path; None sets no limit.
-    bins : int, default=32
-        Equal-width cells of a numeric attribute without declared edges; thresholds lie between them.
+    bins : int or "values", default=32
+        Equal-width cells of a numeric attribute without declared edges; thresholds lie between them. "values" cuts between the values
+        that the rows have, as C4.5 does (of more than 4,096 values, into as many cells of about as many rows each); the release lists only
+        the edges that its tree uses.
     n_jobs : int, default=None
         Threads; None is 1, −1 all processors.
 
@@ -62,7 +64,7 @@ class LocalTreeClassifier(ExactForestClassifier):
         min_leaf: int = 2,
         confidence: float | None = 0.25,
         max_depth: int | None = None,
-        bins: int = 32,
+        bins: int | str = 32,
         n_jobs: int | None = None,
     ) -> None:
         self.schema = schema

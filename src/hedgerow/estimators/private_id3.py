@@ -21,6 +21,9 @@ class PrivateID3Classifier(PrivateForestClassifier):
         The exact privacy loss of one `fit`, at most: a tree that ends early leaves the rest in the budget.
     max_depth : int or None, default=None
         How many attributes may be asked on a path; None is all of them, and ε is divided by k(k + 1)/2 tables.
+    as_published : bool, default=False
+        The paper to the letter, for reproduction only: sizes and classes of nodes are asked for apart, beyond the queries that ε is divided
+        by, and an empty node is a leaf with value Failure (`release_.failures(rows)`). More than ε is charged; the release claims no ε.
     bins : int, default=5
         Equal-width cells of a numeric attribute without declared edges.
     budget : Budget or BudgetFile, optional
@@ -70,6 +73,7 @@ class PrivateID3Classifier(PrivateForestClassifier):
         epsilon: Any,
         max_depth: int | None = None,
         *,
+        as_published: bool = False,
         bins: int = 5,
         budget: Budget | None = None,
         sampler: str = "hedgerow",
@@ -79,6 +83,7 @@ class PrivateID3Classifier(PrivateForestClassifier):
         self.schema = schema
         self.epsilon = epsilon
         self.max_depth = max_depth
+        self.as_published = as_published
         self.bins = bins
         self.budget = budget
         self.sampler = sampler

@@ -24,6 +24,9 @@ class SNRForestClassifier(MergeableForestClassifier):
         Equal-width cells of a numeric attribute without declared edges.
     noise_rule : {"paper", "tight"}, default="paper"
         How noise is estimated: |C|·√2/ε, as published, or √(2|C|)/ε, the standard deviation of the sum.
+    stopping_rule : {"ours", "literal"}, default="ours"
+        Where a path ends: "ours" makes no node whose estimated support is not above the noise; "literal", as the text has it, makes such
+        a node and asks no more there: one question more on every path, and leaves below the noise.
     max_leaves : int, default=2_000_000
         A forest with more leaves in all is refused before anything is spent.
     budget : Budget or BudgetFile, optional
@@ -75,6 +78,7 @@ class SNRForestClassifier(MergeableForestClassifier):
         *,
         bins: int = 5,
         noise_rule: str = "paper",
+        stopping_rule: str = "ours",
         max_leaves: int = DEFAULT_MAX_LEAVES,
         budget: Budget | None = None,
         sampler: str = "hedgerow",
@@ -85,6 +89,7 @@ class SNRForestClassifier(MergeableForestClassifier):
         self.epsilon = epsilon
         self.bins = bins
         self.noise_rule = noise_rule
+        self.stopping_rule = stopping_rule
         self.max_leaves = max_leaves
         self.budget = budget
         self.sampler = sampler

@@ -4,6 +4,7 @@ Jagannathan, Pillaipakkamnatt & Wright 2012, Algorithm 1 (ID3) and section 4 (Pr
 replaced by a noisy one, which the paper shows to be a poor way). A node at level l asks one attribute-by-class table for each
 of the k − l attributes that are left, so that k(k + 1)/2 tables are asked at most on a path: 36, 136 and 253 for 8, 16 and 22 attributes
 (their Table 1). ε = ε′/q for each. A node's size and class counts are read from its parent's table: they cost nothing more.
+`id3_published.py` has Private ID3 to the letter, which asks for them by queries of their own that this q leaves out.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from hedgerow.private_table import PrivateTable
 from hedgerow.queries import Tables, UnprotectedTable
 from hedgerow.schema.codebook import Codebook
+from hedgerow.settings import later
 from hedgerow.trees.forest import NODES, CountedForest, Grown
 from hedgerow.trees.plan import Plan
 from hedgerow.trees.splits import offsets
@@ -29,9 +31,13 @@ LARGEST_QUESTION = 1 << 25  # counts that one level may hold at once
 
 @dataclass(frozen=True)
 class Settings:
-    """`max_depth=None`: all k attributes may be asked on a path, as in the paper."""
+    """`max_depth=None`: all k attributes may be asked on a path, as in the paper.
+
+    as_published: to the letter. An empty S is a leaf with value Failure, and a private tree asks all that section 4 lists.
+    """
 
     max_depth: int | None = None
+    as_published: bool = later(False)
 
 
 def levels(codebook: Codebook, settings: Settings) -> int:
@@ -64,10 +70,15 @@ def grow(table: PrivateTable, plan: Plan, rng: np.random.Generator) -> Grown:
 
 
 def grow_plain(table: UnprotectedTable, codebook: Codebook, settings: Settings) -> CountedForest:
-    """Algorithm 1. An empty child is not made: a row that would go there is answered by its parent's majority."""
+    """Algorithm 1. An empty child is not made: a row that would go there is answered by its parent's majority.
+
+    As published it is a leaf with value Failure: here one without a count.
+    """
     tree, counts = _id3(codebook, levels(codebook, settings), lambda tree, nodes, left, level: table.ask(Tables.all(tree, nodes)))
     empty = counts.sum(axis=1) == 0  # an empty node asks nothing, so that nothing below it is lost
     empty[0] = False
+    if settings.as_published:
+        empty[:] = False
     return CountedForest(codebook, (tree.without(empty),), (counts[~empty],), (), NODES)
 
 

@@ -3,7 +3,7 @@
 Jagannathan, Pillaipakkamnatt & Wright: A Practical Differentially Private Random Decision Tree Classifier (2012), sections
 3.3 and 5.1. The structure is drawn before any row is seen; only the counts in the leaves come from the rows.
 
-    k   number of attributes          b   mean domain size
+    k   number of attributes          b   mean number of branches: domain sizes, or 2 for a number that is asked by thresholds
     n   number of rows                h   height of the trees, min(⌊k/2⌋, ⌊log_b n⌋ − 1), at least 1
     N   number of trees               T   number of classes
 """
@@ -45,9 +45,15 @@ class Settings:
 # ---------------------------------------------------------------- structure: public, drawn from `random_state`
 
 
-def height_rule(sizes: Sequence[int], n: int) -> int:
+def branches(codebook: Codebook, settings: Settings) -> tuple[int, ...]:
+    """Of a question about each attribute: one for each value, or two where a number is asked by a threshold."""
+    thresholds = settings.numeric_splits == "thresholds"
+    return tuple(2 if thresholds and codebook.numeric_cells(a) > 1 else size for a, size in enumerate(codebook.sizes))
+
+
+def height_rule(branches: Sequence[int], n: int) -> int:
     """h = min(⌊k/2⌋, ⌊log_b n⌋ − 1), at least 1 (section 5.1), in exact arithmetic."""
-    k, b = len(sizes), Fraction(sum(sizes), len(sizes))
+    k, b = len(branches), Fraction(sum(branches), len(branches))
     log, power = 0, b
     while power <= n and log <= k:
         log, power = log + 1, power * b
@@ -95,14 +101,13 @@ def _children(
 
 def structures(codebook: Codebook, n: int | None, settings: Settings, rng: np.random.Generator) -> tuple[Tree, ...]:
     """The ensemble of N structures; refused if its leaves would be too many to count."""
-    sizes = codebook.sizes
+    each = branches(codebook, settings)
     if settings.max_depth is not None:
-        h = min(settings.max_depth, len(sizes))
+        h = min(settings.max_depth, len(each))
     else:
         assert n is not None
-        h = height_rule(sizes, n)
-    thresholds = settings.numeric_splits == "thresholds"
-    fewest = sorted(2 if thresholds and codebook.numeric_cells(a) > 1 else sizes[a] for a in range(len(sizes)))[:h]
+        h = height_rule(each, n)
+    fewest = sorted(each)[:h]
     if settings.n_estimators * math.prod(fewest) > settings.max_leaves:
         raise _too_many(settings.n_estimators * math.prod(fewest), settings, "at least ")
     trees: list[Tree] = []
@@ -122,7 +127,7 @@ def _too_many(leaves: int, settings: Settings, how: str) -> PlanError:
 
 def structures_within_max_leaves(codebook: Codebook, n: int, settings: Settings, rng: np.random.Generator) -> tuple[Tree, ...]:
     """As `structures`, for an n̂ that is paid for already: lower trees instead of a refusal, in the end single leaves."""
-    for h in range(height_rule(codebook.sizes, n), 0, -1):
+    for h in range(height_rule(branches(codebook, settings), n), 0, -1):
         with contextlib.suppress(PlanError):
             return structures(codebook, n, replace(settings, max_depth=h), rng)
     return structures(codebook, n, replace(settings, max_depth=0), rng)

@@ -6,13 +6,15 @@ its node, one for each of K classes, each with independent noise of standard dev
     support      n = Σ c                        support_error      σ·√K
     confidence   p = max(c⁺) / Σ c⁺             confidence_error   σ·√((1 − p)² + (K − 1)·p²) / Σ c⁺, at most 0.5
 
-where c⁺ takes negative counts as 0. The confidence error is the delta method: the first-order effect of the noise on p.
+where c⁺ takes negative counts as 0. The confidence error is the delta method: the first-order effect of the noise on p. The counts c
+themselves, each with the error σ, are the `distribution` of the rule, as Fletcher & Islam 2015 (DPDF, section 5) want it.
 The errors speak of the noise alone, not of the chance by which these rows and not others are in the table; and the best
 of many noisy rules looks a little better than it is.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import PlanError
-from hedgerow.inference.text import count_with_error, plain, share_with_error, values_in_words
+from hedgerow.inference.text import MANY_VALUES, count_with_error, plain, share_with_error, values_in_words
 from hedgerow.schema.attributes import Value, text_of
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.forest import CountedForest
@@ -47,7 +49,7 @@ class Condition:
 class Rule:
     """A path and what the released counts say about it.
 
-    `tree` and `node` are numbered from 0; `label` is the declared class.
+    `tree` and `node` are numbered from 0; `label` is the declared class; `distribution` has every class with its (noisy) count.
     """
 
     tree: int
@@ -58,11 +60,21 @@ class Rule:
     confidence_error: float
     support: int
     support_error: float
+    distribution: tuple[tuple[Value, int], ...]
 
     @property
     def condition_text(self) -> str:
         """ "If smoker is current and age is 40 to 60"; a path that asks nothing is "For every row"."""
         return "If " + " and ".join(map(str, self.conditions)) if self.conditions else "For every row"
+
+    @property
+    def distribution_text(self) -> str:
+        """ "none 9, other 1, cardiac 0": the largest count first, and of many classes only those."""
+        by_count = sorted(self.distribution, key=lambda each: -each[1])
+        error = self.support_error / math.sqrt(len(by_count))
+        shown = [f"{plain(label)} {count_with_error(count, error)}" for label, count in by_count[:MANY_VALUES]]
+        more = len(by_count) - len(shown)
+        return ", ".join([*shown, *([f"{more} other classes less"] if more else [])])
 
     def text(self) -> str:
         sure = share_with_error(self.confidence, self.confidence_error)
@@ -70,7 +82,7 @@ class Rule:
         rows = "row" if self.support == 1 and not about else "rows"
         number = count_with_error(self.support, self.support_error)
         then = ", then " if self.conditions else ", "
-        return f"{self.condition_text}{then}{plain(self.label)} ({sure} sure, {about}{number} {rows})."
+        return f"{self.condition_text}{then}{plain(self.label)} ({sure} sure, {about}{number} {rows}: {self.distribution_text})."
 
     __str__ = text
 
@@ -86,11 +98,13 @@ class Rule:
             "tree": self.tree + 1,
             "node": self.node,
             "n_conditions": len(self.conditions),
+            "distribution": {text_of(label): count for label, count in self.distribution},
         }
 
 
 COLUMNS = (
     "conditions", "class", "confidence", "confidence_error", "support", "support_error", "tree", "node", "n_conditions",
+    "distribution",
 )  # fmt: skip
 
 
@@ -235,6 +249,7 @@ def _in_words(forest: CountedForest, found: _Numbers, order: NDArray[np.int64]) 
                 confidence_error=float(found.confidence_error[i]),
                 support=int(found.support[i]),
                 support_error=float(found.support_error[i]),
+                distribution=tuple(zip(classes, forest.node_counts[tree][node].tolist(), strict=True)),
             )
 
 

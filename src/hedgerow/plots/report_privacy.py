@@ -155,7 +155,7 @@ def events_table(events: Sequence[EventRecord]) -> str:
     rows = [
         (
             *(e.query, e.mechanism, times, "–" if e.epsilon == "0" else loss_text(e.epsilon)),
-            *(f"{e.queries:,}", e.sensitivity, loss_text(e.scale)),
+            *(f"{e.queries:,}", e.shown_sensitivity, loss_text(e.scale)),
             *([loss_text(e.rho) if isinstance(e.rho, str) else "–"] if gaussian else []),
         )
         for e, times in Counter(events).items()

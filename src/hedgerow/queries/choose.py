@@ -166,12 +166,19 @@ class ChooseLocally(_SplitChoice):
             raise PlanError("choose_locally: expected one noisy size for each node.")
 
     def event(self, price: Price, k: int) -> Event:
-        return replace(Choose.cost(price, k, NORMAL_GINI, EXPONENTIAL), mechanism=LOCAL_SENSITIVITY)
+        """It states the largest of the sensitivities that are used: that of the smallest node."""
+        event = Choose.cost(price, k, NORMAL_GINI, EXPONENTIAL)
+        used = max(self.sensitivities) * k
+        return replace(event, mechanism=LOCAL_SENSITIVITY, sensitivity=used, scale=2 * used / event.epsilon)
+
+    @property
+    def sensitivities(self) -> list[Fraction]:
+        """Of the Gini index at each node: 2m/(m + 1)² for m rows."""
+        return [Fraction(2 * m, (m + 1) ** 2) for m in (max(1, int(size)) for size in self.sizes)]
 
     def rates(self, epsilon: Fraction, k: int) -> list[Fraction]:
-        """The rate of each node: ε·(m + 1)²/(4m) for m rows, in the score's steps."""
-        n = [max(1, int(size)) for size in self.sizes]
-        return [epsilon * (m + 1) ** 2 / (4 * m) / NORMAL_GINI.unit / k for m in n]
+        """The rate of each node: ε/2Δ = ε·(m + 1)²/(4m) for m rows, in the score's steps."""
+        return [epsilon / (2 * sensitivity) / NORMAL_GINI.unit / k for sensitivity in self.sensitivities]
 
     def form(self, price: Price, encode: Encoder) -> NoReturn:
         raise PlanError(UNPROVEN)

@@ -323,10 +323,14 @@ def no_certificate(reason: str) -> Certificate:
 ANONYMITY_RELATION = "none: anonymity is a property of the published groups"
 
 
-def anonymity_certificate(requirement: dict[str, str], words: str, hits: bool = False, group: str = "path") -> Certificate:
-    """For a pruned tree with exact counts: what its paths satisfy, and never an ε. `hits`: by hit and miss alone, and telling no more.
+def anonymity_certificate(
+    requirement: dict[str, str], words: str, hits: bool = False, at_values: bool = False, group: str = "path"
+) -> Certificate:
+    """For a pruned tree with exact counts: what its paths satisfy, and never an ε.
 
-    group: "path" of a tree, or "rule" of a rule set, whose misses stand nowhere
+    hits:      by hit and miss alone, and telling no more
+    at_values: its thresholds were found between the values of rows
+    group:     "path" of a tree, or "rule" of a rule set, whose misses stand nowhere
     """
     assumptions = [
         "the schema holds public facts only: domains, bounds and classes were not read from the private rows",
@@ -336,6 +340,8 @@ def anonymity_certificate(requirement: dict[str, str], words: str, hits: bool = 
     if hits:
         where = "its misses stand evenly in the other classes" if group == "path" else "not the classes of its misses"
         assumptions.append(f"only hit and miss of each {group} are told: {where}")
+    if at_values:
+        assumptions.append("thresholds lie between values of two persons, and tell that much of them: no requirement on paths bounds that")
     return Certificate(
         "anonymity",
         None,

@@ -11,6 +11,7 @@ from hedgerow.accounting.events import (
     DISCRETE_GAUSSIAN,
     DISCRETE_LAPLACE,
     EXPONENTIAL,
+    LOCAL_SENSITIVITY,
     PERMUTE_AND_FLIP,
 )
 from hedgerow.accounting.loss import MAX_SCALE, exact_delta, plain_fraction, text_of_fraction
@@ -108,7 +109,7 @@ def _check_event(event: EventRecord, n_classes: int, k: int) -> None:
     if issubclass(query, CountingQuery):
         if not query.proven(event.mechanism, event.queries, event.sensitivity, n_classes, k):
             raise ValueError("an event counts with another sensitivity or mechanism than the proven one")
-    elif issubclass(query, ChoiceQuery):
+    elif issubclass(query, ChoiceQuery) and event.mechanism != LOCAL_SENSITIVITY:  # of that any may be stated, and no ε is claimed
         halved_rate = plain_fraction(event.scale) == 2 * plain_fraction(event.sensitivity) / plain_fraction(event.epsilon)
         if event.queries != 1 or not query.proven(plain_fraction(event.sensitivity) / k, halved_rate, n_classes):
             raise ValueError("an event chooses with another sensitivity than a proven one")

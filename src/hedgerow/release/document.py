@@ -22,6 +22,7 @@ from hedgerow.release.version_1 import from_version_1
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Schema
 from hedgerow.schema.toml import from_plain, to_plain
+from hedgerow.schema.value_edges import VALUES
 from hedgerow.trees.additive_model import gradient_width
 from hedgerow.trees.forest import Correction, CountedForest, Ensemble
 from hedgerow.trees.oblivious import ObliviousTree, runs_of, tree_of_runs
@@ -276,7 +277,8 @@ def _check_anonymity(document: Document, forest: CountedForest) -> None:
         requirement.check_classes(forest.codebook.n_classes)
     except (PlanError, ValueError, ArithmeticError) as error:
         raise ReleaseError(f"its anonymity requirement is not sound: {str(error)[:200]}") from error
-    if document.certificate != anonymity_certificate(requirement.record(), requirement.words(), hits):
+    at_values = document.parameters.get("bins") == VALUES
+    if document.certificate != anonymity_certificate(requirement.record(), requirement.words(), hits, at_values):
         raise ReleaseError("it claims anonymity in other words than such a release does.")
     exact = document.measured == "leaves" and not any(ensemble.noise for ensemble in document.ensembles)
     if len(forest.trees) != 1 or not exact or (forest.counts[0] < 0).any():

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import msgspec
 
-from hedgerow.accounting.events import Event
+from hedgerow.accounting.events import LOCAL_SENSITIVITY, Event
 from hedgerow.accounting.loss import exact_sum, text_of_fraction
 from hedgerow.accounting.noise import Noise, made_noise
 from hedgerow.accounting.zcdp import rho_for, rho_of_event
@@ -44,6 +44,11 @@ class EventRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The name of `query` in version 0.1, and in files."""
         warnings.warn("verb: use `query`.", DeprecationWarning, stacklevel=2)
         return self.query
+
+    @property
+    def shown_sensitivity(self) -> str:
+        """For people. Of choices with local sensitivity each node has its own, and the event states the largest."""
+        return f"{float(Fraction(self.sensitivity)):.3g} at most" if self.mechanism == LOCAL_SENSITIVITY else self.sensitivity
 
     @property
     def noise(self) -> Noise:

@@ -153,6 +153,19 @@ class Release:
     def predict(self, table: Any, n_jobs: int = 1) -> NDArray[Any]:
         return np.asarray(self.classes[self.predict_proba(table, n_jobs).argmax(axis=1)])
 
+    def failures(self, table: Any, n_jobs: int = 1) -> NDArray[np.bool_]:
+        """Which rows no tree has an answer for: each ends in a node without a count, as the leaves with value Failure of ID3 are.
+
+        `predict` gives them the most frequent class of the whole table: whoever follows the paper takes them for wrong.
+        """
+        from hedgerow.trees.routing import route
+
+        codes = self.codebook.encode(table, n_jobs)
+        failed = np.ones(len(codes), dtype=bool)
+        for tree, counts in zip(self.forest.trees, self.forest.node_counts, strict=True):
+            failed &= (counts[route(tree, codes)] == 0).all(axis=1)
+        return failed
+
     # ------------------------------------------------------------ read what was learnt
 
     @cached_property

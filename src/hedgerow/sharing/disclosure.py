@@ -16,22 +16,22 @@ NOT_DIFFERENTIAL = (
 )
 
 
-def disclosure(paths: Paths, requirement: Requirement) -> list[tuple[str, str]]:
-    """(what, in words) pairs for people."""
+def disclosure(paths: Paths, requirement: Requirement, group: str = "path") -> list[tuple[str, str]]:
+    """(what, in words) pairs for people. `group`: what persons who read alike are called."""
     found = measure(paths, requirement)
     classes = paths.codebook.schema.target.classes
-    lines = [("requirement", f"{requirement.words()}: {'satisfied' if found.satisfied else 'NOT satisfied'} by {len(paths)} paths")]
+    lines = [("requirement", f"{requirement.words()}: {'satisfied' if found.satisfied else 'NOT satisfied'} by {len(paths)} {group}s")]
     if len(paths):
         small = int(paths.totals.argmin())
         shares = paths.hit / np.maximum(paths.totals, 1e-300)
         sure = int(shares.argmax())
         lines += [
-            ("smallest path", f"{paths.totals[small]:.6g} persons: {paths.words(small)}"),
+            (f"smallest {group}", f"{paths.totals[small]:.6g} persons: {paths.words(small)}"),
             (
-                "most certain path",
+                f"most certain {group}",
                 f"{shares[sure]:.1%} of {paths.totals[sure]:.6g} persons are {classes[paths.label[sure]]!r}: {paths.words(sure)}",
             ),
-            ("at most", f"{largest_k(paths)}-anonymous; no class has more than {smallest_alpha(paths):.1%} of a path"),
+            ("at most", f"{largest_k(paths)}-anonymous; no class has more than {smallest_alpha(paths):.1%} of a {group}"),
         ]
         certain = np.flatnonzero(shares >= CERTAIN)
         if len(certain):
@@ -39,11 +39,11 @@ def disclosure(paths: Paths, requirement: Requirement) -> list[tuple[str, str]]:
             lines.append(
                 (
                     "homogeneity attack",
-                    f"who knows that a person is on one of {len(certain)} paths ({persons:.1%} of all persons) knows the class with a "
-                    f"certainty of {CERTAIN:.0%} or more",
+                    f"who knows that somebody is in one of {len(certain)} {group}s ({persons:.1%} of all persons) knows the class with "
+                    f"a certainty of {CERTAIN:.0%} or more",
                 )
             )
         else:
-            lines.append(("homogeneity attack", f"no path tells the class with a certainty of {CERTAIN:.0%} or more"))
+            lines.append(("homogeneity attack", f"no {group} tells the class with a certainty of {CERTAIN:.0%} or more"))
     lines.append(("not claimed", NOT_DIFFERENTIAL))
     return lines

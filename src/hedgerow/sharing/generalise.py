@@ -8,7 +8,7 @@ some.
 **Which rows it reads: all of them, exactly.** It is for an owner's own table, and neither its choice of levels nor the table that it makes
 is differentially private. What comes out has the guarantee "anonymity" with its k, (c, ℓ) or (α, k), and never an ε.
 
-    codebook = Codebook(with_cells_of_taxonomies(schema))
+    codebook = Codebook(with_numeric_taxonomies(schema))
     result = generalise(codebook.encode(table), codebook.encode_classes(target), codebook, Requirement.of(c=5, l=3))
     if not result.impossible:
         result.codebook, result.codes, result.labels      # the published table, and what its codes mean
@@ -177,12 +177,12 @@ def _prepared(
     columns = np.ascontiguousarray(codes[known].T, dtype=np.int64)
     counts = np.zeros((columns.shape[1], codebook.n_classes), dtype=np.int64)
     counts[np.arange(len(counts)), labels[known]] = 1
-    may_go = int(_share(suppression) * len(counts))
+    may_go = int(checked_share(suppression) * len(counts))
     search = Search(
         Taxonomies(codebook).levels,
         Bounds.of(requirement, len(counts)),
         may_go,
-        _places(codebook, quasi),
+        checked_quasi(codebook, quasi),
         len(counts),
         most=most_nodes,
     )
@@ -198,14 +198,17 @@ def _checked(given: Any, codebook: Codebook) -> NDArray[Any]:
     return codes
 
 
-def _share(suppression: Any) -> Fraction:
-    share = Fraction(0) if isinstance(suppression, (int, float)) and suppression == 0 else exact_epsilon(suppression, "suppression")
+def checked_share(suppression: Any) -> Fraction:
+    """The share of the rows that may be left out, as an exact number."""
+    nothing = isinstance(suppression, (int, float, Fraction)) and suppression == 0
+    share = Fraction(0) if nothing else exact_epsilon(suppression, "suppression")
     if not share < 1:
         raise PlanError(f"suppression: got {suppression!r}; expected a share of the rows, from 0 to below 1.")
     return share
 
 
-def _places(codebook: Codebook, quasi: Sequence[str] | None) -> tuple[int, ...]:
+def checked_quasi(codebook: Codebook, quasi: Sequence[str] | None) -> tuple[int, ...]:
+    """The places of the quasi-identifiers; of all attributes if none is named."""
     names = codebook.schema.names
     if quasi is None:
         return tuple(range(len(names)))

@@ -19,10 +19,11 @@ from hedgerow.schema.schema import Schema
 from hedgerow.sharing.anonymous_release import anonymous_release
 from hedgerow.sharing.generalise import generalise
 from hedgerow.sharing.global_model import global_model
-from hedgerow.sharing.prune import NEEDED, Pruned, prune
+from hedgerow.sharing.prune import BEST, NEEDED, REATTACH, Encoded, Pruned, prune
 from hedgerow.sharing.pseudo.tables import PseudoData, Shared, pseudo_data
 from hedgerow.sharing.rules.prune import PrunedRules, prune_rules
 from hedgerow.sharing.rules.rule_set import RuleSet
+from hedgerow.sharing.taxonomy import with_numeric_taxonomies
 from hedgerow.training.fit import fit
 from hedgerow.training.recipe import Recipe
 
@@ -59,7 +60,7 @@ def publish(
     requirement: Requirement | None,
     *,
     model: str = TREE,
-    siblings: str = NEEDED,
+    siblings: str = BEST,
     hits_only: bool = False,
     n_jobs: int = 1,
     **settings: Any,
@@ -67,6 +68,8 @@ def publish(
     """An owner's part: learn a tree on its own rows and prune it. Without a requirement it is shared as it is, and claims nothing.
 
     model: "tree", or "rules": the tree's paths, pruned and shared as a rule set
+
+    Where the schema limits the rows of a person, the tree does not count all rows: branches are merged as needed then.
     """
     if model not in (TREE, RULES):
         raise PlanError(f"model: got {model!r}; expected {TREE!r} or {RULES!r}.")
@@ -79,8 +82,16 @@ def publish(
         return Published(local, kept, None if kept.empty else kept.rule_set)
     if requirement is None:
         return Published(local, None, local)
-    pruned = prune(local.forest, requirement, siblings=siblings, hits_only=hits_only)
-    return Published(local, pruned, None if pruned.empty else anonymous_release(pruned))
+    if siblings == BEST and schema.person is not None:
+        siblings = NEEDED
+    rows = encoded(local.codebook, X, y) if siblings in (REATTACH, BEST) else None
+    pruned = prune(local.forest, requirement, siblings=siblings, hits_only=hits_only, rows=rows)
+    return Published(local, pruned, None if pruned.empty else anonymous_release(pruned, local.parameters.get("bins")))
+
+
+def encoded(codebook: Codebook, X: Any, y: Any) -> Encoded:
+    """Codes and classes of an owner's rows."""
+    return codebook.encode(X), codebook.encode_classes(y)
 
 
 def mine(
@@ -90,10 +101,11 @@ def mine(
     given = [release for release in shared if release is not None]
     if not given:
         raise PlanError(
-            "share: what every owner would share is empty: there is nothing to learn from. Ask for less: a smaller k or l, or a larger c."
+            "share: what every owner would share is empty: there is nothing to learn from. Ask for less: a smaller k or l, or a larger c; "
+            "`hedgerow anonymity prune --table` says of one tree what would be enough."
         )
     made = pseudo_data(given, rows, seed=seed, **recipe)
-    learner = global_model(model, given[0].schema, random_state=seed)
+    learner = global_model(model, made.schema, random_state=seed)
     return learner.fit(made.columns, made.target), made
 
 
@@ -102,9 +114,10 @@ def generalised_model(
 ) -> Callable[[Any], NDArray[Any]] | None:
     """LD, the baseline: what is learnt from a table that is generalised to the requirement, as a prediction for rows generalised alike.
 
-    `learn(schema, columns, target)` fits a model. None: no generalisation satisfies the requirement.
+    `learn(schema, columns, target)` fits a model. None: no generalisation satisfies the requirement. Numbers are generalised along their
+    taxonomies, from the cells of the finest level.
     """
-    codebook = Codebook(schema)
+    codebook = Codebook(with_numeric_taxonomies(schema))
     found = generalise(codebook.encode(X), codebook.encode_classes(y), codebook, requirement, suppression)
     if found.impossible:
         return None

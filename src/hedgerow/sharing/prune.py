@@ -1,17 +1,24 @@
 """ATP, anonymity-based tree pruning (Sharkey et al. 2008, 3.2): siblings are merged until every path satisfies the requirement.
 
-From the leaves up: where a leaf does not satisfy the requirement it is merged with its siblings, and what hung below them is removed. With
-`siblings="all"` the whole family becomes one leaf, in the place of its parent. With `siblings="needed"` the leaf is merged with the nearest
-sibling, again and again, until the merged leaf satisfies the requirement: nearest by the schema's taxonomy, by the order of a numeric
-attribute's cells, or else the smallest. When a tree with fewer than two leaves is left, the result is the *empty tree*.
+From the leaves up: where a leaf does not satisfy the requirement it is merged with its siblings, and what hung below them is removed.
+
+    all        the whole family becomes one leaf, in the place of its parent
+    needed     the leaf is merged with the nearest sibling, again and again, until the merged leaf satisfies the requirement: nearest by the
+               schema's taxonomy, by the order of a numeric attribute's cells, or else the smallest
+    reattach   what hangs below the nearest sibling stays (`reattach.py`); this needs the rows
+    best       that of the last two which leaves more persons in leaves of their own class
+
+When a tree with fewer than two leaves is left, the result is the *empty tree*.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.anonymity.groups import Group, spread, together
 from hedgerow.anonymity.requirement import Requirement
@@ -22,7 +29,9 @@ from hedgerow.trees.forest import LEAVES, CountedForest
 from hedgerow.trees.paths import Paths, condition_words, from_counts, paths_of, paths_with_hits, reach
 from hedgerow.trees.tree import Tree, TreeBuilder
 
-ALL, NEEDED = "all", "needed"
+ALL, NEEDED, REATTACH, BEST = "all", "needed", "reattach", "best"
+SIBLINGS = (ALL, NEEDED, REATTACH, BEST)
+Encoded = tuple[NDArray[Any], NDArray[np.uint16]]  # codes and classes of rows
 DIGITS = 9  # of a number of persons that is made of a share
 
 
@@ -84,12 +93,13 @@ class Pruned:
 
 
 @dataclass(eq=False)
-class _Node:
+class Node:
     """A node while it is pruned: the codes that lead to each child, and the persons below."""
 
     attribute: int
-    branches: list[tuple[tuple[int, ...], _Node]] = field(default_factory=list)
+    branches: list[tuple[tuple[int, ...], Node]] = field(default_factory=list)
     group: Group | None = None
+    rows: NDArray[np.int64] | None = None  # where they are known
     merged: list[Group] = field(default_factory=list)  # the siblings that it was made of
 
     @property
@@ -97,8 +107,17 @@ class _Node:
         return not self.branches
 
 
-def prune(forest: CountedForest, requirement: Requirement, *, siblings: str = NEEDED, hits_only: bool = False) -> Pruned:
-    """Prune a tree with known class counts. `hits_only` takes only hit and miss of each leaf from it, as the paper's trees tell."""
+def prune(
+    forest: CountedForest, requirement: Requirement, *, siblings: str = NEEDED, hits_only: bool = False, rows: Encoded | None = None
+) -> Pruned:
+    """Prune a tree with known class counts. `hits_only` takes only hit and miss of each leaf from it, as the paper's trees tell.
+
+    rows: the codes and classes of the rows that the tree counts, where paths are measured again
+    """
+    if siblings == BEST:
+        tried = [prune(forest, requirement, siblings=NEEDED, hits_only=hits_only)]
+        tried.append(prune(forest, requirement, siblings=REATTACH, hits_only=hits_only, rows=rows))
+        return max(tried, key=lambda pruned: sum(group.hit for group in pruned.groups))
     if len(forest.trees) != 1:
         raise PlanError(
             f"prune: got {len(forest.trees)} trees. Each tree of a forest tells about the same persons, and what several tell together no "
@@ -106,12 +125,22 @@ def prune(forest: CountedForest, requirement: Requirement, *, siblings: str = NE
         )
     if forest.noisy:
         raise PlanError("prune: the counts are noisy. A private release needs no pruning: publish it as it is.")
+    if (siblings == REATTACH) != (rows is not None):
+        raise PlanError(f"siblings: {REATTACH!r} and {BEST!r} need the rows that the tree was learnt from; others take none.")
+    if rows is not None:
+        from hedgerow.sharing.reattach import prune_rows
+
+        return prune_rows(forest, rows, requirement, hits_only)
+    return prune_groups(forest.codebook, forest.trees[0], groups_of(forest, hits_only), requirement, siblings=siblings)
+
+
+def groups_of(forest: CountedForest, hits_only: bool = False) -> list[Group]:
+    """The persons of each leaf, in order."""
     paths = paths_of(forest)
-    groups = [
+    return [
         Group(int(label), float(hit), float(miss), None if hits_only or paths.counts is None else paths.counts[i])
         for i, (label, hit, miss) in enumerate(zip(paths.label, paths.hit, paths.miss, strict=True))
     ]
-    return prune_groups(forest.codebook, forest.trees[0], groups, requirement, siblings=siblings)
 
 
 def prune_groups(
@@ -125,23 +154,26 @@ def prune_groups(
 ) -> Pruned:
     """ATP on any tree with the persons of each leaf, in order. `rows`: the groups are shares of a table with so many rows."""
     if siblings not in (ALL, NEEDED):
-        raise PlanError(f"siblings: got {siblings!r}; expected {ALL!r} or {NEEDED!r}.")
+        raise PlanError(f"siblings: got {siblings!r}; expected one of {', '.join(SIBLINGS)}.")
     if len(groups) != len(tree.leaves):
         raise PlanError("prune: expected one group of persons for each leaf.")
     requirement.check_classes(codebook.n_classes)
     scale = 1.0 if rows is None else float(rows)
     scaled = [_times(group, scale) for group in groups]
     cuts: list[Cut] = []
-    root = _Pruning(codebook, requirement, siblings, cuts).run(tree, scaled)
-    built, kept = _build(tree.sizes, root)
+    root = Pruning(codebook, requirement, siblings, cuts).run(tree, scaled)
+    left, kept = built(tree.sizes, root)
     if len(kept) < 2:
         return Pruned(requirement, codebook, None, (), tuple(cuts), scale)
     shares = kept if rows is None else [_times(group, 1 / scale, exactly=True) for group in kept]
-    result = Pruned(requirement, codebook, built, tuple(shares), tuple(cuts), scale)
-    for group in kept:  # by the measuring code, not by what the pruning remembers
-        if not _holds(group, requirement, codebook.n_classes):
-            raise ReleaseError(f"the pruned tree does not satisfy {requirement.words()}: a defect, nothing is published.")
-    return result
+    check_all(kept, requirement, codebook.n_classes)
+    return Pruned(requirement, codebook, left, tuple(shares), tuple(cuts), scale)
+
+
+def check_all(groups: Sequence[Group], requirement: Requirement, n_classes: int) -> None:
+    """By the measuring code, not by what the pruning remembers."""
+    if not all(holds(group, requirement, n_classes) for group in groups):
+        raise ReleaseError(f"the pruned tree does not satisfy {requirement.words()}: a defect, nothing is published.")
 
 
 def _times(group: Group, factor: float, exactly: bool = False) -> Group:
@@ -156,20 +188,20 @@ def _times(group: Group, factor: float, exactly: bool = False) -> Group:
     return Group(group.label, times(group.hit), times(group.miss), counts)
 
 
-def _holds(group: Group, requirement: Requirement, n_classes: int) -> bool:
+def holds(group: Group, requirement: Requirement, n_classes: int) -> bool:
     """Whether a group satisfies the requirement, also as it will be published: Eq. 1 makes fractions, and persons are whole."""
     if not group.satisfies(requirement):
         return False
     return group.counts is not None or group.in_whole_numbers(n_classes).satisfies(requirement)
 
 
-class _Pruning:
+class Pruning:
     def __init__(self, codebook: Codebook, requirement: Requirement, siblings: str, cuts: list[Cut]) -> None:
         self.codebook, self.requirement, self.siblings, self.cuts = codebook, requirement, siblings, cuts
         self.taxonomies = Taxonomies(codebook)
 
-    def run(self, tree: Tree, groups: Sequence[Group]) -> _Node:
-        nodes = [_Node(int(attribute)) for attribute in tree.attribute]
+    def run(self, tree: Tree, groups: Sequence[Group]) -> Node:
+        nodes = [Node(int(attribute)) for attribute in tree.attribute]
         for leaf, group in zip(tree.leaves, groups, strict=True):
             nodes[leaf].group = group
         where = [""] * tree.n_nodes
@@ -182,12 +214,16 @@ class _Pruning:
                 nodes[number].branches.append((codes, nodes[int(child)]))
                 said = condition_words(self.codebook, nodes[number].attribute, codes)
                 where[int(child)] = f"{where[number]} and {said}" if where[number] else said
+        self.begin(nodes, [nodes[leaf] for leaf in tree.leaves])
         for number in reversed(range(tree.n_nodes)):  # children first
             if not nodes[number].leaf:
                 self.prune(nodes[number], where[number] or "at the root")
         return nodes[0]
 
-    def prune(self, node: _Node, where: str) -> None:
+    def begin(self, nodes: list[Node], leaves: list[Node]) -> None:
+        """Before anything is merged."""
+
+    def prune(self, node: Node, where: str) -> None:
         """Lines 6 to 14: every leaf below satisfies the requirement afterwards, or the node is a leaf itself."""
         node.group = together([self.group(child) for _, child in node.branches], self.codebook.n_classes)
         failing = [(codes, child) for codes, child in node.branches if self.fails(child)]
@@ -205,14 +241,14 @@ class _Pruning:
             members = [group for each in (child, near) for group in each.merged or [self.group(each)]]
             group = together(members, self.codebook.n_classes)
             self.note(node, where, child, merged, group, whole=len(others) == 1)
-            node.branches = [branch for branch in others if branch[1] is not near] + [(merged, _Node(-1, [], group, members))]
+            node.branches = [branch for branch in others if branch[1] is not near] + [(merged, Node(-1, [], group, merged=members))]
             failing = [branch for branch in node.branches if self.fails(branch[1])]
         if len(node.branches) == 1:
             node.group = self.group(node.branches[0][1])
             node.branches = []
 
     def distance(
-        self, attribute: int, codes: tuple[int, ...], other: tuple[tuple[int, ...], _Node]
+        self, attribute: int, codes: tuple[int, ...], other: tuple[tuple[int, ...], Node]
     ) -> tuple[float, bool, float, tuple[int, ...]]:
         """How far a sibling is: by the taxonomy or the order of cells, then leaves before subtrees, small before large."""
         cells = self.codebook.numeric_cells(attribute)
@@ -225,15 +261,18 @@ class _Pruning:
             near = float(max(self.taxonomies.distance(attribute, a, b) for a in codes for b in other[0]))
         return (near, not other[1].leaf, self.group(other[1]).total, other[0])
 
-    def fails(self, node: _Node) -> bool:
-        return node.leaf and not _holds(self.group(node), self.requirement, self.codebook.n_classes)
+    def fails(self, node: Node) -> bool:
+        return node.leaf and not self.holds(self.group(node))
+
+    def holds(self, group: Group) -> bool:
+        return holds(group, self.requirement, self.codebook.n_classes)
 
     @staticmethod
-    def group(node: _Node) -> Group:
+    def group(node: Node) -> Group:
         assert node.group is not None
         return node.group
 
-    def note(self, node: _Node, where: str, failing: _Node, codes: Sequence[int], group: Group, whole: bool) -> None:
+    def note(self, node: Node, where: str, failing: Node, codes: Sequence[int], group: Group, whole: bool) -> None:
         lacking = self.group(failing)
         whole_numbers = lacking.in_whole_numbers(self.codebook.n_classes)
         why = lacking.why_not(self.requirement) or f"in whole persons: {whole_numbers.why_not(self.requirement)}"
@@ -241,7 +280,7 @@ class _Pruning:
         self.cuts.append(Cut(where, self.codebook.schema.names[node.attribute], merged, why, group.total, whole))
 
 
-def _build(sizes: tuple[int, ...], root: _Node) -> tuple[Tree, list[Group]]:
+def built(sizes: tuple[int, ...], root: Node) -> tuple[Tree, list[Group]]:
     """The pruned tree in the package's own form, with the persons of its leaves in order."""
     builder = TreeBuilder(sizes)
     leaves: dict[int, Group] = {}

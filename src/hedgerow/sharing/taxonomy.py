@@ -10,7 +10,8 @@
 - The branches `other` and `missing`, where the taxonomy does not place them, and values that have no branch at all stay
   apart until the last level.
 - The cells of a numeric attribute are those of the codebook. An edge of the taxonomy that is no edge of a cell moves to the
-  nearest one, and the names of the groups say where it went. `with_cells_of_taxonomies` gives a schema where nothing has to move.
+  nearest one, and the names of the groups say where it went. `with_numeric_taxonomies` gives a schema where nothing has to
+  move, and where numbers without a taxonomy have one.
 - A level that changes nothing is left out.
 
 Everything here is public: it depends on the schema and the codebook alone.
@@ -32,6 +33,7 @@ from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Schema
 
 EVERYTHING = "*"
+CELLS = 32  # of equal width, of a numeric attribute that declares neither edges nor a taxonomy
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,15 +95,22 @@ class Taxonomies:
         return self.levels[attribute][level]
 
 
-def with_cells_of_taxonomies(schema: Schema) -> Schema:
-    """The schema in which a numeric attribute with a taxonomy and no edges has the cells of its finest level."""
-    attributes = [
-        replace(attribute, edges=attribute.taxonomy[0])
-        if isinstance(attribute, Numeric) and attribute.taxonomy is not None and attribute.edges is None
-        else attribute
-        for attribute in schema.attributes
-    ]
-    return replace(schema, attributes=tuple(attributes))
+def with_numeric_taxonomies(schema: Schema) -> Schema:
+    """The schema in which every numeric attribute has a taxonomy, and the cells of its finest level: so no edge has to move.
+
+    Declared ones stay. An attribute with no edges has those of its taxonomy; without a taxonomy, CELLS of equal width. Cells without a
+    taxonomy are merged two and two, level after level, until one is left.
+    """
+    return replace(schema, attributes=tuple(_with_taxonomy(each) if isinstance(each, Numeric) else each for each in schema.attributes))
+
+
+def _with_taxonomy(attribute: Numeric) -> Numeric:
+    if attribute.taxonomy is not None:
+        return replace(attribute, edges=attribute.edges or attribute.taxonomy[0])
+    levels = [attribute.cell_edges(CELLS)]
+    while len(levels[-1]) > 2:
+        levels.append((*levels[-1][:-1:2], attribute.high))
+    return replace(attribute, edges=levels[0], taxonomy=levels[1:] or levels)
 
 
 def _levels(codebook: Codebook, place: int) -> tuple[Level, ...]:

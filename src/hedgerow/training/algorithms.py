@@ -38,6 +38,7 @@ class Algorithm:
     proposes:   whether it draws candidates at random, among which a private choice decides: a seed fixes them alone
     needs_rows: whether what it builds depends on the number of rows, unless a height is given
     audited:    settings that keep a run of the audit small
+    at_values:  whether numbers may be cut between the values that rows have (bins="values"): never where ε is kept
     """
 
     name: str
@@ -54,6 +55,7 @@ class Algorithm:
     proposes: bool = False
     needs_rows: bool = False
     audited: Mapping[str, Any] = field(default_factory=dict)
+    at_values: bool = False
 
     @property
     def module(self) -> str:
@@ -96,7 +98,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             "snr", "SNR forest", "SNRForestClassifier",
             "a forest that tunes itself from signal-to-noise ratios",
             "SNR forest: random trees, sized so that the signal stays above the noise",
-            {"noise_rule": "paper", "max_leaves": DEFAULT_MAX_LEAVES}, updates=True, seeded=True, needs_rows=True,
+            {"noise_rule": "paper", "max_leaves": DEFAULT_MAX_LEAVES, "stopping_rule": "ours"}, updates=True, seeded=True, needs_rows=True,
         ),
         Algorithm(
             "rdt", "Private-RDT", "PrivateRDTClassifier",
@@ -119,16 +121,16 @@ ALGORITHMS: dict[str, Algorithm] = {
         Algorithm(
             "private-id3", "Private ID3", "PrivateID3Classifier", OLDER_WAYS,
             "Private ID3: one tree from noisy tables, the simplest baseline",
-            {"max_depth": None}, audited={"max_depth": 2},
+            {"max_depth": None, "as_published": False}, audited={"max_depth": 2},
         ),
         Algorithm(
             "plain-rdt", "RDT", "RandomDecisionTreesClassifier", NO_PRIVACY,
             defaults={**_RDT, "prune": True}, private=False, seeded=True, needs_rows=True,
         ),
-        Algorithm("id3", "ID3", "ID3Classifier", NO_PRIVACY, defaults={"max_depth": None}, private=False),
+        Algorithm("id3", "ID3", "ID3Classifier", NO_PRIVACY, defaults={"max_depth": None, "as_published": False}, private=False),
         Algorithm(
             "local-tree", "local tree", "LocalTreeClassifier", NO_PRIVACY,
-            defaults={"min_leaf": 2, "confidence": 0.25, "max_depth": None}, bins=32, private=False,
+            defaults={"min_leaf": 2, "confidence": 0.25, "max_depth": None}, bins=32, private=False, at_values=True,
         ),
     )
 }  # fmt: skip

@@ -86,7 +86,9 @@ def train(
     plans = [(each, plan_of(each, trial)) for each in tried]
     finals = [plan_of(each, epsilon * (1 - share)) for each in tried or [recipe]]
     _ = codebook.coders  # whatever could fail about the schema fails here
-    paying = checked_budget(budget, epsilon, delta)
+    # What is charged at most: ε, but for a published algorithm that counts fewer queries than it asks.
+    whole = sum((_charged(plan) for _, plan in plans), max(map(_charged, finals)) + (epsilon * share / 5 if tried else 0))
+    paying = checked_budget(budget, whole, delta)
     if schema.unreviewed:
         warnings.warn(
             "domains were read from private data (" + ", ".join(schema.unreviewed) + "): the release claims no "
@@ -95,7 +97,7 @@ def train(
             stacklevel=4,
         )
     what = f"{'tune and ' if tried else ''}fit {recipe.algorithm.title}"
-    reservation = reserved(engine, paying, epsilon, what, delta)  # charge, then look
+    reservation = reserved(engine, paying, whole, what, delta)  # charge, then look
     table = private_table(engine, reservation, coins, sampler)
     best, chosen = 0, recipe
     if tried:
@@ -108,12 +110,13 @@ def train(
         release.chosen["tuned"] = f"the best of {len(tried)} settings, by private choice"
     part = part_of(
         reservation.events,
-        requested=epsilon,
+        requested=whole,
         delta=delta,
         sampler=table.sampler,
         secret=table._secret,
         unreviewed=schema.unreviewed,
         public_rows=declared_rows(schema.rows),
+        no_guarantee=next((plan.not_proven for plan in (finals[best], *(plan for _, plan in plans)) if plan.not_proven), None),
         person=schema.person,
         rows_per_person=schema.k,
         assumed=engine.assumed,
@@ -127,6 +130,11 @@ def train(
     expected = schema.rows if name is None else None  # a declared number is that of the whole table, not of a batch
     settled(release.forest, reservation, release.released.get("rows", expected))
     return release
+
+
+def _charged(plan: Plan) -> Fraction:
+    assert plan.epsilon is not None
+    return plan.epsilon
 
 
 def release_of(recipe: Recipe, grown: Grown, plan: Plan, codebook: Codebook) -> Release:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from hedgerow.accounting.loss import exact_epsilon
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Schema
-from hedgerow.settings import whole
+from hedgerow.settings import stated, whole
 from hedgerow.training.recipe import Recipe
 from hedgerow.trees.plan import Plan
 
@@ -26,5 +26,5 @@ def plan(recipe: Recipe, schema: Schema, rows: int | None = None) -> Plan:
 
 def parameters_of(plan: Plan, codebook: Codebook) -> dict[str, Any]:
     """What the user set, as a release states it; how many tables were planned for stands in a plan alone."""
-    settings = {name: value for name, value in asdict(plan.settings).items() if name != "tables"}
+    settings = {name: value for name, value in stated(plan.settings).items() if name != "tables"}
     return {**settings, "bins": codebook.bins}

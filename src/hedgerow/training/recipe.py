@@ -11,6 +11,7 @@ import numpy as np
 from hedgerow.errors import PlanError
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Schema
+from hedgerow.schema.value_edges import VALUES
 from hedgerow.settings import whole
 from hedgerow.training.algorithms import ALGORITHMS, Algorithm
 
@@ -18,6 +19,8 @@ from hedgerow.training.algorithms import ALGORITHMS, Algorithm
 @dataclass(frozen=True)
 class Recipe:
     """settings: the algorithm's own, as they were given; they are checked when something is planned.
+
+    bins:         equal-width cells of a numeric attribute without declared edges, or VALUES
 
     random_state: seeds the public structure only. Noise never comes from it.
     tables:       how many tables will be counted and added up, each with noise of its own
@@ -43,8 +46,20 @@ class Recipe:
         own = {**algorithm.defaults, **settings}
         return cls(algorithm, own, algorithm.bins if bins is None else bins, epsilon, delta, random_state)
 
+    @property
+    def at_values(self) -> bool:
+        return isinstance(self.bins, str) and self.bins == VALUES
+
     def codebook(self, schema: Schema) -> Codebook:
-        return Codebook(schema, whole("bins", self.bins))
+        """From public facts alone. With cells between values, those are not known yet, and a number without edges has one cell."""
+        if self.at_values and not self.algorithm.at_values:
+            known = ", ".join(name for name, each in ALGORITHMS.items() if each.at_values)
+            raise PlanError(
+                f"bins: got {VALUES!r}; cells that follow the rows are for {known} alone, which has no privacy. Expected a whole number."
+            )
+        if self.algorithm.at_values and isinstance(self.bins, str) and not self.at_values:
+            raise PlanError(f"bins: got {self.bins!r}; expected a whole number of at least 1, or {VALUES!r}.")
+        return Codebook(schema, 1 if self.at_values else whole("bins", self.bins))
 
     def changed(self, **changes: Any) -> Recipe:
         return replace(self, **changes)

@@ -19,6 +19,7 @@ from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.columns import columns_of, one_column, rows_as_array
 from hedgerow.schema.schema import Schema
 from hedgerow.training.recipe import Recipe
+from hedgerow.training.value_cells import codebook_for
 
 
 def open_rows(
@@ -41,11 +42,11 @@ def open_rows(
         return open_elsewhere(recipe, X, schema, sampler)
     if schema is None:
         raise missing_schema("fit", None)
-    codebook = recipe.codebook(reviewed(schema, accept_draft))
+    recipe.codebook(reviewed(schema, accept_draft))  # refuses what it cannot be
     if is_place(X):
-        return open_at(X, codebook, n_jobs, progress, coins)
+        return open_at(X, codebook_for(recipe, schema, X), n_jobs, progress, coins)
     X, y, persons = checked_table(X, y, schema, recipe.algorithm.estimator)
-    return open_memory(X, y, persons, codebook, n_jobs, progress, coins)
+    return open_memory(X, y, persons, codebook_for(recipe, schema, X), n_jobs, progress, coins)
 
 
 def is_held(X: Any, y: Any) -> bool:

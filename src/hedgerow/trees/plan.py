@@ -21,6 +21,7 @@ ROWS_SHARE = Fraction(3, 100)  # of ε, for a noisy number of rows where no publ
 class Plan:
     """A forest before it has seen a row.
 
+    epsilon:     what is charged at most; None where nothing is
     rows:        the number of rows it is planned for
     rows_source: where that number comes from, in words
     events:      what will be charged, in order
@@ -30,6 +31,7 @@ class Plan:
     tables:      how many tables will be counted and added up, each with noise of its own
     chosen:      what the algorithm chose for itself
     delta:       above 0 where the guarantee is (ε, δ); events may then cost ρ of concentrated privacy
+    not_proven:  why no ε is claimed, of a published algorithm that does not keep the one it states
     """
 
     algorithm: str
@@ -44,6 +46,7 @@ class Plan:
     tables: int = 1
     chosen: dict[str, Any] = field(default_factory=dict)
     delta: Fraction = Fraction(0)
+    not_proven: str = ""
 
     @property
     def n_leaves(self) -> int:

@@ -52,6 +52,7 @@ class Settings(RequestModel):
     max_passes: Count | None = None
     numeric_splits: Literal["bins", "thresholds"] | None = None
     noise_rule: Literal["paper", "tight"] | None = None
+    stopping_rule: Literal["ours", "literal"] | None = None
     vote: Literal["confidence", "majority", "sum"] | None = None
     criterion: Literal["gini", "max", "information_gain", "gini_half"] | None = None
     random_state: Number | None = None

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.schema.attributes import Categorical, Target, Value, text_of
+from hedgerow.schema.attributes import Categorical, Numeric, Target, Value, text_of
+from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.columns import objects
 from hedgerow.schema.schema import Schema
 
@@ -41,7 +43,10 @@ def values_array(values: Sequence[Value | None]) -> NDArray[Any]:
 
 
 def same_meaning(a: Schema, b: Schema) -> bool:
-    """Whether rows of one schema are rows of the other: the same columns, values in the same order, bounds, branches and classes."""
+    """Whether rows of one schema are rows of the other: the same columns, values in the same order, bounds, branches and classes.
+
+    Cells may differ: a number is a number, wherever it is cut.
+    """
     return _meaning(a) == _meaning(b)
 
 
@@ -51,5 +56,31 @@ def _meaning(schema: Schema) -> list[tuple[Any, ...]]:
         if isinstance(entry, Categorical):
             found.append((entry.name, entry.other, entry.missing, *map(text_of, entry.values)))
         else:
-            found.append((entry.name, entry.low, entry.high, entry.edges, entry.missing))
+            found.append((entry.name, entry.low, entry.high, entry.missing))
     return found
+
+
+def same_cells(a: Codebook, b: Codebook) -> bool:
+    """Whether the codes of one mean the same in the other; for schemas with the same meaning."""
+    return _cells(a) == _cells(b)
+
+
+def _cells(codebook: Codebook) -> list[tuple[float, ...] | None]:
+    return [entry.cell_edges(codebook.bins) if isinstance(entry, Numeric) else None for entry in codebook.schema.attributes]
+
+
+def common_codebook(codebooks: Sequence[Codebook]) -> Codebook:
+    """The first, or where the edges of a number differ, one that has the edges of all: trees that are cut at values have their own each."""
+    first = codebooks[0]
+    attributes = []
+    for place, entry in enumerate(first.schema.attributes):
+        others = [(each.schema.attributes[place], each.bins) for each in codebooks]
+        numbers = [(other, bins) for other, bins in others if isinstance(other, Numeric)]
+        if isinstance(entry, Numeric) and any(other.edges != entry.edges for other, _ in numbers):
+            edges = {edge for other, bins in numbers for edge in other.cell_edges(bins)}
+            groups = entry.taxonomy[0] if entry.taxonomy else ()
+            entry = replace(entry, edges=tuple(sorted(edges.union(groups))))
+        attributes.append(entry)
+    if tuple(attributes) == first.schema.attributes:
+        return first
+    return Codebook(replace(first.schema, attributes=tuple(attributes)), first.bins)

@@ -47,18 +47,23 @@ def write_table(
     path: Path, schema: Schema, blocks: Iterable[Block], certificate: Callable[[], PseudoCertificate], wrote: Callable[[int], None]
 ) -> PseudoCertificate:
     """Write all blocks; `wrote` hears of the rows. The certificate is asked for when all rows have been seen."""
-    write = write_parquet if kind_of(path) == PARQUET else write_csv
     place = path.parent.resolve() / path.name
     try:
         with ExitStack() as stack:
-            file = stack.enter_context(_replacing(place))
-            write(file, schema, _counted(blocks, wrote), path.name.endswith(".gz"))
-            file.flush()
-            complete = msgspec.structs.replace(certificate(), table=path.name, sha256=_sha256(file))
-            stack.enter_context(_replacing(certificate_path(place))).write(complete.to_json())
+            file = stack.enter_context(replacing(place))
+            write_blocks(file, path, schema, _counted(blocks, wrote))
+            complete = msgspec.structs.replace(certificate(), table=path.name, sha256=sha256_of(file))
+            stack.enter_context(replacing(certificate_path(place))).write(complete.to_json())
         return complete  # the certificate was put in place first: a table is never there without one
     except OSError as error:
         raise PlanError(f"output {str(path)!r} cannot be written: {error.strerror or type(error).__name__}.") from error
+
+
+def write_blocks(file: BinaryIO, path: Path, schema: Schema, blocks: Iterable[Block]) -> None:
+    """All blocks into an open file, in the way that the name of the path says."""
+    write = write_parquet if kind_of(path) == PARQUET else write_csv
+    write(file, schema, blocks, path.name.endswith(".gz"))
+    file.flush()
 
 
 def _counted(blocks: Iterable[Block], wrote: Callable[[int], None]) -> Iterator[Block]:
@@ -68,9 +73,9 @@ def _counted(blocks: Iterable[Block], wrote: Callable[[int], None]) -> Iterator[
 
 
 @contextmanager
-def _replacing(path: Path) -> Iterator[Any]:
-    """A new file that takes the name at the end, if nothing went wrong."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+def replacing(path: Path) -> Iterator[Any]:
+    """A new file that takes the name at the end, if nothing went wrong. Until then its name ends alike, so that it can be read."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".new-", suffix=f"-{path.name}", delete=False) as file:
         new = Path(file.name)
         try:
             yield file
@@ -83,7 +88,7 @@ def _replacing(path: Path) -> Iterator[Any]:
             raise
 
 
-def _sha256(file: Any) -> str:
+def sha256_of(file: Any) -> str:
     file.seek(0)
     return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from hedgerow.errors import PlanError
 from hedgerow.inference.vote import Vote
 from hedgerow.schema.codebook import Codebook
+from hedgerow.sharing.pseudo.decoding import common_codebook, same_cells
 from hedgerow.sharing.pseudo.sizes import class_weights, path_weights, whole_numbers, whole_numbers_by_row
 from hedgerow.sharing.pseudo.values import NUMERIC, UNIFORM, Templates, shares_told
 from hedgerow.trees.forest import CountedForest
@@ -140,7 +141,7 @@ class PseudoRows:
             raise PlanError("pseudo-data: got nothing to make them from; expected at least one release.")
         if recipe.method != PGEN and any(model.vote is None for model in models):
             raise PlanError(f"method: {recipe.method!r} needs predictions; of paths alone only {PGEN!r} can be made.")
-        self.recipe, self.codebook = recipe, models[0].codebook
+        self.recipe, self.codebook = recipe, common_codebook([model.codebook for model in models])
         rng = self._rng(0)
         sizes = np.array([model.rows * (len(model.trees) if recipe.every_tree else 1) for model in models])
         self.rows = round(float(sizes.sum())) if recipe.rows is None else int(recipe.rows)
@@ -155,7 +156,8 @@ class PseudoRows:
         cells, self._first_path = _Cells(), [0]
         for model, rows in zip(models, self.of_model.tolist(), strict=True):
             self._plan(model, rows, cells, rng)
-        self._predictors = [(model.codebook, model.vote) for model in models]  # paths are large, and not needed any more
+        # Paths are large, and not needed any more.
+        self._predictors = [(same_cells(model.codebook, self.codebook), model.vote) for model in models]
         self._ends = np.cumsum(np.concatenate(cells.rows))
         self._path, self._label = np.concatenate(cells.path), np.concatenate(cells.label)
         if self.rows and (not len(self._ends) or self._ends[-1] != self.rows):
@@ -250,11 +252,11 @@ class PseudoRows:
         return Block(codes, numbers, np.empty(places, dtype=np.uint16))
 
     def _rows_of(self, number: int, path: NDArray[np.int64], label: NDArray[np.int64], rng: np.random.Generator) -> Block:
-        codebook, vote = self._predictors[number]
+        same, vote = self._predictors[number]
         codes, numbers = self.templates[number].draw(path, self.recipe.numeric, rng)
         if self.recipe.method != PGEN and vote is not None:
             label = vote.probabilities(codes).argmax(axis=1)
-        if codebook.bins != self.codebook.bins:  # another owner's cells
+        if not same:  # another owner's cells
             codes = codes.astype(self.codebook.dtype)
             for j, column in numbers.items():
                 codes[:, j] = self.codebook.coders[j].encode(column)

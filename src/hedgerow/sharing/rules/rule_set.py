@@ -19,7 +19,7 @@ from hedgerow.release.release import Release, class_array
 from hedgerow.release.signing import Signature
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Schema
-from hedgerow.sharing.anonymous_release import check_may_be_shared
+from hedgerow.sharing.anonymous_release import check_schema
 from hedgerow.sharing.measure import measure
 from hedgerow.sharing.rules.disjoint import check_disjoint
 from hedgerow.sharing.rules.reading import paths_of_rules, rules_of_paths
@@ -171,7 +171,7 @@ def possible(paths: Paths) -> Paths:
 
 
 def certificate_for(requirement: Requirement, by_hits: bool) -> Certificate:
-    return anonymity_certificate(requirement.record(), requirement.words(), by_hits, "rule")
+    return anonymity_certificate(requirement.record(), requirement.words(), by_hits, group="rule")
 
 
 def requirement_in(certificate: Certificate) -> Requirement:
@@ -190,6 +190,6 @@ def check_claim(rules: RuleSet) -> None:
     requirement = requirement_in(certificate)
     if certificate != certificate_for(requirement, rules.paths.counts is None):
         raise ReleaseError("it claims anonymity in other words than such a rule set does.")
-    check_may_be_shared(rules.schema)
+    check_schema(rules.schema)
     if not len(rules) or not measure(rules.paths, requirement).satisfied:
         raise ReleaseError(f"it claims {requirement.words()}, and its rules do not satisfy that. Do not use it.")

@@ -13,11 +13,13 @@ from hedgerow.inference.vote import SUMMED_COUNTS
 from hedgerow.release.certificate import no_certificate
 from hedgerow.release.release import Release
 from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.value_edges import VALUES
 from hedgerow.settings import whole
 from hedgerow.training.checks import depth_or_none
 from hedgerow.training.method import ExactMethod
 from hedgerow.training.recipe import Recipe
 from hedgerow.trees.plan import Plan
+from hedgerow.trees.used_edges import with_used_edges
 
 
 class LocalTree(ExactMethod):
@@ -30,12 +32,14 @@ class LocalTree(ExactMethod):
     def train(self, recipe: Recipe, engine: Engine) -> Release:
         settings = _settings(recipe)
         forest = c45.grow_plain(ExactTable(engine), engine.codebook, settings)
+        if recipe.at_values:
+            forest = with_used_edges(forest)
         return Release(
             forest,
             no_certificate("a local tree: its counts are exact"),
             algorithm="local tree",
             vote=SUMMED_COUNTS,
-            parameters={**asdict(settings), "bins": engine.codebook.bins},
+            parameters={**asdict(settings), "bins": VALUES if recipe.at_values else engine.codebook.bins},
             chosen={"nodes": forest.trees[0].n_nodes, "height": forest.trees[0].height},
         )
 

@@ -28,7 +28,7 @@ class PrivateRDT(MergeableMethod):
         settings, k = rdt_settings(recipe.settings), len(codebook.sizes)
         if settings.max_depth is not None:
             return settings.n_estimators, min(settings.max_depth, k)
-        return settings.n_estimators, None if rows is None else rdt.height_rule(codebook.sizes, rows)
+        return settings.n_estimators, None if rows is None else rdt.height_rule(rdt.branches(codebook, settings), rows)
 
 
 METHOD = PrivateRDT()

@@ -30,7 +30,8 @@ class SNRForest(MergeableMethod):
 
 def _settings(recipe: Recipe) -> snr.Settings:
     noise_rule = one_of("noise_rule", recipe.settings["noise_rule"], ("paper", "tight"))
-    return snr.Settings(noise_rule, whole("max_leaves", recipe.settings["max_leaves"]), recipe.tables)
+    stopping_rule = one_of("stopping_rule", recipe.settings["stopping_rule"], ("ours", "literal"))
+    return snr.Settings(noise_rule, whole("max_leaves", recipe.settings["max_leaves"]), recipe.tables, stopping_rule)
 
 
 METHOD = SNRForest()

@@ -1,0 +1,167 @@
+"""Small print of the queries that a wrong line could change unnoticed: the methods of version 0.1, limits of what travels, exact prices."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from strategies import oblivious_trees, small_schema, small_table
+
+from hedgerow.accounting.events import Event
+from hedgerow.accounting.meter import Budget
+from hedgerow.engines.memory import MemoryRows
+from hedgerow.errors import BudgetError, PlanError
+from hedgerow.growers import rdt
+from hedgerow.mechanisms.coins import SeededCoins
+from hedgerow.private_table import PrivateTable
+from hedgerow.queries import (
+    Best,
+    BestScale,
+    BoostRound,
+    Choose,
+    ClassCounts,
+    Confusion,
+    GradientSums,
+    LeafCounts,
+    Query,
+    Reliability,
+    Rows,
+    Sizes,
+    Tables,
+)
+from hedgerow.queries.forms import MOST_CHOICES
+from hedgerow.queries.scores import GINI
+from hedgerow.schema.codebook import Codebook
+from hedgerow.trees.additive_model import AdditiveModel
+from hedgerow.trees.splits import by_value
+
+COLUMNS, LABELS = small_table(150)
+CODEBOOK = Codebook(small_schema())
+TREES = [rdt.build_tree_structure(CODEBOOK, 2, "bins", np.random.default_rng(i)) for i in range(2)]
+TREE, NODES = TREES[0], TREES[0].levels[1]
+MODEL = AdditiveModel(np.array([0.1, 0.0]), (TREE,), (np.random.default_rng(1).normal(size=(TREE.n_nodes, 2)),))
+VALUES = by_value(CODEBOOK)
+ALLOWED = np.ones((len(NODES), len(VALUES)), dtype=bool)
+ASKED = np.ones((len(NODES), 4), dtype=bool)
+PRICE = Fraction(1, 9)
+
+
+def zeros(codes: np.ndarray) -> np.ndarray:
+    return np.zeros(len(codes), dtype=np.int64)
+
+
+def halves(codes: np.ndarray) -> np.ndarray:
+    return np.full((len(codes), 2), 0.5)
+
+
+OLD: dict[str, tuple[tuple[Any, ...], Query[Any]]] = {  # arguments of the method of version 0.1, without the price; the query of today
+    "rows": ((), Rows()),
+    "leaf_counts": ((TREES,), LeafCounts(TREES)),
+    "sizes": ((TREE, NODES), Sizes(TREE, NODES)),
+    "class_counts": ((TREE, NODES), ClassCounts(TREE, NODES)),
+    "tables": ((TREE, NODES, ASKED), Tables(TREE, NODES, ASKED)),
+    "confusion": ((zeros,), Confusion(zeros)),
+    "reliability": ((halves, 4), Reliability(halves, 4)),
+    "gradient_sums": ((TREES, MODEL), GradientSums(TREES, MODEL)),
+    "choose": ((TREE, NODES, VALUES, ALLOWED, GINI), Choose(TREE, NODES, VALUES, ALLOWED, GINI)),
+    "best": (([zeros, zeros],), Best([zeros, zeros])),
+    "best_scale": ((MODEL, (1.0, 0.5)), BestScale(MODEL, (1.0, 0.5))),
+}
+
+
+def answer_of(ask: Any) -> Any:
+    reservation = Budget(1).reserve(1, "test")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        found = ask(PrivateTable(MemoryRows(COLUMNS, LABELS, CODEBOOK), reservation, SeededCoins(4)))
+    return found, reservation.events
+
+
+def same(one: Any, other: Any) -> bool:
+    if isinstance(one, list):
+        return len(one) == len(other) and all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+    return np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("name", OLD)
+def test_a_method_of_version_0_1_asks_what_it_asked(name: str) -> None:
+    """With the price after the arguments that have no default, or by either of its names."""
+    given, query = OLD[name]
+    expected, events = answer_of(lambda table: table.ask(query, PRICE))
+    place = len(given)
+    for ask in (
+        lambda table: getattr(table, name)(*given[:place], PRICE),
+        lambda table: getattr(table, name)(*given, price=PRICE),
+        lambda table: getattr(table, name)(*given, epsilon=PRICE),
+    ):
+        found, own = answer_of(ask)
+        assert same(found, expected)
+        assert own == events
+
+
+def test_a_method_of_version_0_1_takes_what_has_a_default_after_its_price_and_warns_where_it_is_called() -> None:
+    expected, _ = answer_of(lambda table: table.ask(Choose(TREE, NODES, VALUES, ALLOWED, GINI, "exponential mechanism"), PRICE))
+    found, _ = answer_of(lambda table: table.choose(TREE, NODES, VALUES, ALLOWED, GINI, PRICE, "exponential mechanism"))
+    assert same(found, expected)
+    table = PrivateTable(MemoryRows(COLUMNS, LABELS, CODEBOOK), Budget(1).reserve(1, "test"), SeededCoins(4))
+    with pytest.warns(DeprecationWarning, match=r"use ask\(Rows") as told:
+        table.rows(PRICE)
+    assert told[0].filename == __file__
+    with pytest.raises(AttributeError, match="boost_round"):
+        table.boost_round  # noqa: B018  no such method: it came later
+
+
+class Limits:
+    """A decoder that notes what it was asked to bound."""
+
+    codebook = CODEBOOK
+
+    def __init__(self) -> None:
+        self.bounded: list[tuple[int, int | None]] = []
+
+    def bound(self, numbers: int, most: int | None = None) -> None:
+        self.bounded.append((numbers, most))
+
+
+def test_what_travels_is_bounded_before_room_is_made_for_it() -> None:
+    limits: Any = Limits()
+    sent: Any = BestScale(MODEL, (1.0, 0.5, 2.0)).form(PRICE, limits)
+    assert sent.number == 0
+    BestScale.decode(sent, limits)
+    assert (3, MOST_CHOICES) in limits.bounded
+    predictors: Any = type("Form", (), {"predictors": [None] * 5})()
+    with pytest.raises((AttributeError, TypeError, PlanError)):
+        Best.decode(predictors, limits)  # whatever comes next: it was bounded before
+    assert limits.bounded[-2:] == [(5, MOST_CHOICES), (5 * 3 * 2, None)]
+
+
+@pytest.mark.parametrize("chosen", [1, 2])
+def test_a_round_has_an_exact_price_and_gives_sums_of_both_kinds(chosen: int) -> None:
+    trees = oblivious_trees(CODEBOOK, 3, 4)
+    with pytest.raises(PlanError, match="exact fraction, got float"):
+        BoostRound.costs(0.5, 1, 2, chosen, 2)  # type: ignore[arg-type]
+    many = Codebook(replace(small_schema(), target=replace(small_schema().target, classes=("a", "b", "c"))))
+    model = AdditiveModel(np.zeros(3), (), ())
+    query = BoostRound(trees, model, False, chosen)
+    assert query.shapes(many) == [(chosen,), (chosen, 8, 6)]
+
+
+def test_every_choice_of_a_round_is_of_its_own_group() -> None:
+    query = BoostRound(oblivious_trees(CODEBOOK, 3, 4), MODEL, False, 2)
+    sums = np.zeros((2, 8, 2), dtype=np.int64)
+    assert query.valid([np.array([1, 2]), sums])
+    assert not query.valid([np.array([1, 1]), sums])
+    assert not query.valid([np.array([2, 3]), sums])
+
+
+def test_one_loss_that_is_not_exact_refuses_all() -> None:
+    reservation = Budget(1).reserve(1, "test")
+    good = Event("rows", "discrete Laplace", PRICE, 1, Fraction(1), Fraction(9))
+    with pytest.raises(BudgetError, match="exact fraction"):
+        reservation.charge(good, replace(good, epsilon=0.1))  # type: ignore[arg-type]
+    assert reservation.events == ()
+    assert reservation.charged == 0
