@@ -127,7 +127,7 @@ def share(
 def _check_choices(model: str, method: str, siblings: str, suppression: float, local: str) -> None:
     """What can be refused is refused before anything is learnt or written."""
     from hedgerow.sharing.global_model import GLOBAL_MODELS
-    from hedgerow.sharing.prune import SIBLINGS
+    from hedgerow.sharing.prune import BEST, SIBLINGS
     from hedgerow.sharing.pseudo.generate import METHODS
 
     known = {"--model": (model.replace("-", " ").lower(), tuple(GLOBAL_MODELS)), "--method": (method, METHODS)}
@@ -135,7 +135,7 @@ def _check_choices(model: str, method: str, siblings: str, suppression: float, l
     for option, (given, expected) in known.items():
         if given not in expected:
             raise PlanError(f"{option}: got {given!r}; expected one of {', '.join(expected)}.")
-    if local == "rules" and siblings != "needed":
+    if local == "rules" and siblings != BEST:
         raise PlanError(f"--siblings: got {siblings!r}; rules have no siblings. Leave it out, or use --local tree.")
     if not 0 <= suppression < 1:
         raise PlanError(f"--suppression: got {suppression}; expected a share from 0 to below 1.")

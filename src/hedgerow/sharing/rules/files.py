@@ -46,6 +46,7 @@ class RuleSetDocument(HashedDocument, frozen=True, kw_only=True, forbid_unknown_
     bins: int
     certificate: Certificate
     rules: list[dict[str, Any]]
+    at_values: bool | msgspec.UnsetType = msgspec.UNSET  # True where thresholds follow rows; elsewhere the file has no such field
 
 
 class _Head(msgspec.Struct):
@@ -153,6 +154,7 @@ def document_of(rules: RuleSet) -> RuleSetDocument:
             bins=rules.codebook.bins,
             certificate=rules.certificate,
             rules=rules.rules,
+            at_values=True if rules.at_values else msgspec.UNSET,
         )
     )
     return msgspec.structs.replace(draft, signatures=list(rules.signatures))
@@ -193,7 +195,8 @@ def _parse(data: bytes) -> RuleSetDocument:
 def _from_document(document: RuleSetDocument) -> RuleSet:
     try:
         paths = paths_of_rules(codebook_of(document.schema, document.bins), document.rules)
-        found = RuleSet(paths, document.certificate, made_by=document.made_by, signatures=tuple(document.signatures))
+        at_values, signatures = document.at_values is True, tuple(document.signatures)
+        found = RuleSet(paths, document.certificate, at_values=at_values, made_by=document.made_by, signatures=signatures)
         same = document_of(found) == document
     except ReleaseError:
         raise

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from hedgerow.anonymity.requirement import Requirement
 from hedgerow.errors import ReleaseError
 from hedgerow.sharing.rules.disjoint import check_disjoint
 from hedgerow.sharing.rules.rule_set import RuleSet, certificate_for, check_claim, possible
+from hedgerow.sharing.rules.used_edges import with_used_edges
 from hedgerow.sharing.taxonomy import Taxonomies
 from hedgerow.trees.paths import Paths
 
@@ -44,11 +45,12 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class PrunedRules:
-    """Rules that satisfy a requirement, in whole persons; or by name the empty rule set."""
+    """Rules that satisfy a requirement, in whole persons; or by name the empty rule set. at_values: as of a `RuleSet`."""
 
     requirement: Requirement
     paths: Paths
     steps: tuple[Step, ...]
+    at_values: bool = False
 
     @property
     def empty(self) -> bool:
@@ -61,19 +63,20 @@ class PrunedRules:
 
     @property
     def rule_set(self) -> RuleSet:
-        """What may be shared. It is measured again."""
+        """What may be shared. It is measured again. Of a tree that was cut at values the edges go that no rule asks about any more."""
         if self.empty:
             raise ReleaseError(f"no rule satisfies {self.requirement.words()}: there is nothing to share. Ask for less, or take more rows.")
-        made = RuleSet(self.paths, certificate_for(self.requirement, self.paths.counts is None))
+        paths = with_used_edges(self.paths) if self.at_values else self.paths
+        made = RuleSet(paths, certificate_for(self.requirement, paths.counts is None, self.at_values), at_values=self.at_values)
         check_claim(made)
         return made
 
 
-def prune_rules(paths: Paths, requirement: Requirement) -> PrunedRules:
-    """`paths` without counts are pruned by hit and miss; Eq. 1 estimates the hits of merged rules."""
+def prune_rules(paths: Paths, requirement: Requirement, *, at_values: bool = False) -> PrunedRules:
+    """`paths` without counts are pruned by hit and miss; Eq. 1 estimates the hits of merged rules. at_values: as of a `RuleSet`."""
     requirement.check_classes(paths.codebook.n_classes)
     check_disjoint(paths)
-    return _Pruning(possible(paths), requirement).run()
+    return replace(_Pruning(possible(paths), requirement).run(), at_values=at_values)
 
 
 class _Pruning:
