@@ -357,6 +357,34 @@ def test_a_pruned_tree_keeps_its_anonymity_as_rules() -> None:
         document_of(rules)  # measured again
 
 
+def test_thresholds_that_follow_rows_are_said_and_only_those_that_are_asked_are_shared(tmp_path: Path) -> None:
+    table = patients(1_500, seed=3)
+    tree = LocalTreeClassifier(table.schema, bins="values").fit(table.X, table.y).release_
+    rules = RuleSet.from_release(tree)
+    assert rules.at_values
+    rules.save(tmp_path / "rules.json")
+    pruned = RuleSet.load(tmp_path / "rules.json").prune(60)
+    shared = pruned.rule_set
+    shared.save(tmp_path / "shared.json")
+    read = RuleSet.load(tmp_path / "shared.json")
+    assert read.rules == shared.rules == rules_of_paths(pruned.paths)  # the same rules, over fewer cells
+    assert np.array_equal(shared.predict(dict(table.columns)), RuleSet(pruned.paths).predict(dict(table.columns)))
+    assert any("between values of two persons" in said for said in read.certificate.assumptions)
+    for entry in read.schema.attributes:
+        if isinstance(entry, Numeric):
+            ends = {number for rule in read.rules for each in rule["if"].get(entry.name, []) for number in each.values()}
+            assert set(entry.edges or ()) <= ends | {entry.low, entry.high}
+    assert sum(read.codebook.sizes) < sum(rules.codebook.sizes)
+    quiet = msgspec.structs.replace(document_of(shared), at_values=msgspec.UNSET)  # it may not be kept quiet
+    (tmp_path / "quiet.json").write_bytes(msgspec.json.encode(with_hash(quiet)))
+    with pytest.raises(ReleaseError, match="in other words"):
+        RuleSet.load(tmp_path / "quiet.json")
+    public = RuleSet.from_release(LocalTreeClassifier(table.schema).fit(table.X, table.y).release_)
+    assert not public.at_values
+    made = pseudo_data([shared, public], seed=1)
+    assert len(made.target) == 3_000
+
+
 @pytest.mark.parametrize(
     ("release", "says"),
     [

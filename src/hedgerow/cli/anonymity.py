@@ -152,7 +152,7 @@ def prune(
     if isinstance(release, RuleSet):
         if siblings is not None or rows is not None:
             raise PlanError("--siblings, --table: these are for trees; rules have no siblings. Leave them out.")
-        shared = _save_rules(prune_rules(_paths(release, hits)[0], requirement), output, key)
+        shared = _save_rules(prune_rules(_paths(release, hits)[0], requirement, at_values=release.at_values), output, key)
         say(f"saved {output}: {len(shared)} rules of {len(release)}")
         guarantee(shared.certificate.sentence(), holds=False)
         pairs("what it tells", disclosure(shared.paths, requirement))

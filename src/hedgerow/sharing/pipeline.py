@@ -78,7 +78,8 @@ def publish(
         rules = RuleSet.from_release(local)
         if requirement is None:
             return Published(local, None, rules)
-        kept = prune_rules(rules.paths if not hits_only else replace(rules.paths, counts=None), requirement)
+        paths = replace(rules.paths, counts=None) if hits_only else rules.paths
+        kept = prune_rules(paths, requirement, at_values=rules.at_values)
         return Published(local, kept, None if kept.empty else kept.rule_set)
     if requirement is None:
         return Published(local, None, local)

@@ -46,6 +46,7 @@ class RuleSetDocument(HashedDocument, frozen=True, kw_only=True, forbid_unknown_
     bins: int
     certificate: Certificate
     rules: list[dict[str, Any]]
+    at_values: bool | msgspec.UnsetType = msgspec.UNSET  # True where thresholds follow rows; elsewhere the file has no such field
 
 
 class _Head(msgspec.Struct):
@@ -102,8 +103,8 @@ def _load(path: str | Path, data: bytes, schema: Schema | None, bins: int | None
 def _from_plain(path: str | Path, data: bytes, schema: Schema | None, bins: int | None) -> RuleSet:
     if schema is None:
         raise PlanError(
-            "plain rules do not say what their attributes are; expected their schema, too. Give --schema schema.toml (in Python: "
-            "RuleSet.load(path, schema))."
+            "it is not a sound release document; and plain rules do not say what their attributes are: expected their schema, too. Give "
+            "--schema schema.toml (in Python: RuleSet.load(path, schema))."
         )
     if _is_csv(path):
         return RuleSet.of(schema, rules_of_csv(data, schema), BINS if bins is None else bins)
@@ -153,6 +154,7 @@ def document_of(rules: RuleSet) -> RuleSetDocument:
             bins=rules.codebook.bins,
             certificate=rules.certificate,
             rules=rules.rules,
+            at_values=True if rules.at_values else msgspec.UNSET,
         )
     )
     return msgspec.structs.replace(draft, signatures=list(rules.signatures))
@@ -193,7 +195,8 @@ def _parse(data: bytes) -> RuleSetDocument:
 def _from_document(document: RuleSetDocument) -> RuleSet:
     try:
         paths = paths_of_rules(codebook_of(document.schema, document.bins), document.rules)
-        found = RuleSet(paths, document.certificate, made_by=document.made_by, signatures=tuple(document.signatures))
+        at_values, signatures = document.at_values is True, tuple(document.signatures)
+        found = RuleSet(paths, document.certificate, at_values=at_values, made_by=document.made_by, signatures=signatures)
         same = document_of(found) == document
     except ReleaseError:
         raise

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from hedgerow.anonymity.requirement import Requirement
 from hedgerow.errors import ReleaseError
 from hedgerow.sharing.rules.disjoint import check_disjoint
 from hedgerow.sharing.rules.rule_set import RuleSet, certificate_for, check_claim, possible
+from hedgerow.sharing.rules.used_edges import with_used_edges
 from hedgerow.sharing.taxonomy import Taxonomies
 from hedgerow.trees.paths import Paths
 
@@ -44,11 +45,12 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class PrunedRules:
-    """Rules that satisfy a requirement, in whole persons; or by name the empty rule set."""
+    """Rules that satisfy a requirement, in whole persons; or by name the empty rule set. at_values: as of a `RuleSet`."""
 
     requirement: Requirement
     paths: Paths
     steps: tuple[Step, ...]
+    at_values: bool = False
 
     @property
     def empty(self) -> bool:
@@ -61,19 +63,20 @@ class PrunedRules:
 
     @property
     def rule_set(self) -> RuleSet:
-        """What may be shared. It is measured again."""
+        """What may be shared. It is measured again. Of a tree that was cut at values the edges go that no rule asks about any more."""
         if self.empty:
             raise ReleaseError(f"no rule satisfies {self.requirement.words()}: there is nothing to share. Ask for less, or take more rows.")
-        made = RuleSet(self.paths, certificate_for(self.requirement, self.paths.counts is None))
+        paths = with_used_edges(self.paths) if self.at_values else self.paths
+        made = RuleSet(paths, certificate_for(self.requirement, paths.counts is None, self.at_values), at_values=self.at_values)
         check_claim(made)
         return made
 
 
-def prune_rules(paths: Paths, requirement: Requirement) -> PrunedRules:
-    """`paths` without counts are pruned by hit and miss; Eq. 1 estimates the hits of merged rules."""
+def prune_rules(paths: Paths, requirement: Requirement, *, at_values: bool = False) -> PrunedRules:
+    """`paths` without counts are pruned by hit and miss; Eq. 1 estimates the hits of merged rules. at_values: as of a `RuleSet`."""
     requirement.check_classes(paths.codebook.n_classes)
     check_disjoint(paths)
-    return _Pruning(possible(paths), requirement).run()
+    return replace(_Pruning(possible(paths), requirement).run(), at_values=at_values)
 
 
 class _Pruning:
@@ -87,6 +90,8 @@ class _Pruning:
         self.left = np.ones(len(paths), dtype=bool)
         self.members = [[_group(paths, i)] for i in range(len(paths))]
         self.groups = [members[0] for members in self.members]
+        self.sets = [_Sets() for _ in paths.codebook.sizes]
+        self.ids = np.array([self.ids_of(allowed) for allowed in self.allowed], dtype=np.int64).reshape(len(paths), len(self.sets))
         self.volume = [self.size_of(allowed) for allowed in self.allowed]
         self.steps: list[Step] = []
 
@@ -111,6 +116,7 @@ class _Pruning:
         if others:
             self.left[rule] = True
             self.allowed[rule] |= self.allowed[others].any(axis=0)
+            self.ids[rule] = self.ids_of(self.allowed[rule])
             self.volume[rule] = self.size_of(self.allowed[rule])
             self.members[rule] = [group for i in (rule, *others) for group in self.members[i]]
             self.groups[rule] = together(self.members[rule], self.n_classes)
@@ -122,18 +128,18 @@ class _Pruning:
         """The other rules with which it becomes one rule; none if it cannot."""
         others = np.flatnonzero(self.left)
         others = others[others != rule]
-        different = np.logical_or.reduceat(self.allowed[others] != self.allowed[rule], self.paths.first_code[:-1], axis=1)
+        different = self.ids[others] != self.ids[rule]
         number = different.sum(axis=1)
         kin = np.flatnonzero(number == 1)
         if len(kin):
             near = min(kin.tolist(), key=lambda i: self.distance(rule, int(others[i]), int(different[i].argmax())))
             return [int(others[near])]
-        order = sorted(range(len(others)), key=lambda i: (number[i], self.groups[others[i]].total, i))
+        order = np.lexsort(([self.groups[i].total for i in others], number))
         found: list[list[int]] = []
-        for tried, i in enumerate(order):
+        for tried, other in enumerate(others[order].tolist()):
             if tried >= TRIED and found:
                 break
-            whole = self.filled(rule, int(others[i]))
+            whole = self.filled(rule, other)
             if whole:
                 found.append(whole)
         return min(found, key=lambda whole: sum(self.groups[i].total for i in whole), default=[])
@@ -142,12 +148,14 @@ class _Pruning:
         """All rules that fill the smallest one that holds these two, without the first; none if they leave gaps."""
         whole = self.allowed[rule] | self.allowed[other]
         while True:
-            met = self.left & np.logical_or.reduceat(self.allowed & whole, self.paths.first_code[:-1], axis=1).all(axis=1)
+            met = np.flatnonzero(self.left)
+            for j, part in enumerate(np.split(whole, self.paths.first_code[1:-1])):
+                met = met[self.sets[j].meet(part)[self.ids[met, j]]]
             larger = self.allowed[met].any(axis=0)
             if not (larger & ~whole).any():
                 break
             whole = whole | larger
-        parts = np.flatnonzero(met).tolist()
+        parts = met.tolist()
         if sum(self.volume[i] for i in parts) != self.size_of(whole):
             return []
         return [i for i in parts if i != rule]
@@ -172,6 +180,10 @@ class _Pruning:
         """How many rows of codes a rule allows: exactly, it may be a very large number."""
         return math.prod(np.add.reduceat(allowed, self.paths.first_code[:-1], dtype=np.int64).tolist())
 
+    def ids_of(self, allowed: NDArray[np.bool_]) -> list[int]:
+        """For each attribute the number of the set of codes that a rule allows: rules are compared by them, not code by code."""
+        return [sets.number(part) for sets, part in zip(self.sets, np.split(allowed, self.paths.first_code[1:-1]), strict=True)]
+
     # ------------------------------------------------------------ what comes of it
 
     def result(self) -> Paths:
@@ -193,6 +205,27 @@ class _Pruning:
     def why(self, rule: int) -> str:
         group = self.groups[rule]
         return group.why_not(self.requirement) or f"in whole persons: {group.in_whole_numbers(self.n_classes).why_not(self.requirement)}"
+
+
+class _Sets:
+    """The sets of codes of one attribute that were met, each with a number."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[bytes, int] = {}
+        self.masks: list[NDArray[np.bool_]] = []
+        self.table = np.empty((0, 0), dtype=bool)  # the masks, when they were last asked for
+
+    def number(self, mask: NDArray[np.bool_]) -> int:
+        found = self.numbers.setdefault(mask.tobytes(), len(self.masks))
+        if found == len(self.masks):
+            self.masks.append(mask.copy())
+        return found
+
+    def meet(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """For each set whether it has a code in common with these."""
+        if len(self.table) < len(self.masks):
+            self.table = np.array(self.masks)
+        return np.asarray((self.table & mask).any(axis=1))
 
 
 def _group(paths: Paths, i: int) -> Group:

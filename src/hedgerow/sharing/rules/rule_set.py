@@ -19,6 +19,7 @@ from hedgerow.release.release import Release, class_array
 from hedgerow.release.signing import Signature
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Schema
+from hedgerow.schema.value_edges import VALUES
 from hedgerow.sharing.anonymous_release import check_schema
 from hedgerow.sharing.measure import measure
 from hedgerow.sharing.rules.disjoint import check_disjoint
@@ -44,14 +45,22 @@ class RuleSet:
 
     paths:       the rules as paths: which codes of each attribute a rule allows, and its class counts, or hit and miss
     certificate: anonymity, where they were pruned; nothing else is ever claimed
+    at_values:   they are those of a tree whose thresholds were found between the values of rows, and tell of them
     """
 
     def __init__(
-        self, paths: Paths, certificate: Certificate | None = None, *, made_by: str | None = None, signatures: tuple[Signature, ...] = ()
+        self,
+        paths: Paths,
+        certificate: Certificate | None = None,
+        *,
+        at_values: bool = False,
+        made_by: str | None = None,
+        signatures: tuple[Signature, ...] = (),
     ) -> None:
         check_disjoint(paths)
         self.paths = paths
         self.certificate = no_certificate(EXACT) if certificate is None else certificate
+        self.at_values = at_values
         self.made_by = f"hedgerow {__version__}" if made_by is None else made_by
         self.signatures = signatures
 
@@ -76,12 +85,13 @@ class RuleSet:
         paths = possible(paths_of(forest))
         if paths.counts is None or (paths.counts < 0).any():
             raise PlanError("rule set: a count is below 0; expected a tree with exact counts.")
-        certificate = release.certificate
+        certificate, at_values = release.certificate, release.parameters.get("bins") == VALUES
         if certificate.by_hits:
             paths = replace(paths, counts=None)
         if certificate.guarantee == "anonymity":
-            return cls(paths, certificate_for(requirement_in(certificate), certificate.by_hits))
-        return cls(paths, no_certificate(certificate.reason))
+            claimed = certificate_for(requirement_in(certificate), certificate.by_hits, at_values)
+            return cls(paths, claimed, at_values=at_values)
+        return cls(paths, no_certificate(certificate.reason), at_values=at_values)
 
     @classmethod
     def load(cls, path: str | Path, schema: Schema | str | Path | None = None, bins: int | None = None) -> RuleSet:
@@ -120,7 +130,7 @@ class RuleSet:
         from hedgerow.sharing.rules.prune import prune_rules
 
         paths = replace(self.paths, counts=None) if hits_only else self.paths
-        return prune_rules(paths, Requirement.of(k, c, l, alpha))
+        return prune_rules(paths, Requirement.of(k, c, l, alpha), at_values=self.at_values)
 
     @cached_property
     def vote(self) -> RuleVote:
@@ -155,7 +165,8 @@ class RuleSet:
 
         signature = signature_of(self, key)
         others = tuple(old for old in self.signatures if old.key != signature.key)
-        return RuleSet(self.paths, self.certificate, made_by=self.made_by, signatures=(*others, signature))
+        every = (*others, signature)
+        return RuleSet(self.paths, self.certificate, at_values=self.at_values, made_by=self.made_by, signatures=every)
 
 
 def possible(paths: Paths) -> Paths:
@@ -170,8 +181,8 @@ def possible(paths: Paths) -> Paths:
 # ---------------------------------------------------------------- what it claims
 
 
-def certificate_for(requirement: Requirement, by_hits: bool) -> Certificate:
-    return anonymity_certificate(requirement.record(), requirement.words(), by_hits, group="rule")
+def certificate_for(requirement: Requirement, by_hits: bool, at_values: bool) -> Certificate:
+    return anonymity_certificate(requirement.record(), requirement.words(), by_hits, at_values, group="rule")
 
 
 def requirement_in(certificate: Certificate) -> Requirement:
@@ -188,8 +199,8 @@ def check_claim(rules: RuleSet) -> None:
     if certificate.guarantee != "anonymity":
         raise ReleaseError("it claims differential privacy, which no rule set has. Do not use it.")
     requirement = requirement_in(certificate)
-    if certificate != certificate_for(requirement, rules.paths.counts is None):
+    if certificate != certificate_for(requirement, rules.paths.counts is None, rules.at_values):
         raise ReleaseError("it claims anonymity in other words than such a rule set does.")
-    check_schema(rules.schema)
+    check_schema(rules.schema, "a rule set", "rule")
     if not len(rules) or not measure(rules.paths, requirement).satisfied:
         raise ReleaseError(f"it claims {requirement.words()}, and its rules do not satisfy that. Do not use it.")
