@@ -383,7 +383,7 @@ def test_k_rows_of_epsilon_are_one_row_of_a_kth(algorithm: Any, rows: int | None
     columns, labels, who = table_of(PERSONS, 600)
     for k, epsilon in ((None, Fraction(2)), (K, Fraction(2 * K))):
         model = algorithm(schema_of(k, rows), epsilon, random_state=0)
-        codebook = model._codebook(model.schema)
+        codebook = model._codebook(model.schema, None)
         recipe, method = model._recipe(), model._algorithm.method
         plan: Plan = method.plan(recipe, codebook, epsilon, rows or 600, rows is not None)
         engine = MemoryRows(columns, labels, codebook, persons=None if k is None else who, key=KEY)

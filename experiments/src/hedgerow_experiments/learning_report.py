@@ -41,8 +41,8 @@ def rows_blocks(results: Sequence[Result]) -> list[Block]:
     ]
     heads = ["rows", *WHO.values(), "distance to boosting, δ", "distance, pure"]
     return [
-        "The distance to boosting without privacy, which sees as many rows. In brackets: over the distance at a tenth of the rows; "
-        "at most 0.5 is wanted.",
+        "The distance to boosting without privacy, which sees as many rows. In brackets: over the distance at a tenth of the rows; 0.5 "
+        "says that ten times the rows halve it.",
         Table(heads, rows),
         Figure("learning-rows", chart, "Accuracy as the rows grow. ε = 1; means of tables drawn anew, whiskers are one standard error."),
     ]
