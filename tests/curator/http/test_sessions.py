@@ -304,7 +304,7 @@ HOSTILE: list[tuple[str, dict[str, Any]]] = [
     ("confusion", {"predictor": {"release": {"format": "hedgerow-release"}}}), ("confusion", {"predictor": "x"}),
     ("reliability", {"predictor": {"model": MODEL}, "bins": 5, "price": "1"}),
     ("best", {"predictors": []}), ("best", {"predictors": [{"model": MODEL}] * 1001}), ("best", {"predictors": [{"release": []}]}),
-    ("best_scale", {"scales": []}), ("best_scale", {"scales": [0.0]}), ("best_scale", {"scales": [2.0]}),
+    ("best_scale", {"scales": []}), ("best_scale", {"scales": [0.0]}), ("best_scale", {"scales": [5.0]}),
     ("best_scale", {"scales": [None]}),
     ("best_scale", {"scales": [0.5] * 1001}), ("best_scale", {"scales": [-1]}),
 ]  # fmt: skip

@@ -6,8 +6,8 @@ import gzip
 import hashlib
 import io
 import os
+import secrets
 import stat
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -75,17 +75,17 @@ def _counted(blocks: Iterable[Block], wrote: Callable[[int], None]) -> Iterator[
 @contextmanager
 def replacing(path: Path) -> Iterator[Any]:
     """A new file that takes the name at the end, if nothing went wrong. Until then its name ends alike, so that it can be read."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".new-", suffix=f"-{path.name}", delete=False) as file:
-        new = Path(file.name)
-        try:
+    new = path.parent / f".new-{secrets.token_hex(4)}-{path.name}"
+    try:  # before it is there: an interrupt at any moment leaves nothing behind
+        with open(new, "x+b", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
             os.chmod(new, stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o644)
             os.replace(new, path)
-        except BaseException:
-            new.unlink(missing_ok=True)
-            raise
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
 
 
 def sha256_of(file: Any) -> str:
