@@ -6,8 +6,8 @@ import gzip
 import hashlib
 import io
 import os
-import secrets
 import stat
+import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -75,7 +75,7 @@ def _counted(blocks: Iterable[Block], wrote: Callable[[int], None]) -> Iterator[
 @contextmanager
 def replacing(path: Path) -> Iterator[Any]:
     """A new file that takes the name at the end, if nothing went wrong. Until then its name ends alike, so that it can be read."""
-    new = path.parent / f".new-{secrets.token_hex(4)}-{path.name}"
+    new = path.parent / f".new-{uuid.uuid4().hex[:8]}-{path.name}"
     try:  # before it is there: an interrupt at any moment leaves nothing behind
         with open(new, "x+b", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
             yield file
