@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import forests
+from strategies import forests, requirements
 
 from hedgerow.anonymity.groups import Group, together
 from hedgerow.anonymity.requirement import Requirement
@@ -26,18 +26,6 @@ from hedgerow.trees.routing import route
 from hedgerow.trees.tree import Tree, TreeBuilder
 
 MODES = ("needed", "all")
-
-
-def requirements(n_classes: int) -> Any:
-    ks = st.integers(1, 40)
-    cs = st.sampled_from(["1/3", "1", "1.5", "2", "5", "20"])
-    alphas = st.sampled_from(["0.4", "0.5", "2/3", "0.9"])
-    kinds = [st.builds(Requirement.of, ks), st.builds(lambda k, a: Requirement.of(k, alpha=a), ks, alphas)]
-    if n_classes > 1:
-        ls = st.integers(2, n_classes)
-        kinds.append(st.builds(lambda c, l: Requirement.of(c=c, l=l), cs, ls))  # noqa: E741
-        kinds.append(st.builds(Requirement.of, ks, cs, ls, alphas))
-    return st.one_of(kinds)
 
 
 def every_row(sizes: tuple[int, ...]) -> np.ndarray:

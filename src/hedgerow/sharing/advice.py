@@ -8,7 +8,7 @@ from fractions import Fraction
 from hedgerow.accounting.loss import text_of_fraction
 from hedgerow.anonymity.groups import together
 from hedgerow.anonymity.requirement import Requirement
-from hedgerow.sharing.prune import BEST, REATTACH, Encoded, groups_of, holds, prune
+from hedgerow.sharing.prune import BEST, REATTACH, Encoded, groups_of, prune
 from hedgerow.trees.forest import CountedForest
 
 WEAKER = (Fraction(3, 2), 2, 3, 5, 10, 20, 50)  # times c, or one over it times k
@@ -18,7 +18,7 @@ def why_empty(forest: CountedForest, requirement: Requirement, siblings: str, hi
     """One or two sentences for the owner."""
     n_classes = forest.codebook.n_classes
     everybody = together(groups_of(forest, hits_only), n_classes)
-    if not holds(everybody, requirement, n_classes):
+    if not everybody.published_satisfies(requirement, n_classes):
         why = everybody.why_not(requirement) or everybody.in_whole_numbers(n_classes).why_not(requirement)
         return f"All persons together do not satisfy {requirement.words()} ({why}): no tree can. Ask for less."
     if len(forest.trees[0].leaves) < 2:

@@ -172,7 +172,7 @@ def prune_groups(
 
 def check_all(groups: Sequence[Group], requirement: Requirement, n_classes: int) -> None:
     """By the measuring code, not by what the pruning remembers."""
-    if not all(holds(group, requirement, n_classes) for group in groups):
+    if not all(group.published_satisfies(requirement, n_classes) for group in groups):
         raise ReleaseError(f"the pruned tree does not satisfy {requirement.words()}: a defect, nothing is published.")
 
 
@@ -186,13 +186,6 @@ def _times(group: Group, factor: float, exactly: bool = False) -> Group:
 
     counts = None if group.counts is None else np.array([times(float(number)) for number in group.counts])
     return Group(group.label, times(group.hit), times(group.miss), counts)
-
-
-def holds(group: Group, requirement: Requirement, n_classes: int) -> bool:
-    """Whether a group satisfies the requirement, also as it will be published: Eq. 1 makes fractions, and persons are whole."""
-    if not group.satisfies(requirement):
-        return False
-    return group.counts is not None or group.in_whole_numbers(n_classes).satisfies(requirement)
 
 
 class Pruning:
@@ -265,7 +258,7 @@ class Pruning:
         return node.leaf and not self.holds(self.group(node))
 
     def holds(self, group: Group) -> bool:
-        return holds(group, self.requirement, self.codebook.n_classes)
+        return group.published_satisfies(self.requirement, self.codebook.n_classes)
 
     @staticmethod
     def group(node: Node) -> Group:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -18,21 +19,28 @@ def with_used_edges(forest: CountedForest) -> CountedForest:
 
     An attribute with none of them has no edges. Every row takes the same path as before.
     """
-    codebook = forest.codebook
-    kept: list[NDArray[np.bool_]] = []  # of each attribute which codes stay: the first of those that are one cell then
+    cut, kept = cut_edges(forest.codebook, lambda place, cells: _asked(forest, place, cells))
+    return replace(forest, codebook=cut, trees=tuple(_cut(tree, kept, cut.sizes) for tree in forest.trees))
+
+
+def cut_edges(codebook: Codebook, asked: Callable[[int, int], NDArray[np.bool_]]) -> tuple[Codebook, list[NDArray[np.bool_]]]:
+    """A codebook with the edges that are used, and of each attribute which codes stay: the first of those that are one cell then; the last
+    entry is that of no declared value.
+
+    asked: for an attribute and its number of cells, of each inner edge whether something is asked there
+    """
+    kept: list[NDArray[np.bool_]] = []
     attributes = list(codebook.schema.attributes)
     for place, entry in enumerate(attributes):
         stay = np.ones(codebook.sizes[place] + 1, dtype=bool)
         if isinstance(entry, Numeric) and entry.edges is not None:
             edges, cells = np.array(entry.edges), len(entry.edges) - 1
             groups = entry.taxonomy[0] if entry.taxonomy else ()
-            stay[1:cells] = _asked(forest, place, cells) | np.isin(edges[1:-1], groups)
+            stay[1:cells] = asked(place, cells) | np.isin(edges[1:-1], groups)
             left = (*edges[:-1][stay[:cells]].tolist(), entry.high)
             attributes[place] = replace(entry, edges=left if len(left) > 2 or codebook.bins > 1 else None)
         kept.append(stay)
-    schema = replace(codebook.schema, attributes=tuple(attributes))
-    cut = Codebook(schema, codebook.bins)
-    return replace(forest, codebook=cut, trees=tuple(_cut(tree, kept, cut.sizes) for tree in forest.trees))
+    return Codebook(replace(codebook.schema, attributes=tuple(attributes)), codebook.bins), kept
 
 
 def _asked(forest: CountedForest, place: int, cells: int) -> NDArray[np.bool_]:
