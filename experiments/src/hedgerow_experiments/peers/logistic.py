@@ -57,7 +57,8 @@ class Logistic:
         reach = min(REACH * n * np.sqrt(2 * rho / self.weights.size), LONGEST)
         steps = int(np.clip(reach / STRIDE, FEWEST, MOST))
         sigma, rate = CLIP * np.sqrt(steps / (2 * rho)), reach / (steps * n * CLIP)
-        moving, late = np.zeros_like(self.weights), []
+        moving: NDArray[np.float64] = np.zeros(self.weights.shape)
+        late: list[Matrix] = []
         for step in range(steps):
             error = self._scores(rows) - truth
             error *= CLIP / np.maximum(np.linalg.norm(error, axis=1, keepdims=True), CLIP)  # to length CLIP at most
