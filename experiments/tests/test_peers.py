@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,13 @@ import numpy as np
 import pytest
 
 from hedgerow import Categorical, Numeric, Schema, Target
+from hedgerow.accounting.zcdp import rho_for
 from hedgerow.errors import ExperimentError
 from hedgerow_experiments.document import Block, Figure, Section, Table, inside, markdown
 from hedgerow_experiments.experiment import Result
 from hedgerow_experiments.peers import environments, experiment, held_out, local, memory, processes, tables
 from hedgerow_experiments.peers.fits import Answer, Failure, Fit, collected, log_loss
+from hedgerow_experiments.peers.logistic import CLIP, Logistic, features
 from hedgerow_experiments.peers.models import MODELS
 from hedgerow_experiments.peers.naive_bayes import NaiveBayes, cells_of
 from hedgerow_experiments.peers.report import blocks
@@ -56,6 +59,8 @@ def test_quick_jobs_are_the_first_of_the_full_ones() -> None:
     times = {name: sum(job["set"] == name and job["model"] == "dpdf" and "repetition" in job for job in full) for name in (*SETS, *EXTRA)}
     assert {name for name, n in times.items() if n == 12} == set(SMALL)
     assert set(times.values()) == {3, 12}
+    few = {model: {experiment.repetitions(name, model) for name in (*SETS, *EXTRA)} for model in MODELS}
+    assert (few["logistic"], few["mst-boosting"], few["aim-boosting"]) == ({3}, {1}, {1})
 
 
 @data
@@ -149,7 +154,70 @@ def test_naive_bayes_with_much_budget_is_right() -> None:
     assert (p.argmax(axis=1) == table.y).all()
 
 
+def test_rows_of_the_logistic_regression_are_no_longer_than_1() -> None:
+    corners = np.array([[code, number] for code in (0.0, 1.0) for number in (-7.0, 0.0, 0.5, 1.0, 7.0)])  # two numbers out of bounds
+    lengths = np.linalg.norm(features(corners, tiny().sizes, tiny().bounds), axis=1)
+    assert lengths.max() == pytest.approx(1, abs=1e-6)
+    assert lengths.min() > 0.5
+
+
+class Counted:
+    """Noise that is none, and what it was asked for."""
+
+    def __init__(self) -> None:
+        self.scales: list[float] = []
+
+    def normal(self, mean: float, scale: float, shape: Any = None) -> Any:
+        self.scales.append(float(scale))
+        return mean if shape is None else np.full(shape, mean)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_noise_of_the_logistic_regression_costs_what_it_may(classes: int) -> None:
+    X, rng, rho = features(tiny().X, tiny().sizes, tiny().bounds), Counted(), float(rho_for(Fraction(1), Fraction(1, 10**6)))
+    Logistic(X, tiny().y, classes, Fraction(1), Fraction(1, 10**6), rng)  # type: ignore[arg-type]
+    count, *sums = rng.scales
+    assert 1 / (2 * count**2) + sum(CLIP**2 / (2 * scale**2) for scale in sums) == pytest.approx(rho)
+
+
+def test_logistic_regression_with_much_budget_is_right() -> None:
+    table = tiny()
+    X = features(table.X, table.sizes, table.bounds)
+    for classes in (2, 3):  # of three, one has no rows
+        p = Logistic(X, table.y, classes, Fraction(1000), Fraction(1, 10**6), np.random.default_rng(0)).probabilities(X)
+        assert p.shape == (100, classes)
+        assert np.allclose(p.sum(axis=1), 1)
+        assert (p.argmax(axis=1) == table.y).all()
+
+
+@data
+def test_logistic_regression_is_better_than_the_majority() -> None:
+    table = table_of("mushroom")
+    (answer,) = MODELS["logistic"].answers(table, [Fit("1", 0)], 60)
+    assert isinstance(answer, Answer)
+    y = table.y[table.folds[0][1]]
+    assert (answer.predicted == y).mean() > 0.9 > np.bincount(y).max() / len(y)
+
+
 # ---------------------------------------------------------------- environments and processes
+
+
+@pytest.mark.parametrize("model", ["mst-boosting", "aim-boosting"])
+def test_boosting_on_synthetic_rows_learns_with_a_large_budget(model: str) -> None:
+    if why := environments.missing("dpmm"):
+        pytest.skip(why)
+    found = list(MODELS[model].answers(tiny(), [Fit("100", 0), Fit("0.1", 0)], 300))
+    assert all(isinstance(answer, Answer) and answer.probabilities.shape == (20, 2) for answer in found)
+    assert isinstance(found[0], Answer)
+    assert (found[0].predicted == tiny().y[tiny().folds[0][1]]).mean() > 0.9
+    assert set(processes.versions("dpmm")) == {"dpmm", "scikit-learn", "numpy"}
+
+
+def test_a_python_is_looked_for_by_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert environments._find_python(["{}.{}".format(*sys.version_info)]) == sys.executable
+    monkeypatch.setattr(environments.shutil, "which", lambda name: None)
+    with pytest.raises(ExperimentError, match=r"found no Python 2\.7 or 2\.6"):
+        environments._find_python(["2.7", "2.6"])
 
 
 def test_a_peer_without_its_environment_is_left_out_with_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,7 +234,7 @@ def test_a_peer_without_its_environment_is_left_out_with_a_reason(tmp_path: Path
     with pytest.raises(ExperimentError, match="holds something else"):
         environments.build("interpret")
     assert (tmp_path / "cache" / "hedgerow" / "peers" / "interpret" / "thesis.txt").exists()
-    with pytest.raises(ExperimentError, match="expected one of diffprivlib, interpret"):
+    with pytest.raises(ExperimentError, match="expected one of diffprivlib, interpret, dpmm"):
         environments.build("nobody")
 
 
@@ -184,7 +252,7 @@ def test_an_environment_is_ready_once_its_packages_are_installed(tmp_path: Path,
         return subprocess.CompletedProcess(command, int(failed), "3.11", "no network")
 
     monkeypatch.setattr(environments.subprocess, "run", pretend)
-    monkeypatch.setattr(environments, "_find_python", lambda: "python3.11")
+    monkeypatch.setattr(environments, "_find_python", lambda versions: "python3.11")
     with pytest.raises(ExperimentError, match=r"interpret.*no network"):
         environments.build("interpret")
     assert environments.missing("interpret") is not None  # half built: it would be built again

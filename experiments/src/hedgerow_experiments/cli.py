@@ -135,7 +135,9 @@ def report(folder: Folder = FOLDER) -> None:
 
 @app.command("peers")
 def build_peers(
-    names: Annotated[list[str] | None, typer.Argument(help="Which: interpret, diffprivlib.  [default: all]", show_default=False)] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Which: diffprivlib, interpret, dpmm.  [default: all]", show_default=False)
+    ] = None,
 ) -> None:
     """Build an environment for each peer, since their versions clash with each other. Needed once, for `run peers`.
 

@@ -19,8 +19,8 @@ PROTOCOL = (
     f"{FOLDS}-fold stratified cross-validation (`StratifiedKFold({FOLDS}, shuffle=True, random_state={FOLD_SEED})`): the same folds, "
     "the same ε and the same public domains and bounds (the schemas that ship with the package) for all. δ is 0 where none is named. "
     f"A repetition has new noise and new random trees (seed {FOLDS} · repetition + fold) on the same folds: {REPETITIONS} of them, "
-    f"{OF_SMALL_SETS} on the sets with fewer than 2,000 rows ({REPETITIONS} for peers in an environment of their own), one without "
-    "privacy. "
+    f"{OF_SMALL_SETS} on the sets with fewer than 2,000 rows ({REPETITIONS} for logistic regression and for peers in an environment of "
+    "their own), one of MST and AIM, which are slow, and one without privacy. "
     "All fits of a model on a set in one repetition are one job; "
     f"a fit that takes longer than {PATIENCE} s ends its job. Memory has a job and a process of its own: one fit at ε = 1."
 )
@@ -29,7 +29,8 @@ PROTOCOL = (
 def repetitions(set_name: str, model: str) -> int:
     if MODELS[model].kind == "ceiling" or (set_name, model) in ONCE:
         return 1
-    return OF_SMALL_SETS if set_name in SMALL and not MODELS[model].peer else REPETITIONS
+    wanted = OF_SMALL_SETS if set_name in SMALL and not MODELS[model].peer else REPETITIONS
+    return min(wanted, MODELS[model].few or wanted)
 
 
 def jobs(quick: bool) -> list[Job]:

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fractions import Fraction
 from importlib.metadata import version
 from typing import Any
 
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 import hedgerow
 from hedgerow.errors import HedgerowError
 from hedgerow_experiments.peers.fits import Answer, Failure, Fit
+from hedgerow_experiments.peers.logistic import Logistic, features
 from hedgerow_experiments.peers.naive_bayes import NaiveBayes, cells_of
 from hedgerow_experiments.peers.tables import Table
 
@@ -111,6 +113,19 @@ def naive_bayes(table: Table) -> Learner:
         return NaiveBayes(rows, table.y[train], sizes, table.n_classes, float(fit.epsilon), np.random.default_rng()).probabilities
 
     return Learner(lambda rows: codes[rows], fit)
+
+
+def logistic(delta: float) -> Prepare:
+    def prepare(table: Table) -> Learner:
+        X = features(table.X, table.sizes, table.bounds)
+
+        def fit(rows: Any, train: Rows, fit: Fit) -> Fitted:
+            budget = Fraction(fit.epsilon), Fraction(str(delta))
+            return Logistic(rows, table.y[train], table.n_classes, *budget, np.random.default_rng()).probabilities
+
+        return Learner(lambda rows: X[rows], fit)
+
+    return prepare
 
 
 def random_forest(table: Table) -> Learner:

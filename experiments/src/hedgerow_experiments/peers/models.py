@@ -20,6 +20,7 @@ class Model:
 
     variant: a setting that the peer's script understands
     binary:  only for two classes
+    few:     repetitions at most; 0 where the experiment alone decides
     """
 
     title: str
@@ -29,6 +30,7 @@ class Model:
     variant: str = ""
     delta: float = 0.0
     binary: bool = False
+    few: int = 0
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -53,6 +55,10 @@ def ebm(title: str, learning_rate: str = "") -> Model:
     return Model(title, "peer", peer="interpret", variant=learning_rate, delta=DELTA, binary=True)
 
 
+def synthetic(title: str, variant: str) -> Model:
+    return Model(title, "peer", peer="dpmm", variant=variant, delta=DELTA, few=1)  # a fit takes a minute or more
+
+
 MODELS = {
     "hedgerow": ours("Hedgerow", "HedgerowClassifier", "hedgerow", delta=0),
     "hedgerow-delta": ours("Hedgerow, δ = 1e-6", "HedgerowClassifier", "hedgerow", DELTA),
@@ -64,6 +70,9 @@ MODELS = {
     "naive-bayes": Model("naive Bayes", "peer", local.naive_bayes),
     "dp-ebm": ebm("DP-EBM, δ = 1e-6"),
     "dp-ebm-fast": ebm("DP-EBM, δ = 1e-6, learning rate 0.2", "0.2"),  # see the head of the report
+    "logistic": Model("logistic regression, δ = 1e-6", "peer", local.logistic(DELTA), delta=DELTA, few=3),
+    "mst-boosting": synthetic("MST and boosting, δ = 1e-6", "mst"),
+    "aim-boosting": synthetic("AIM and boosting, δ = 1e-6", "aim"),
     "diffprivlib-ordinal": Model("diffprivlib, ordinal codes", "peer", peer="diffprivlib", variant="ordinal"),
     "diffprivlib-one-hot": Model("diffprivlib, one-hot", "peer", peer="diffprivlib", variant="one-hot"),
     "random-forest": Model("random forest, not private", "ceiling", local.random_forest),

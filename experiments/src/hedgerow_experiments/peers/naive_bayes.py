@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 CELLS = 10  # equal-width cells of a numeric attribute over its public bounds
 
 
-def cells_of(X: NDArray[np.float64], sizes: NDArray[np.int64], bounds: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def cells_of(
+    X: NDArray[np.float64], sizes: NDArray[np.int64], bounds: NDArray[np.float64], cells: int = CELLS
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Whole numbers for all attributes, and how many each may take."""
     codes = X.copy()
     for j in np.flatnonzero(sizes == 0):
         low, high = bounds[j]
-        codes[:, j] = np.clip(np.floor((X[:, j] - low) / (high - low) * CELLS), 0, CELLS - 1)
-    return codes.astype(np.int64), np.where(sizes == 0, CELLS, sizes)
+        codes[:, j] = np.clip(np.floor((X[:, j] - low) / (high - low) * cells), 0, cells - 1)
+    return codes.astype(np.int64), np.where(sizes == 0, cells, sizes)
 
 
 class NaiveBayes:

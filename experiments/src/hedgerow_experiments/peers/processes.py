@@ -43,7 +43,11 @@ def versions(peer: str) -> dict[str, str]:
     return found
 
 
-PACKAGES = {"diffprivlib": ("diffprivlib", "scikit-learn", "numpy"), "interpret": ("interpret-core", "scikit-learn", "numpy")}
+PACKAGES = {
+    "diffprivlib": ("diffprivlib", "scikit-learn", "numpy"),
+    "interpret": ("interpret-core", "scikit-learn", "numpy"),
+    "dpmm": ("dpmm", "scikit-learn", "numpy"),
+}
 
 
 def memory(peer: str, variant: str, table: Table, fit: Fit, patience: int) -> dict[str, Any]:

@@ -234,7 +234,7 @@ def _chart(heading: str, panels: Sequence[Panel], columns: int) -> Lines:
 
 
 def _panels(stored: Summary, sets: Sequence[str]) -> list[Panel]:
-    peers = ("naive-bayes", "dp-ebm-fast", *list(stored.variants)[:1])
+    peers = ("naive-bayes", "dp-ebm-fast", "logistic", *list(stored.variants)[:1])
     wanted = ("hedgerow", "hedgerow-delta", stored.best_paper, *peers, "random-forest", "boosting")
     shown = [model for model in wanted if model in stored.models]
     names = [name for name in sets if any(key[0] == name for key in stored.accuracy)]
