@@ -667,7 +667,7 @@ def test_a_search_that_shaped_the_trees_stays_in_the_claim() -> None:
         release = count(first, *small_table(100), trees_chosen_beforehand=stated)
         before = next(part for part in release.certificate.parts if not part.counted)
         assert (before.epsilon, before.stated_beforehand, release.certificate.epsilon) == ("1", False, "2")
-        assert [event.query for event in before.events] == ["leaf_counts", "leaf_counts", "best", "leaf_counts"]
+        assert [event.query for event in before.events] == ["leaf_counts", "leaf_counts", "best_model", "leaf_counts"]
 
 
 def test_trees_of_a_plan_were_chosen_by_somebody_too() -> None:

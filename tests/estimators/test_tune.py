@@ -24,9 +24,9 @@ def test_the_better_setting_is_chosen_and_every_look_is_paid() -> None:
     assert model.get_params()["max_depth"] == 5  # what was given stays
     release = model.release_
     events = release.certificate.events
-    assert [event.query for event in events].count("best") == 1
+    assert [event.query for event in events].count("best_model") == 1
     assert Fraction(release.certificate.epsilon or 0) == sum(Fraction(event.epsilon) for event in events) <= 50
-    search = events[: [event.query for event in events].index("best") + 1]
+    search = events[: [event.query for event in events].index("best_model") + 1]
     assert sum(Fraction(event.epsilon) for event in search) <= 15
     assert budget.spent == sum(Fraction(event.epsilon) for event in events)
     assert "4 settings" in str(release.chosen["tuned"])

@@ -26,6 +26,7 @@ import hedgerow
 from hedgerow import PublicPlan, Release
 from hedgerow.queries import (
     Best,
+    BestModel,
     BestScale,
     BoostRound,
     Choose,
@@ -194,6 +195,9 @@ def looks(codebook: Any) -> dict[str, Callable[[Any, Any], Any]]:
             Choose(tree, [0], edges, np.ones((1, len(edges)), dtype=bool), MAX, "exponential mechanism"), price
         ),
         "best": lambda table, price: table.ask(Best([rdt.predict_codes, dpdf.predict_codes, MostProbable(model)]), price),
+        "best_model": lambda table, price: table.ask(
+            BestModel([rdt.predict_codes_proba, dpdf.predict_codes_proba, model.probabilities]), price
+        ),
         "best_scale": lambda table, price: table.ask(BestScale(model, (1.0, 0.5, 0.125)), price),
         "leaf_sizes": lambda table, price: table.ask(LeafSizes(trees), price),
         "choose_tree": lambda table, price: table.ask(ChooseTree(boosted, longer, False), price),

@@ -24,7 +24,7 @@ from hedgerow.accounting.prices import Rho
 from hedgerow.accounting.units import Unit
 from hedgerow.accounting.zcdp import choice_epsilon
 from hedgerow.engines.memory import MemoryRows
-from hedgerow.errors import PlanError
+from hedgerow.errors import PlanError, TableError
 from hedgerow.growers import rdt
 from hedgerow.mechanisms.choices import exponential_mechanism, permute_and_flip
 from hedgerow.mechanisms.coins import SeededCoins
@@ -33,6 +33,7 @@ from hedgerow.mechanisms.samplers import discrete_laplace
 from hedgerow.private_table import PrivateTable
 from hedgerow.queries import (
     Best,
+    BestModel,
     BestScale,
     BoostRound,
     Choose,
@@ -47,6 +48,7 @@ from hedgerow.queries import (
     Sizes,
     Tables,
 )
+from hedgerow.queries.attacks import even
 from hedgerow.queries.reliability import MOST_BINS, checked_bins
 from hedgerow.queries.scores import GINI, MAX, NORMAL_GINI, information_gain, scores_of
 from hedgerow.schema.codebook import Codebook
@@ -249,6 +251,31 @@ def test_the_best_predictor_is_chosen_at_the_proven_rate(k: int) -> None:
         chosen, event = asked(engine, seed, lambda table: table.ask(Best(predictors), EPSILON / 7))
         assert event == Event("best", PERMUTE_AND_FLIP, EPSILON / 7, 1, Fraction(k), Fraction(49 * k))
         assert chosen == permute_and_flip(right, np.ones((1, 3), dtype=bool), EPSILON / 7 / k, SeededCoins(seed))[0]
+
+
+@each_k
+def test_the_best_model_is_chosen_at_the_proven_rate(k: int) -> None:
+    engine = engine_of(k)
+    other = AdditiveModel(np.array([0.3, 0.0]), (), ())
+    models = [MODEL.probabilities, even, other.probabilities]
+    scores = -np.array([exact_answers.brier_sums(engine, MODEL, np.array([1.0, 1e-300])).tolist()
+                        + exact_answers.brier_sums(engine, other, np.ones(1)).tolist()])  # fmt: skip
+    assert len(set(scores[0].tolist())) == 3
+    for seed in range(60):
+        chosen, event = asked(engine, seed, lambda table: table.ask(BestModel(models), EPSILON))
+        assert event == Event("best_model", PERMUTE_AND_FLIP, EPSILON, 1, Fraction(2 * k), Fraction(14 * k))
+        assert chosen == permute_and_flip(scores, np.ones((1, 3), dtype=bool), EPSILON / (2 * k) / GRID, SeededCoins(seed))[0]
+
+
+@pytest.mark.parametrize("wrong", [lambda codes: np.ones((len(codes), 1)), lambda codes: np.ones((1, 2)), lambda codes: np.ones(2)])
+def test_probabilities_of_another_shape_choose_nothing(wrong: Any) -> None:
+    with pytest.raises(TableError, match="one number for each row and class"):
+        asked(engine_of(1), 0, lambda table: table.ask(BestModel([even, wrong]), EPSILON))
+
+
+def test_no_models_are_refused_before_they_cost() -> None:
+    with pytest.raises(PlanError, match="got no models"):
+        asked(engine_of(1), 0, lambda table: table.ask(BestModel([]), EPSILON))
 
 
 @each_k

@@ -128,7 +128,7 @@ def test_settings_are_tuned(served: Served, monkeypatch: pytest.MonkeyPatch) -> 
     here = seeded("DPDFClassifier", 3).tune(str(served.file), grid=grid)
     there = seeded("DPDFClassifier", 4).tune(served.table, grid=grid)
     assert (there.max_depth, forest_of(there.release_)) == (here.max_depth, forest_of(here.release_))
-    assert "best" in served.transport.asked
+    assert "best_model" in served.transport.asked
 
 
 @pytest.mark.slow

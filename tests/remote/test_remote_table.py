@@ -31,6 +31,7 @@ from hedgerow.private_table import PrivateTable
 from hedgerow.queries import (
     BY_NAME,
     Best,
+    BestModel,
     BestScale,
     BoostRound,
     Choose,
@@ -97,6 +98,7 @@ QUERY_CASES: dict[str, Any] = {
     "choose gini index": lambda table, _: table.ask(Choose(TREE, NODES, VALUES, ALLOWED, NORMAL_GINI), PRICE),
     "choose gain": lambda table, _: table.ask(Choose(TREE, NODES, VALUES, ALLOWED, information_gain(5000)), PRICE),
     "best": lambda table, release: table.ask(Best([release.predict_codes, MostProbable(MODEL)]), PRICE),
+    "best_model": lambda table, release: table.ask(BestModel([release.predict_codes_proba, MODEL.probabilities]), PRICE),
     "best_scale": lambda table, _: table.ask(BestScale(MODEL, (1.0, 0.5, 0.1)), PRICE),
 }
 

@@ -43,6 +43,7 @@ from hedgerow.plots.report import html_report
 from hedgerow.private_table import PrivateTable
 from hedgerow.queries import (
     Best,
+    BestModel,
     BestScale,
     BoostRound,
     Choose,
@@ -58,6 +59,7 @@ from hedgerow.queries import (
     Sizes,
     Tables,
 )
+from hedgerow.queries.attacks import even
 from hedgerow.queries.scores import BRIER, GINI, MAX, NORMAL_GINI, information_gain, scores_of
 from hedgerow.release.certificate import certificate_of, part_of
 from hedgerow.release.public_plan import PublicPlan
@@ -111,9 +113,10 @@ QUERY_CASES: dict[str, Callable[[PrivateTable, Any], Any]] = {
     "choose": lambda table, epsilon: table.ask(Choose(TREE, NODES, by_value(table.codebook), ALL, GINI), epsilon),
     "choose_locally": lambda table, epsilon: table.ask(ChooseLocally(TREE, NODES, by_value(table.codebook), ALL, SIZES), epsilon),
     "best": lambda table, epsilon: table.ask(Best([zeros, flags]), epsilon),
+    "best_model": lambda table, epsilon: table.ask(BestModel([MODEL.probabilities, even]), epsilon),
     "best_scale": lambda table, epsilon: table.ask(BestScale(MODEL, (1.0, 0.5)), epsilon),
 }
-CHOICES = ("choose", "choose_locally", "best", "best_scale", "choose_tree")
+CHOICES = ("choose", "choose_locally", "best", "best_model", "best_scale", "choose_tree")
 COUNTS = [query for query in QUERY_CASES if query not in CHOICES]
 
 
@@ -370,7 +373,7 @@ def one_row(query: str) -> dict[str, Fraction]:
         return {"discrete Laplace": Fraction(2048), DISCRETE_GAUSSIAN: Fraction(2027**2)}
     if query == "choose_tree":
         return {"permute-and-flip": Fraction(2048, 4096), EXPONENTIAL: Fraction(2027, 4096)}
-    if query in ("choose", "best", "best_scale"):
+    if query in ("choose", "best", "best_model", "best_scale"):
         return dict.fromkeys(("permute-and-flip", EXPONENTIAL), Fraction(1 if query == "best" else 2))
     return {"discrete Laplace": Fraction(1), DISCRETE_GAUSSIAN: Fraction(1)}
 

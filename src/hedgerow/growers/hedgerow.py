@@ -37,12 +37,12 @@ from hedgerow.inference.cells import equal_mass, fewer
 from hedgerow.inference.layout import MOST_CELLS as MOST_NUMBERS
 from hedgerow.inference.layout import cells_of, grouped_layout
 from hedgerow.private_table import PrivateTable
-from hedgerow.queries import Best, BestScale, BoostRound, Choose, ChooseTree, LeafCounts, LeafSizes, Rows
+from hedgerow.queries import BestModel, BestScale, BoostRound, Choose, ChooseTree, LeafCounts, LeafSizes, Rows
 from hedgerow.queries.boosting import MOST_SUMS, hessian_weight, tree_score
 from hedgerow.queries.boosting import MOST_TREES as MOST_CANDIDATES
-from hedgerow.queries.scores import BRIER, GINI, MAX
+from hedgerow.queries.scores import BRIER, GINI
 from hedgerow.schema.codebook import Codebook
-from hedgerow.trees.additive_model import GRID, AdditiveModel, MostProbable, gradient_width
+from hedgerow.trees.additive_model import GRID, AdditiveModel, gradient_width
 from hedgerow.trees.forest import NO_CORRECTION, Correction, CountedForest, Grown
 from hedgerow.trees.oblivious import ObliviousTree, one_question
 from hedgerow.trees.plan import Plan
@@ -81,7 +81,7 @@ def plan(codebook: Codebook, settings: Settings, epsilon: Fraction, delta: Fract
         events += [Choose.cost(shares.choice(TOP_SHARE, shares.mechanism), k, GINI, shares.mechanism)] * sizes.questions
         events.append(LeafCounts.cost(shares.price(sizes.of_tables), k, sizes.measured))
         if sizes.reading:
-            events.append(Best.cost(shares.choice(sizes.reading, PERMUTE_AND_FLIP), k, MAX))
+            events.append(BestModel.cost(shares.choice(sizes.reading, PERMUTE_AND_FLIP), k, BRIER))
     if sizes.rounds:
         events += BoostRound.costs(shares.price(sizes.of_round), k, HALVES**2, sizes.together, classes) * sizes.rounds
     if sizes.scale:
@@ -237,12 +237,12 @@ def _top_tree(table: PrivateTable, shares: BudgetShares, sizes: Sizes) -> tuple[
 
 
 def _read(table: PrivateTable, shares: BudgetShares, sizes: Sizes, tables: Tables) -> Reading:
-    """With the top question or without, all attributes at full or half strength: what gets the most rows right, by private choice."""
+    """With the top questions or without, and how strongly the attributes speak: what has the best probabilities, by private choice."""
     readings = tables.readings
     if not sizes.reading:
         return readings[0]
-    models = [MostProbable(tables.model(reading)) for reading in readings]
-    return readings[table.ask(Best(models), shares.choice(sizes.reading, PERMUTE_AND_FLIP))]
+    models = [tables.model(reading).probabilities for reading in readings]
+    return readings[table.ask(BestModel(models), shares.choice(sizes.reading, PERMUTE_AND_FLIP))]
 
 
 def _groups(codebook: Codebook, j: int, cell: NDArray[np.int64], most: int) -> NDArray[np.int64]:

@@ -6,7 +6,7 @@ first for all rows, then inside each leaf of the top tree. Two ways to read the 
     tree   F(x) = log π(leaf of x) + λ·Σ_j w_j·score_j(leaf of x, x_j)
     flat   F(x) = log π            + λ·Σ_j w_j·score_j(x_j)               the same without the top tree: naive Bayes
 
-λ is the strength of the reading, w_j the information cap. Which reading predicts best is a private choice (`growers/hedgerow.py`).
+λ is the strength of the reading, w_j the information cap. Which reading fits best is a private choice (`growers/hedgerow.py`).
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from hedgerow.trees.tree import Tree
 TREE, FLAT = "tree", "flat"
 RULES = 2  # how counts become scores: every constant here and in `tables.py`. A release that is loaded must predict as it did
 OLD_RULES = 1  # the same, all codes or equal numbers of them in a branch: of forests of version 0.1
+STRENGTHS = (1.0, 0.5, 0.25)
 SCALES = (1.0, 1.4, 2.0, 0.7, 0.5, 0.35)  # by which margins may be multiplied before they become probabilities
 BELOW = 0.25  # how far a leaf's own log-odds are trusted to differ from its parent's: its prior variance, in units of e²
 
@@ -203,10 +204,8 @@ class Tables:
     @property
     def readings(self) -> tuple[Reading, ...]:
         """The ways to read these counts, the plainest first."""
-        flat = (Reading(FLAT, 1.0), Reading(FLAT, 0.5))
-        if not self.layout.asks:
-            return flat
-        return (Reading(TREE, 1.0), Reading(TREE, 0.5), Reading(TREE, 0.0), *flat)
+        kinds = (TREE, FLAT) if self.layout.asks else (FLAT,)
+        return tuple(Reading(kind, strength) for kind in kinds for strength in STRENGTHS)
 
     def weights(self, reading: Reading) -> dict[int, float]:
         """λ·w_j for each attribute."""

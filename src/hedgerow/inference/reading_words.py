@@ -8,7 +8,12 @@ from typing import Any
 from hedgerow.inference.additive import FLAT, AdditiveForest
 from hedgerow.inference.text import plain
 
-_STRENGTH = {1.0: "attributes at full strength", 0.5: "attributes at half strength", 0.0: "the top tree alone"}
+_STRENGTH = {
+    1.0: "attributes at full strength",
+    0.5: "attributes at half strength",
+    0.25: "attributes at a quarter of their strength",
+    0.0: "the top tree alone",
+}
 
 
 def chosen_in_words(forest: AdditiveForest, chosen: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from hedgerow.queries.best import Best
+from hedgerow.queries.best_model import BestModel
 from hedgerow.queries.best_scale import BestScale
 from hedgerow.queries.boost_round import BoostRound
 from hedgerow.queries.choose import Choose, ChooseLocally
@@ -20,13 +21,13 @@ from hedgerow.queries.tables import Tables
 
 QUERIES: tuple[type[Query[Any]], ...] = (
     Rows, LeafCounts, Sizes, ClassCounts, Tables, Confusion, Reliability, GradientSums, Choose, Best, BestScale,
-    LeafSizes, ChooseTree, BoostRound,
+    LeafSizes, ChooseTree, BoostRound, BestModel,
 )  # fmt: skip
 """Closed: what is not listed here has no proof, and is neither answered from afar nor believed in a certificate."""
 BY_NAME: dict[str, type[Query[Any]]] = {query.name: query for query in QUERIES}
 
 __all__ = [
-    "BY_NAME", "QUERIES", "Best", "BestScale", "Block", "BoostRound", "ChoiceQuery", "Choose", "ChooseLocally", "ChooseTree",
+    "BY_NAME", "QUERIES", "Best", "BestModel", "BestScale", "Block", "BoostRound", "ChoiceQuery", "Choose", "ChooseLocally", "ChooseTree",
     "ClassCounts", "Confusion", "CountingQuery", "GradientSums", "LeafCounts", "LeafSizes", "Query", "Reliability", "Rows", "Sizes",
     "Sums", "Tables", "UnprotectedTable",
 ]  # fmt: skip

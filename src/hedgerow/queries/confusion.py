@@ -13,7 +13,7 @@ from hedgerow.errors import TableError
 from hedgerow.parallel import ROWS_AT_ONCE, row_blocks
 from hedgerow.queries.attacks import RIGHT, WRONG, Attack, first_class
 from hedgerow.queries.forms import PredictorForm
-from hedgerow.queries.predictors import Predictor
+from hedgerow.queries.predictors import Predictor, Probabilities
 from hedgerow.queries.query import Block, CountingQuery, Counts, Decoder, Encoder, PriceForm, QueryForm, Shapes, Sums, price_form
 from hedgerow.schema.codebook import Codebook
 
@@ -66,7 +66,7 @@ class Confusion(CountingQuery[Counts]):
         return [Attack(cls.name, "one row more, wrongly predicted", RIGHT, WRONG, lambda codebook: cls(first_class))]
 
 
-def make_ready(predictors: Sequence[Predictor], codebook: Codebook) -> None:
+def make_ready(predictors: Sequence[Predictor | Probabilities], codebook: Codebook) -> None:
     """What a predictor makes once is made now, and not by several threads."""
     nothing: NDArray[np.generic] = np.zeros((1, len(codebook.sizes)), dtype=codebook.dtype)
     for predict in predictors:

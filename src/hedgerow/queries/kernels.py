@@ -223,10 +223,23 @@ def _gradients(margins: Any, classes: Any, out: Any) -> None:
 
 
 @numba.njit(nogil=True, cache=True)
-def _add_brier(margins: Any, classes: Any, scales: Any, sums: Any) -> None:
-    """sums[k] += the Brier score of each row, Σ_c (1[c = class] − softmax(scales[k]·margins)_c)², in steps of 1/GRID, cut to 0 … 2·GRID.
+def _brier_steps(share: Any, label: Any) -> int:
+    """Σ_c (1[c = class] − share_c)², in steps of 1/GRID, cut to 0 … 2·GRID: the last lines hold whatever the floats above them computed."""
+    score = 0.0
+    for c in range(share.size):
+        off = (1.0 if label == c else 0.0) - share[c]
+        score += off * off
+    steps = 2 * GRID
+    if score <= 2.0:  # false for NaN
+        steps = int(score * GRID)
+    return min(max(steps, 0), 2 * GRID)
 
-    A row of no declared class adds nothing. The last lines hold for whatever the floats above them computed.
+
+@numba.njit(nogil=True, cache=True)
+def _add_brier(margins: Any, classes: Any, scales: Any, sums: Any) -> None:
+    """sums[k] += the Brier score of each row, Σ_c (1[c = class] − softmax(scales[k]·margins)_c)², in steps of 1/GRID.
+
+    A row of no declared class adds nothing.
     """
     n_classes = margins.shape[1]
     share = np.empty(n_classes, dtype=np.float64)
@@ -242,14 +255,20 @@ def _add_brier(margins: Any, classes: Any, scales: Any, sums: Any) -> None:
             for c in range(n_classes):
                 share[c] = exp_minus(scales[k] * (highest - margins[i, c]))
                 total += share[c]
-            score = 0.0
             for c in range(n_classes):
-                off = (1.0 if label == c else 0.0) - share[c] / total
-                score += off * off
-            steps = 2 * GRID
-            if score <= 2.0:  # false for NaN
-                steps = int(score * GRID)
-            sums[k] += min(max(steps, 0), 2 * GRID)
+                share[c] /= total
+            sums[k] += _brier_steps(share, label)
+
+
+@numba.njit(nogil=True, cache=True)
+def brier_sum(shares: Any, classes: Any) -> int:
+    """The same for class probabilities: (rows, classes). A row of no declared class adds nothing."""
+    total = 0
+    for i in range(shares.shape[0]):
+        label = np.int64(classes[i])
+        if label < shares.shape[1]:
+            total += _brier_steps(shares[i], label)
+    return total
 
 
 def brier_sums(

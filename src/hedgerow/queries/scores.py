@@ -113,7 +113,7 @@ def _not_of_splits(counts: Counts) -> Scores:
 GINI = Score("count-scaled Gini", GRID, Fraction(2 * GRID), True, _gini)  # [C1]
 MAX = Score("max", 1, Fraction(1), True, _max)  # [C2]
 NORMAL_GINI = Score("Gini index, Δ = 1/2", NORMAL_GRID, Fraction(NORMAL_GRID, 2) + 1, False, _normal_gini)  # [C4]
-BRIER = Score("Brier score", STEPS, Fraction(2 * STEPS), True, _not_of_splits)  # of `best_scale` alone  [V12]
+BRIER = Score("Brier score", STEPS, Fraction(2 * STEPS), True, _not_of_splits)  # of `best_scale` and `best_model`  [V12, V17]
 MOST_ROWS = 1 << 34  # above this the floats in `_n_log_n` could be off by more than one step
 
 

@@ -242,7 +242,7 @@ def check_additive(document: Document, forest: CountedForest) -> None:
         events.count("choose") < questions + (not grouped) * few * len(forest.trees),
         events.count("choose_tree") < grouped * few * len(forest.trees) + boosted,
         grouped and numbers and "signal to noise" in chosen and "leaf_sizes" not in events,
-        not plain and "best" not in events,
+        not plain and "best_model" not in events and "best" not in events,
         chosen.get("scale", 1.0) != 1.0 and "best_scale" not in events,
         fitted and forest.codebook.schema.rows is None and "rows" not in events,
         not isinstance(document.corrections, msgspec.UnsetType) and chosen.get("gradient steps") != events.count("gradient_sums"),

@@ -123,11 +123,13 @@ def predictor_form(predictor: Any, codebook: Codebook, probable: bool = False) -
     if isinstance(predictor, MostProbable) and not probable:
         return PredictorForm(model=model_form(predictor.model))
     release = predictor.__self__ if isinstance(predictor, MethodType) else None
+    if probable and isinstance(release, AdditiveModel) and predictor.__func__ is AdditiveModel.probabilities:
+        return PredictorForm(model=model_form(release))
     wanted = Release.predict_codes_proba if probable else Release.predict_codes
     if not isinstance(release, Release) or predictor.__func__ is not wanted:
         raise PlanError(
-            f"{'reliability' if probable else 'confusion, best'}: got a function, which cannot be sent to the owner of the rows; expected "
-            f"release.{wanted.__name__} of a Release. Nothing was sent."
+            f"{'reliability, best_model' if probable else 'confusion, best'}: got a function, which cannot be sent to the owner of the "
+            f"rows; expected release.{wanted.__name__} of a Release. Nothing was sent."
         )
     _check_same(release, codebook)
     return PredictorForm(release=msgspec.Raw(release.to_json()))

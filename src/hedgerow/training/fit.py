@@ -17,7 +17,7 @@ from hedgerow.errors import PlanError, UnreviewedSchemaWarning
 from hedgerow.mechanisms.coins import SYSTEM, Coins, random_name
 from hedgerow.mechanisms.noise import sampler_named
 from hedgerow.private_table import private_table, reserved
-from hedgerow.queries import Best
+from hedgerow.queries import BestModel
 from hedgerow.release.certificate import certificate_of, declared_rows, no_certificate, part_of
 from hedgerow.release.parts import TableName
 from hedgerow.release.release import Release
@@ -102,7 +102,7 @@ def train(
     best, chosen = 0, recipe
     if tried:
         forests = [release_of(each, method.grow(each, table, plan), plan, codebook) for each, plan in plans]
-        best = table.ask(Best([forest.predict_codes for forest in forests]), epsilon * share / 5)
+        best = table.ask(BestModel([forest.predict_codes_proba for forest in forests]), epsilon * share / 5)
         chosen = recipe.with_settings(search[best])
     grown = method.grow(chosen, table, finals[best])
     release = release_of(chosen, grown, finals[best], codebook)

@@ -56,6 +56,7 @@ BODIES: dict[str, dict[str, Any]] = {
     },
     "confusion": {"predictor": {"model": MODEL}, "price": "1/10"},
     "best": {"predictors": [{"model": MODEL}, {"model": {**MODEL, "base": [9, 0]}}], "epsilon": "1/10"},
+    "best_model": {"models": [{"model": MODEL}, {"model": {**MODEL, "base": [9, 0]}}], "epsilon": "1/10"},
     "best_scale": {"model": MODEL, "scales": [1.0, 0.5], "epsilon": "1/10"},
 }  # fmt: skip
 
@@ -105,14 +106,14 @@ def looked(*_: Any) -> Any:
 
 
 def test_looks_are_charged_and_the_rest_is_given_back(sessions: Sessions) -> None:
-    begun = sessions.begin(what="a try", epsilon="1.3")
+    begun = sessions.begin(what="a try", epsilon="1.4")
     assert begun.status_code == 201
     assert begun.json() | {"id": ""} == {
-        "id": "", "dataset": "patients", "purpose": "research", "epsilon": "1.3", "delta": "0", "bins": 5,
+        "id": "", "dataset": "patients", "purpose": "research", "epsilon": "1.4", "delta": "0", "bins": 5,
         "coins": "system randomness (os.urandom)", "secret": True,
     }  # fmt: skip
     id = begun.json()["id"]
-    assert (sessions.spent, sessions.opened(id)) == (Fraction(13, 10), False)
+    assert (sessions.spent, sessions.opened(id)) == (Fraction(14, 10), False)
     for number, verb in enumerate(BODIES, 1):
         answer = sessions.look(id, number, verb)
         assert answer.status_code == 200, answer.text
@@ -121,7 +122,7 @@ def test_looks_are_charged_and_the_rest_is_given_back(sessions: Sessions) -> Non
         assert all(type(value) is int for array in found["arrays"] for value in array)
     refused(sessions.look(id, len(BODIES) + 1), 402, "budget")
     ended = sessions.end(id).json()
-    assert ended == {"id": id, "state": "settled", "spent": {"epsilon": "1.3", "delta": "0"}}
+    assert ended == {"id": id, "state": "settled", "spent": {"epsilon": "1.4", "delta": "0"}}
     assert sessions.end(id).json() == ended
     refused(sessions.look(id, len(BODIES) + 1), 410, "ended")
     assert sessions.running.curator.ledger.reservation(id).what == "session: a try"
@@ -302,7 +303,9 @@ HOSTILE: list[tuple[str, dict[str, Any]]] = [
     ("confusion", {"predictor": {}}),
     ("confusion", {"predictor": {"model": MODEL, "release": {}}}), ("confusion", {"predictor": {"release": 1}}),
     ("confusion", {"predictor": {"release": {"format": "hedgerow-release"}}}), ("confusion", {"predictor": "x"}),
-    ("reliability", {"predictor": {"model": MODEL}, "bins": 5, "price": "1"}),
+    ("reliability", {"predictor": {}, "bins": 5, "price": "1"}),
+    ("best_model", {"models": []}), ("best_model", {"models": [{"model": MODEL}] * 1001}), ("best_model", {"models": [{"release": []}]}),
+    ("best_model", {"models": [{}]}), ("best_model", {"models": [{"model": {**MODEL, "base": [1, 2, 3]}}]}),
     ("best", {"predictors": []}), ("best", {"predictors": [{"model": MODEL}] * 1001}), ("best", {"predictors": [{"release": []}]}),
     ("best_scale", {"scales": []}), ("best_scale", {"scales": [0.0]}), ("best_scale", {"scales": [5.0]}),
     ("best_scale", {"scales": [None]}),

@@ -58,10 +58,8 @@ class QueryDecoder:
         return found.predict_codes
 
     def probabilities(self, form: PredictorForm) -> Probabilities:
-        release = codec.read_predictor(form, self.codebook)
-        if not isinstance(release, Release):
-            raise PlanError("reliability: expected a release.")
-        return _ready(release)
+        found = codec.read_predictor(form, self.codebook)
+        return found.probabilities if isinstance(found, AdditiveModel) else _ready(found)
 
 
 def _ready(release: Release) -> Probabilities:
