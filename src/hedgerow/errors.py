@@ -16,6 +16,7 @@
     HedgerowWarning (UserWarning)
     ├── UnreviewedSchemaWarning           domains were read from private rows: no ε is claimed
     ├── DraftWarning                      a schema was read from private rows, and what was changed or left out
+    ├── FractionWarning                   an ε was given as the float 1/3, which is a decimal near it
     ├── NoBudgetWarning                   rows were read without a shared budget to keep the total
     ├── SchemaMismatchWarning             the released counts lack many rows: the schema does not fit the table
     └── MissingColumnsWarning             rows are classified without some columns
@@ -92,6 +93,10 @@ class UnreviewedSchemaWarning(HedgerowWarning):
 
 class DraftWarning(HedgerowWarning):
     """A schema was drafted from rows: it is as private as they are, and says what was taken for what and left out."""
+
+
+class FractionWarning(HedgerowWarning):
+    """An amount is a float that stands near a fraction and is not exactly it: "1/3", as text, is."""
 
 
 class SchemaMismatchWarning(HedgerowWarning):

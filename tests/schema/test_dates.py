@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hedgerow import HedgerowClassifier, Numeric, Schema, SQLTable, Target
 from hedgerow.engines.files import TableFile
@@ -116,3 +118,12 @@ def test_edges_alone_are_enough() -> None:
         Numeric("age")
     with pytest.raises(SchemaError, match="from low"):
         Numeric("age", 1, 120, edges=[0, 18, 65, 120])
+
+
+@given(
+    st.lists(st.one_of(st.text(max_size=14), st.from_regex(r"[0-9]{1,4}-[0-9]{1,2}-[0-9]{1,2}", fullmatch=True), st.integers(), st.none()))
+)
+def test_each_value_is_read_by_itself(values: list[Any]) -> None:
+    together = CODEBOOK.encode({"day": np.array([*values, "2020-01-01"], dtype=object)})[:-1]
+    alone = [CODEBOOK.encode({"day": np.array([value], dtype=object)})[0, 0] for value in values]
+    assert together[:, 0].tolist() == alone
