@@ -327,7 +327,7 @@ def _made(release: Release) -> str:
 
 def _domain(attribute: Any, bins: int) -> str:
     if isinstance(attribute, Numeric):
-        return f"{attribute.low:g} to {attribute.high:g}, in {many(len(attribute.cell_edges(bins)) - 1, 'cell')}"
+        return f"{attribute.bounds_text}, in {many(len(attribute.cell_edges(bins)) - 1, 'cell')}"
     return _listed(attribute.domain)
 
 
