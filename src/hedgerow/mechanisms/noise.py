@@ -37,7 +37,7 @@ def add_noise(counts: NDArray[np.int64], event: Event, coins: Coins, sampler: Sa
 
 
 def add_share(counts: NDArray[np.int64], event: Event, coins: Coins, shares: int) -> WholeNumbers:
-    """One owner's counts with its share of the event's noise, of which `shares` are a whole draw: for a secure sum, and nobody else.  [M4]"""
+    """One owner's counts with its share of the event's noise, of which `shares` are a whole draw: for a secure sum alone.  [M4]"""
     check_shared_noise(event)
     if event.scale != Fraction(event.queries * event.sensitivity) / event.epsilon:
         raise PlanError(f"{event.query}: the noise scale does not follow from what was charged.")
