@@ -81,6 +81,7 @@ TESTS: dict[str, list[str]] = {  # a file that is not there is left out
     "mechanisms/samplers.py": SAMPLING,
     "mechanisms/choices.py": SAMPLING,
     "mechanisms/gaussian.py": ["tests/mechanisms/test_gaussian.py", "tests/mechanisms/test_gaussian_distribution.py"],
+    "mechanisms/shares.py": ["tests/mechanisms/test_shares.py"],
     "mechanisms/noise.py": ["tests/mechanisms/test_mechanisms.py", *QUERIES],
     "private_table.py": [
         "tests/private_table/test_queries_by_hand.py", "tests/private_table/test_best_scale.py", "tests/accounting/test_units.py", *QUERIES,
@@ -115,6 +116,7 @@ COMPILED = {  # machine code that depends on a module, and tests that are quick 
     "mechanisms/samplers.py": (SAMPLERS, [SAMPLED]),
     "mechanisms/choices.py": (SAMPLERS, [SAMPLED]),
     "mechanisms/gaussian.py": (SAMPLERS, ["tests/mechanisms/test_gaussian.py"]),
+    "mechanisms/shares.py": (SAMPLERS, ["tests/mechanisms/test_shares.py"]),
     "engines/persons.py": ("engines/__pycache__/persons.*.nb?", ["tests/engines/test_persons.py"]),
     "queries/boosting_loops.py": ("queries/__pycache__/boosting_loops.*.nb?", ["tests/queries/test_boosting.py"]),
 }

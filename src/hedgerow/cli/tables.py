@@ -81,7 +81,7 @@ def show_tables(release: Release) -> None:
         heads += [*(["rows of a person"] if persons else []), *(["columns"] if united else [])]
         rows = [
             (
-                part.owner or "–",
+                " + ".join(part.owners) or "–",
                 part.id,
                 part.epsilon,
                 *([text_of_delta(part.exact_delta)] if delta else []),
