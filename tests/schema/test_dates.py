@@ -116,3 +116,13 @@ def test_edges_alone_are_enough() -> None:
         Numeric("age")
     with pytest.raises(SchemaError, match="from low"):
         Numeric("age", 1, 120, edges=[0, 18, 65, 120])
+
+
+@pytest.mark.parametrize("values", [[True, "true", "True", 1, "1"], [18300, "18300", 18300.0, "18300.0", b"18300"], [None, "", float("nan")]])
+def test_a_value_is_read_the_same_whatever_stands_beside_it(values: list[Any]) -> None:
+    """Values that look alike as text may be different numbers: what one row holds must not decide what another's is."""
+    alone = [CODEBOOK.encode({"day": np.array([value], dtype=object)})[0, 0] for value in values]
+    for order in (slice(None), slice(None, None, -1)):
+        column = np.empty(len(values), dtype=object)
+        column[:] = values[order]
+        assert CODEBOOK.encode({"day": column})[:, 0].tolist() == alone[order]
