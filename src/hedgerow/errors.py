@@ -7,6 +7,7 @@
     ├── BudgetError (ValueError)          a privacy budget cannot pay, or its file is not usable
     │   └── LedgerError                   a curator's ledger cannot be used, or a step that its history does not allow
     ├── CuratorError                      a data owner's service cannot be reached, or refuses
+    ├── TogetherError                     owners who count together cannot begin, or cannot finish
     ├── ReleaseError (ValueError)         a release document is damaged, hostile or of an unknown version
     │   └── MergeError                    releases that cannot be put together
     ├── KeyFileError (ValueError)         a key for signatures cannot be used
@@ -61,6 +62,10 @@ class CuratorError(HedgerowError):
     def __init__(self, message: str, status: int = 0, code: str = "") -> None:
         super().__init__(message)
         self.status, self.code = status, code
+
+
+class TogetherError(HedgerowError):
+    """Owners who count together cannot begin, or cannot finish: the message says who, and whether anything was spent."""
 
 
 class ReleaseError(HedgerowError, ValueError):

@@ -40,6 +40,7 @@ COMMANDS = [
     ["curator", "token"],
     ["curator", "revoke"],
     ["curator", "show"],
+    ["curator", "lost"],
     ["federate"],
     ["budget", "init"],
     ["budget", "show"],

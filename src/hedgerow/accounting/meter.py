@@ -109,12 +109,14 @@ class Budget:
 
         unit: what the request is counted in. A table that is counted in another does not take the reservation.
         """
-        amount, amount_delta, counted = exact_epsilon(epsilon), exact_delta(delta), checked_unit(unit)
-        rho = rho_for(amount, amount_delta) if amount_delta else Fraction(0)  # refuses what has no ρ, before anything is taken
-        when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        entry = Entry(uuid.uuid4().hex, when, what, amount, delta=amount_delta, unit=counted)
+        entry = _entry(epsilon, what, delta, unit)
+        rho = rho_for(entry.reserved, entry.delta) if entry.delta else Fraction(0)  # refuses what has no ρ, before anything is taken
         self._change(lambda entries: self._with_room_for(entries, entry))
         return Reservation(self, entry, rho)
+
+    def check_room(self, epsilon: Any, what: str, delta: Any = 0, unit: Unit = ROW) -> None:
+        """Refuse what `reserve` would refuse now, and take nothing: others may wait for this request."""
+        self._with_room_for(self.entries, _entry(epsilon, what, delta, unit))
 
     def _with_room_for(self, entries: tuple[Entry, ...], new: Entry) -> tuple[Entry, ...]:
         own, requested = self.unit, new.unit or ROW
@@ -186,6 +188,11 @@ class Budget:
         )
 
 
+def _entry(epsilon: Any, what: str, delta: Any, unit: Unit) -> Entry:
+    when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return Entry(uuid.uuid4().hex, when, what, exact_epsilon(epsilon), delta=exact_delta(delta), unit=checked_unit(unit))
+
+
 class Reservation:
     """The (ε, δ) of one request. `charge` is called before each query and refuses what was not reserved."""
 
@@ -254,10 +261,14 @@ class Reservation:
                         self._charge_rho(event)
                     else:
                         self._charge_epsilon(event)
-            except BudgetError:
+                self._confirm()
+            except BaseException:
                 self._charged, self._rho_charged, self._all_pure = before
                 raise
             self._events.extend(events)
+
+    def _confirm(self) -> None:
+        """The last step of a charge, which nothing follows but the look: what is refused here is not charged."""
 
     def _charge_epsilon(self, event: Event) -> None:
         left = self.epsilon - self._charged

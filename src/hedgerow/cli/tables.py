@@ -82,7 +82,7 @@ def show_tables(release: Release) -> None:
         heads += [*(["rows of a person"] if persons else []), *(["columns"] if united else [])]
         rows = [
             (
-                part.owner or "–",
+                " + ".join(part.owners) or "–",
                 part.id,
                 formatting.amount(Fraction(part.epsilon)),
                 *([formatting.amount(part.exact_delta)] if delta else []),

@@ -133,7 +133,7 @@ def _tables(release: Release) -> str:
     persons = any(part.of_persons for part in parts)
     rows = [
         (
-            part.owner or "–",
+            " + ".join(part.owners) or "–",
             part.id,
             loss_text(part.epsilon) + (f", δ = {formatting.amount(part.exact_delta)}" if part.exact_delta else ""),
             part.statement,

@@ -295,15 +295,19 @@ class DateCoder(NumericCoder):
         return np.fromiter((self._day(value, days) for value in block.tolist()), dtype=np.float64, count=len(block))
 
     def _day(self, value: Any, days: dict[str, float]) -> float:
+        """Texts are remembered, and nothing else: what a text means follows from it alone, so that no row changes what another's is."""
+        if type(value) is not str:
+            return self._read(value)
+        if value not in days:
+            days[value] = self._read(value)
+        return days[value]
+
+    def _read(self, value: Any) -> float:
         try:
             day = None if isinstance(value, str) else day_of_object(value)
-            if day is not None:
-                return day
-            text = text_of(value)
-            if text not in days:
-                named = day_of(text, self.written)
-                days[text] = _as_float(value) if named is None else float(named)
-            return days[text]
+            if day is None:
+                day = day_of(text_of(value), self.written)
+            return _as_float(value) if day is None else float(day)
         except Exception:  # whatever an object does when it is looked at
             return float("nan")
 
