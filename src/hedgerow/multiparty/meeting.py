@@ -174,10 +174,12 @@ class Meeting:
         silent = sorted({tasks[task] for task in tasks if not task.done()})
         for task in tasks:
             task.cancel()
-        for peer, error in failed.items():
-            if isinstance(error, TogetherError):
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for error in failed.values():
+            if isinstance(error, TogetherError):  # somebody says why
                 raise error
-            raise TogetherError(f"{self.parties.words(peer)} left while {doing}. {AFTER}") from error
+        if failed:
+            raise TogetherError(f"{', '.join(map(self.parties.words, sorted(failed)))} left while {doing}. {AFTER}")
         if silent:
             names = ", ".join(map(self.parties.words, silent))
             raise TogetherError(f"{names} sent nothing for {self._timeout:g} seconds while {doing}. {AFTER}")
@@ -202,18 +204,26 @@ class Meeting:
     # ------------------------------------------------------------ the end
 
     async def _close(self, why: str) -> None:
-        await asyncio.gather(*(self._last_words(writer, why) for _, writer in self._streams.values()), return_exceptions=True)
+        await asyncio.gather(*(self._last_words(writer, why, reader) for reader, writer in self._streams.values()), return_exceptions=True)
 
-    async def _last_words(self, writer: asyncio.StreamWriter, why: str) -> None:
+    async def _last_words(self, writer: asyncio.StreamWriter, why: str, reader: asyncio.StreamReader | None = None) -> None:
         with contextlib.suppress(OSError, TimeoutError):
             if why:
                 reason = why.encode()[:MOST_STOP]
                 writer.write(HEAD.pack(STOP, 0, len(reason)) + reason)
+                if reader is not None:  # a connection that is closed with unread bytes would take the reason along
+                    with contextlib.suppress(TimeoutError):
+                        await asyncio.wait_for(_until_the_end(reader), CLOSING / 4)
             writer.close()
             await asyncio.wait_for(writer.wait_closed(), CLOSING / 2)
 
 
 AFTER = "Nothing is released, and what was charged stays charged; a new run pays again."
+
+
+async def _until_the_end(reader: asyncio.StreamReader) -> None:
+    while await reader.read(2**16):
+        pass
 
 
 def _printable(text: bytes) -> str:
