@@ -46,7 +46,7 @@ class Meeting:
         self._as_server, self._as_client = (tls(server, own.certificate, key, others) for server in (True, False))
         self._numbers = {each.fingerprint: i for i, each in enumerate(parties.owners, start=1)}
         self._streams: dict[int, Streams] = {}
-        self._round = 0
+        self._round, self._open = 0, True
 
     @property
     def present(self) -> list[int]:
@@ -104,6 +104,7 @@ class Meeting:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._everybody, self._wait)
         finally:
+            self._open = False  # whoever comes from now on is absent, for all the same
             if server is not None:
                 server.close()
             for call in calls:
@@ -121,9 +122,9 @@ class Meeting:
         """Somebody with a declared certificate calls."""
         peer = self._numbers.get(peer_fingerprint(writer.get_extra_info("ssl_object")), 0)
         before = self._streams.get(peer)
-        if not 0 < peer < self.number or (before is not None and not before[0].at_eof()):
-            reason = f"{self.parties.words(peer)} is here already" if before is not None else "not expected here"
-            await self._last_words(writer, reason)
+        here = before is not None and not before[0].at_eof()
+        if not 0 < peer < self.number or here or not self._open:
+            await self._last_words(writer, f"{self.parties.words(peer)} is here already" if here else "it is too late, or the wrong place")
             return
         writer.write(HEAD.pack(WELCOME, 0, 0))
         self._came(peer, reader, writer)
@@ -144,6 +145,8 @@ class Meeting:
                 if kind == STOP:
                     reason = _printable(await reader.readexactly(min(length, MOST_STOP)))
                     raise TogetherError(f"{self.parties.words(peer)} refuses: {reason}. Nothing was spent.")
+                if kind != WELCOME:
+                    raise wrong
                 self._came(peer, reader, writer)
                 return
             except ssl.SSLError:
