@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from hedgerow.estimators.snr import SNRForestClassifier as SNRForestClassifier
     from hedgerow.evaluation.private import private_calibration as private_calibration
     from hedgerow.evaluation.private import private_score as private_score
-    from hedgerow.evaluation.private import private_scorer as private_scorer
     from hedgerow.evaluation.public import calibration as calibration
+    from hedgerow.evaluation.scorer import private_scorer as private_scorer
     from hedgerow.multiparty.run import together as together
     from hedgerow.release.merging import merge as merge
     from hedgerow.release.merging import merge_columns as merge_columns
@@ -75,7 +75,7 @@ _HOME = {
     "merge_columns": "hedgerow.release.merging",
     "private_calibration": "hedgerow.evaluation.private",
     "private_score": "hedgerow.evaluation.private",
-    "private_scorer": "hedgerow.evaluation.private",
+    "private_scorer": "hedgerow.evaluation.scorer",
     "pseudo_data": "hedgerow.sharing.pseudo.tables",
     "together": "hedgerow.multiparty.run",
 }

@@ -16,6 +16,7 @@
 
     HedgerowWarning (UserWarning)
     ├── UnreviewedSchemaWarning           domains were read from private rows: no ε is claimed
+    ├── DraftWarning                      a schema was read from private rows, and what was changed or left out
     ├── NoBudgetWarning                   rows were read without a shared budget to keep the total
     ├── SchemaMismatchWarning             the released counts lack many rows: the schema does not fit the table
     └── MissingColumnsWarning             rows are classified without some columns
@@ -92,6 +93,10 @@ class HedgerowWarning(UserWarning):
 
 class UnreviewedSchemaWarning(HedgerowWarning):
     """Domains were read from private rows, so no differential privacy is claimed."""
+
+
+class DraftWarning(HedgerowWarning):
+    """A schema was drafted from rows: it is as private as they are, and says what was taken for what and left out."""
 
 
 class SchemaMismatchWarning(HedgerowWarning):

@@ -42,6 +42,7 @@ COMMANDS = [
     ["curator", "token"],
     ["curator", "revoke"],
     ["curator", "show"],
+    ["curator", "lost"],
     ["federate"],
     ["budget", "init"],
     ["budget", "show"],

@@ -251,10 +251,14 @@ class Reservation:
                         self._charge_rho(event)
                     else:
                         self._charge_epsilon(event)
-            except BudgetError:
+                self._confirm()
+            except BaseException:
                 self._charged, self._rho_charged, self._all_pure = before
                 raise
             self._events.extend(events)
+
+    def _confirm(self) -> None:
+        """The last step of a charge, which nothing follows but the look: what is refused here is not charged."""
 
     def _charge_epsilon(self, event: Event) -> None:
         left = self.epsilon - self._charged

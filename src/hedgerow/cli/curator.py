@@ -271,6 +271,27 @@ def show(address: Address) -> None:
         table("tokens", ["id", "person", "role", "", "made", "expires"], states)
 
 
+@app.command("lost")
+def lost(address: Address) -> None:
+    """List requests that were paid for and have no answer, with the reason: left by a crash, or lost by an older version.
+
+    While the service runs, what is under way is among them: it was opened, and its answer is not stored yet. The same list is on the
+    owner's page of the ledger, without those.
+
+    Example:
+
+        hedgerow curator lost curator/
+    """
+    from hedgerow.cli.lost import show_lost
+    from hedgerow.curator.http.recovery import lost_requests
+    from hedgerow.curator.http.service_context import Curator
+
+    with existing(address).database as database:
+        found = lost_requests(Curator.of(database, Path()))
+    show_lost(found)
+    say(f"{len(found)} request(s) were paid for and have no answer")
+
+
 @contextmanager
 def _stores(address: str, make: bool = False) -> Iterator[tuple[Ledger, Accounts, Registry]]:
     ledger = existing(address, make)

@@ -150,8 +150,9 @@ def fit(
         from hedgerow.errors import SchemaError
 
         raise SchemaError(
-            f"{schema}: the entries {', '.join(declared.unreviewed)} were read from data and are not reviewed. Check "
-            "them and delete their `unreviewed` lines, or add --accept-draft to train a forest that claims no ε."
+            f"{schema}: the entries {', '.join(declared.unreviewed)} were read from data and are not reviewed. Look "
+            f"at them with `hedgerow schema review {schema}`, accept them with --accept there, or add --accept-draft here to train a "
+            "forest that claims no ε."
         )
     how: dict[str, Any] = {"schema": declared, "accept_draft": accept_draft, "n_jobs": threads(jobs)}
     named = owner is not None or batch is not None

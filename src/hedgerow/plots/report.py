@@ -33,6 +33,7 @@ from hedgerow.plots.report_privacy import (
     meaning,
     promise,
 )
+from hedgerow.plots.roc_svg import roc_svg
 from hedgerow.plots.svg import PALETTE, escape
 from hedgerow.release.release import Release
 from hedgerow.schema.attributes import Numeric
@@ -186,9 +187,25 @@ def _score(release: Release, score: PrivateScore) -> str:
         f"<p><strong>Accuracy {escape(share_with_error(score.accuracy, score.accuracy_error))}</strong>, on about "
         f"{escape(count_with_error(float(score.confusion.sum()), rows_error))} rows. The error is one standard error: "
         "noise and the chance of the draw of rows together.</p>"
-        f'<figure class="scroll" tabindex="0">{picture}</figure>'
+        f'<figure class="scroll" tabindex="0">{picture}</figure>{_roc(score)}'
         f"<p>{escape(certificate.sentence())}.{escape(together)}</p>{cost}",
     )
+
+
+def _roc(score: PrivateScore) -> str:
+    if score.ranking is None:
+        return ""
+    many_classes = ", the mean of each class against the others" if len(score.classes) > 2 else ""
+    return (
+        f"<p><strong>Area under the ROC curve {score.auc:.3f} ± {score.auc_error:.2g}</strong>{many_classes}; Brier score "
+        f'{score.brier:.3f} ± {score.brier_error:.2g}.</p><figure class="scroll" tabindex="0">{roc_svg(score.ranking)}</figure>'
+    )
+
+
+def score_page(release: Release, score: PrivateScore) -> str:
+    """A score as an HTML page: confusion matrix, ROC curves, what it cost."""
+    heading = f"How good is the forest for “{release.schema.target.name}”?"
+    return page(heading, [f"<h1>{escape(heading)}</h1>", _score(release, score)], footer(release))
 
 
 def _calibration(release: Release, calibration: Calibration, score: PrivateScore | None) -> str:
@@ -327,7 +344,7 @@ def _made(release: Release) -> str:
 
 def _domain(attribute: Any, bins: int) -> str:
     if isinstance(attribute, Numeric):
-        return f"{attribute.low:g} to {attribute.high:g}, in {many(len(attribute.cell_edges(bins)) - 1, 'cell')}"
+        return f"{attribute.bounds_text}, in {many(len(attribute.cell_edges(bins)) - 1, 'cell')}"
     return _listed(attribute.domain)
 
 

@@ -121,7 +121,12 @@ class Federation:
         with self._connection(place, ends) as connection:
             job = self._paid(connection, place, request.purpose, request.key, ends)
             self.on_status(CuratorStatus(place, RUNNING))
-            job.done(lambda share: self.on_status(CuratorStatus(place, RUNNING, share=share)), max(0.0, ends - time.monotonic()))
+            try:
+                job.done(lambda share: self.on_status(CuratorStatus(place, RUNNING, share=share)), max(0.0, ends - time.monotonic()))
+            except CuratorError as error:
+                if error.code == "failed":
+                    self.folder.request_anew(place)  # it has no answer, and never will: the next run pays for another
+                raise
             content = connection.transport.bytes("GET", f"/v1/releases/{path_segment(job.id)}")
         release = Release.from_json(content, "its release")
         wrong = differences(release, self.plan)

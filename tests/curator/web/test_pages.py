@@ -511,3 +511,13 @@ def luminance(colour: str) -> float:
     parts = [int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4)]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_the_ledger_shows_what_was_paid_for_and_has_no_answer(running: Running, owner: Browser) -> None:
+    ledger = running.curator.ledger
+    assert "without an answer" not in owner.get("/ledger").text
+    ledger.opened(ledger.reserve("patients", "ada", "research", "0.1", what="fit <rdt>").key)
+    page = owner.get("/ledger").text
+    assert "Paid for, without an answer" in page
+    assert "before the answer was stored" in page
+    assert "fit &lt;rdt&gt;" in page
