@@ -22,6 +22,7 @@ from hedgerow.mechanisms.coins import SeededCoins
 from hedgerow.mechanisms.exactmath import bernoulli_exp, uniform_index
 from hedgerow.mechanisms.gaussian import _discrete_gaussian
 from hedgerow.mechanisms.samplers import _discrete_laplace
+from hedgerow.mechanisms.shares import _thinned, laplace_share
 
 
 def laplace(coins: SeededCoins, scale: Fraction, size: int, *tuning: Any) -> Any:
@@ -38,6 +39,14 @@ def choice(coins: SeededCoins, rate: Fraction, set_aside: bool, guard: float, bu
     allowed[:, 2] |= ~allowed.any(axis=1)
     scores[0] = [2**63 - 1, -(2**63), 2**63 - 1 - 2**53, 2**63 - 2**53, 0, 1]
     return _choose(scores, allowed, rate, coins, set_aside, guard, buffer_words)
+
+
+def share(coins: SeededCoins, scale: Fraction, shares: int, size: int) -> Any:
+    return laplace_share(scale, shares, size, coins)
+
+
+def half(coins: SeededCoins, scale: Fraction, shares: int, size: int, *tuning: int) -> Any:
+    return _thinned(scale, shares, size, coins, *tuning)
 
 
 def coin(coins: SeededCoins) -> Any:
@@ -80,6 +89,10 @@ CASES: dict[str, tuple[Callable[..., Any], ...]] = {
             ("small rate", F(1, 2**1001), GUARD, 2**17),
         ]
     },
+    "three shares of 7/2": (share, F(7, 2), 3, 300),
+    "two shares of 2^50": (share, F(2**50), 2, 60),
+    "half a share, cut in Python": (half, F(10), 5, 100, 1),
+    "half a share, words run out": (half, F(10), 5, 100, 2**53, 3),
     "coins": (coin,),
     "indices": (index,),
 }  # fmt: skip
@@ -116,6 +129,10 @@ ANSWERS = {
     "flip, no rate": "1b5078499116",
     "flip, large rate": "2e394c3ca0ee",
     "flip, small rate": "d2fe17d43493",
+    "three shares of 7/2": "48fc7338993d",
+    "two shares of 2^50": "338202203dd6",
+    "half a share, cut in Python": "2aaf686b3a4a",
+    "half a share, words run out": "81d096b183bd",
     "coins": "1b735c408930",
     "indices": "9e45e6d6dab7",
 }

@@ -140,7 +140,8 @@ def test_the_noise_is_what_is_stated_and_a_planted_fault_is_noticed(tmp_path: Pa
     CALLS.clear()
     if planted is not None:
         monkeypatch.setattr(table_module, "add_share", planted)
-    plan = small_plan("10", trees=60)  # scale 6; about 15,000 cells
+    plan = small_plan("10", trees=80, depth=4)  # scale 8
+    assert plan.n_counts > 15_000
     release = run_owners(tmp_path, make_parties(tmp_path, 3), plan)[0]
     assert (noise_p(release, plan) > ALARM) == (planted is None)
 
