@@ -52,9 +52,9 @@ def test_jobs_of_a_few_folds(experiment: Experiment) -> None:
     full, quick = experiment.jobs(False), experiment.jobs(True)
     assert {key_of(job) for job in quick} < {key_of(job) for job in full}
     folds = {data: sum(job["set"] == data for job in full) for data in experiment.sets}
-    assert folds["car"] == folds["cmc"] == 10
-    assert f"the first {folds['nursery']} of Nursery" in experiment.protocol, "it says what was run"
-    assert f"first {folds['adult']} of Adult" in experiment.protocol
+    assert min(folds.values()) >= 3
+    said = f"the first {folds['car']} folds of Car, {folds['cmc']} of CMC, {folds['nursery']} of Nursery and {folds['adult']} of Adult"
+    assert said in experiment.protocol, "it says what was run"
     assert pickle.dumps(experiment.work)
 
 

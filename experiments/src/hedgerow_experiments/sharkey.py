@@ -26,10 +26,12 @@ from hedgerow.schema.schema import Schema
 from hedgerow.sharing.anonymous_release import anonymous_release
 from hedgerow.sharing.global_model import global_model
 from hedgerow.sharing.match import class_match, path_match
-from hedgerow.sharing.pipeline import generalised_model, publish
+from hedgerow.sharing.pipeline import generalised_model
 from hedgerow.sharing.prune import prune
 from hedgerow.sharing.pseudo.generate import BASEGEN, COUNTS, HITS, PGEN
 from hedgerow.sharing.pseudo.tables import pseudo_data
+from hedgerow.training.fit import fit
+from hedgerow.training.recipe import Recipe
 from hedgerow.trees.paths import paths_of
 from hedgerow_experiments import sharkey_figure_7, sharkey_report
 from hedgerow_experiments.experiment import Experiment, Found, Job
@@ -70,10 +72,8 @@ def dealt(train: Rows, owners: int, seed: Sequence[int]) -> list[Rows]:
 
 def local_trees(data: Dataset, train: Rows, owners: int, seed: Sequence[int], confidence: float | None) -> list[Release]:
     """What each owner learns from its own rows, not yet pruned for anonymity. confidence: of C4.5's own pruning, None for none."""
-    return [
-        publish(rows_of(data, mine), data.y[mine], data.schema, None, confidence=confidence, n_jobs=1).local
-        for mine in dealt(train, owners, seed)
-    ]
+    recipe = Recipe.of("local-tree", confidence=confidence)
+    return [fit(recipe, rows_of(data, mine), data.y[mine], schema=data.schema, n_jobs=1) for mine in dealt(train, owners, seed)]
 
 
 # ------------------------------------------------------------ models
