@@ -137,6 +137,18 @@ def test_a_draw_with_all_bytes_tied_is_finished_exactly() -> None:
     assert coins.script == b""
 
 
+@pytest.mark.parametrize(("excess_from", "columns"), [(Fraction(1), 1), (Fraction(4), 3)])
+def test_a_draw_begins_only_where_all_of_it_may_be_pending(excess_from: Fraction, columns: int) -> None:
+    """Without runs both halves of a draw are pending, and its digits too if they tie; here none does."""
+    thresholds = _thresholds(Fraction(1), 1, excess_from)
+    assert thresholds.shape == (1, columns)
+    for room in range(2 * columns, 2 * columns + 7):
+        pending = np.full((room, 4), -1, dtype=np.int64)
+        buffer = np.frombuffer(b"\xff" * 1000, dtype=np.uint8)
+        done, n_pending = samplers._laplace_kernel(thresholds, buffer, np.empty(50, dtype=np.int64), 0, pending, 2 * columns, 0)
+        assert n_pending == 2 * done == 2 * ((room - 2 * columns) // 2 + 1)
+
+
 def test_saturates_instead_of_wrapping(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(samplers, "bernoulli_exp", lambda x, coins: next(answers))
     answers = iter([True] * 3000 + [False] + [False] * 3)
@@ -160,12 +172,12 @@ def test_scale_limits() -> None:
         discrete_laplace(Fraction(1), -1, SYSTEM)
 
 
-def test_shape_and_dtype() -> None:
-    for size in (0, 1, 1000, 300_001):  # the last needs several buffers
-        draws = discrete_laplace(Fraction(10), size, SYSTEM)
-        assert draws.shape == (size,)
-        assert draws.dtype == np.int64
-    assert (draws[-1000:] != 0).any()
+@pytest.mark.parametrize("size", [0, 1, 1000, 300_001])  # the last needs several buffers
+def test_shape_and_dtype(size: int) -> None:
+    draws = discrete_laplace(Fraction(10), size, SYSTEM)
+    assert draws.shape == (size,)
+    assert draws.dtype == np.int64
+    assert size < 1000 or (draws[-1000:] != 0).any()
 
 
 def test_threshold_cache_cannot_be_written() -> None:
@@ -236,9 +248,19 @@ class TestChoiceContracts:
         with pytest.raises(TypeError, match="int64"):
             mechanism(scores.astype(float), allowed, Fraction(1), SYSTEM)
 
-    def test_no_rows(self, mechanism) -> None:
-        empty = np.zeros((0, 3), dtype=np.int64)
+    @pytest.mark.parametrize("columns", [0, 3])
+    def test_no_rows(self, mechanism, columns: int) -> None:
+        empty = np.zeros((0, columns), dtype=np.int64)
         assert mechanism(empty, empty.astype(bool), Fraction(1), SYSTEM).shape == (0,)
+
+    def test_more_columns_than_any_table_has(self, mechanism) -> None:
+        scores = np.zeros((1, 2**20 + 1), dtype=np.int64)
+        scores[0, 70_000] = 10**18
+        assert mechanism(scores, scores != 0, Fraction(2**1100), SYSTEM).tolist() == [70_000]  # a rate that is no float
+
+
+def test_the_guard_is_the_one_that_is_proven() -> None:
+    assert choices.GUARD == 2.0**-40
 
 
 @pytest.mark.parametrize("set_aside", [False, True])
