@@ -21,7 +21,7 @@ import pytest
 from hedgerow.mechanisms.choices import GUARD, _choose, exponential_mechanism, permute_and_flip
 from hedgerow.mechanisms.coins import SeededCoins
 from hedgerow.mechanisms.exactmath import bernoulli_exp, uniform_index
-from hedgerow.mechanisms.gaussian import _discrete_gaussian
+from hedgerow.mechanisms.gaussian import _discrete_gaussian, _geometric
 from hedgerow.mechanisms.samplers import _discrete_laplace
 
 
@@ -31,6 +31,10 @@ def laplace(coins: SeededCoins, scale: Fraction, size: int, *tuning: Any) -> Any
 
 def gaussian(coins: SeededCoins, sigma_squared: Fraction, size: int, guard: float = GUARD, block: int = 50) -> Any:
     return _discrete_gaussian(sigma_squared, size, coins, guard, block)
+
+
+def geometric(coins: SeededCoins, scale: Fraction) -> Any:
+    return [_geometric(scale, coins) for _ in range(60)]
 
 
 def choice(coins: SeededCoins, rate: Fraction, set_aside: bool, guard: float, buffer_words: int, spread: int = 10) -> Any:
@@ -74,6 +78,8 @@ CASES: dict[str, tuple[Callable[..., Any], ...]] = {
     "gaussian of a tenth": (gaussian, F(1, 10), 200),
     "gaussian of 1": (gaussian, F(1), 200),
     "gaussian of 22/7, exactly": (gaussian, F(22, 7), 100, math.inf),
+    "gaussian of 100, in large blocks": (gaussian, F(100), 300, GUARD, 2**17),
+    "geometric": (geometric, F(3, 2)),
     "gaussian of 10^8": (gaussian, F(10**8), 100),
     "gaussian of 10^8, half exactly": (gaussian, F(10**8), 100, 0.2),
     "gaussian of 2^100": (gaussian, F(2**100), 60),
@@ -112,6 +118,8 @@ ANSWERS = {
     "gaussian of a tenth": "a616d235b6d8",
     "gaussian of 1": "75267b3d94b8",
     "gaussian of 22/7, exactly": "3251559c1242",
+    "gaussian of 100, in large blocks": "dcf74375091a",
+    "geometric": "62e89d3bc055",
     "gaussian of 10^8": "2745268054f5",
     "gaussian of 10^8, half exactly": "22fdbbd9258f",
     "gaussian of 2^100": "78f44389907c",
