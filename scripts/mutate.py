@@ -9,7 +9,8 @@
     python scripts/mutate.py show 3f9a2c1b           the change that a mutant makes
 
 A mutant is one change: another comparison, a constant that is one more or less, another operator, a condition turned round, a statement
-left out, `min` for `max`, a `with` without its lock. Texts of errors, docstrings, type hints and `__repr__` are left as they are. Each
+left out, `min` for `max`, a `with` without its lock. Texts of errors, docstrings, type hints, `__repr__` and what
+an attack does in words are left as they are. Each
 mutant runs against the quick tests of its module that come past its line, those that killed others first, until one fails: in a process
 that has collected them, and in which the function in question gets other byte code (scripts/mutate_swap.py); a compiled loop without its
 compiler. What is not inside a function (a constant of a module, a default) runs in a process that has loaded every library and none of this
@@ -83,6 +84,7 @@ ANY_QUERY = [
     "tests/queries/test_gradients.py",
     "tests/private_table/test_best_scale.py", "tests/audit/test_guarantee.py", "tests/remote/test_remote_table.py",
 ]  # fmt: skip
+NOT_QUICK = ("tests/audit/test_guarantee.py", "tests/remote/test_remote_table.py")  # whole attacks and services: with `--whole` alone
 TESTS: dict[str, list[str]] = {  # a file that is not there is left out
     "mechanisms/exactmath.py": ["tests/mechanisms/test_enclosures.py", *SAMPLING],
     "mechanisms/samplers.py": SAMPLING,
@@ -272,6 +274,8 @@ class Finder(ast.NodeVisitor):
             self.visit(node.value)
 
     def visit_Assign(self, node: ast.Assign) -> None:
+        if isinstance(node.targets[0], ast.Name) and node.targets[0].id == "why":
+            return
         alias = isinstance(node.value, (ast.Subscript, ast.BinOp)) and not self.where and _is_type(node.value)
         if not alias and not (isinstance(node.targets[0], ast.Name) and node.targets[0].id == "__slots__"):
             self.visit(node.value)
@@ -331,6 +335,8 @@ class Finder(ast.NodeVisitor):
 
     def visit_Call(self, node: ast.Call) -> None:
         name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        if name in ("Attack", "case") and len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
+            del node.args[1]  # what an attack does, in words
         if name in NAMES:
             stop = self.span(node.func)[1]
             self.add(stop - len(name), stop, NAMES[name], node, f"{self.line_of(node)} : {name} → {NAMES[name]}")
@@ -441,12 +447,12 @@ class Worker:
             shutil.copy2(ROOT / name, self.tree / name)
         self.package = self.tree / "src" / "hedgerow"
         self.process = Process(self.tree, "serve", str(self.tree))
-        self.killers: dict[str, dict[str, int]] = {}  # by module, how many mutants of it a test has killed
+        self.killers: dict[tuple[str, ...], dict[str, int]] = {}  # by the tests of a module, how many mutants each has killed
         self.collected: dict[Any, tuple[Process, Measured]] = {}  # of the module at hand
 
     def quick(self, module: str, interpreted: bool) -> tuple[Process, Measured]:
         """The process that has collected the module's quick tests; how long they take where nothing is changed, which lines they pass."""
-        tests = COMPILED[module][1] if interpreted else tests_of(module)
+        tests = COMPILED[module][1] if interpreted else [test for test in tests_of(module) if test not in NOT_QUICK]
         key = (tuple(tests), interpreted)
         if key not in self.collected:
             for process, _ in self.collected.values():
@@ -476,7 +482,7 @@ class Worker:
             for each in kept:
                 each.unlink()
             path.write_bytes(mutated(source, mutant))
-            killers = self.killers.setdefault(mutant.module, {})
+            killers = self.killers.setdefault(tuple(tests_of(mutant.module)), {})
             past = measured.past(mutant)
             past.sort(key=lambda test: (measured.seconds[test] + 0.01) / (1 + killers.get(test, 0)))
             past = _within(past, measured.seconds)
@@ -572,8 +578,14 @@ def _wait(child: int, limit: float) -> int | None:
 class Plugin:
     """The same examples each time, none of them shrunk or kept; no test may take far longer than it did."""
 
-    def __init__(self, seconds: dict[str, float]) -> None:
+    def __init__(self, seconds: dict[str, float], wanted: list[str]) -> None:
         self.seconds = seconds
+        self.places = {name: place for place, name in enumerate(wanted)}
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        """Of a list of names those alone, in its order; a list of files is run as it is."""
+        if any("::" in name for name in self.places):
+            items[:] = sorted((item for item in items if item.nodeid in self.places), key=lambda item: self.places[item.nodeid])
 
     def pytest_configure(self, config: Any) -> None:
         from hypothesis import HealthCheck, Phase, settings
@@ -613,10 +625,11 @@ def _child(tests: list[list[str]], log: Path, interpreted: bool, seconds: dict[s
     warnings.resetwarnings()
     try:
         for some in tests:  # one after the other: most mutants are killed by the first, and the others need not be loaded
-            code = int(pytest.main([*words, *some], plugins=[Plugin(seconds)])) if some else 0
-            lost = some is tests[0] and len(tests) > 1 and code in (4, 5)  # the name of an earlier killer was not as it was printed
-            if code and not lost:
+            files = list(dict.fromkeys(name.partition("::")[0] for name in some))
+            code = int(pytest.main([*words, *files], plugins=[Plugin(seconds, some)])) if some else 0
+            if code not in (0, 5):  # 5: none was found
                 break
+            code = 0
     finally:
         sys.stdout.flush()
         os._exit(code)
