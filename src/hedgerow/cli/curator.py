@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hedgerow.cli import curator_books
 from hedgerow.cli.console import say, table, warn
-from hedgerow.cli.ledger import Address, existing
+from hedgerow.cli.ledger import Address, packages
 from hedgerow.cli.places import CSVOption, QueryOption, TableOption
 from hedgerow.errors import LedgerError, PlanError
 
@@ -27,6 +28,8 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
+app.command("upgrade")(curator_books.upgrade)
+app.command("accept")(curator_books.accept)
 Dataset = Annotated[str, typer.Argument(metavar="DATASET", help="The name of the dataset.", show_default=False)]
 Person = Annotated[str, typer.Argument(metavar="PERSON", help="The name of the person.", show_default=False)]
 Epsilon = Annotated[str, typer.Option("--epsilon", help="The most that may be spent, such as 2 or 1/3.", show_default=False)]
@@ -67,7 +70,6 @@ def register(
     """
     from hedgerow.accounting.loss import exact_delta, text_of_fraction, text_of_loss
     from hedgerow.accounting.units import Unit
-    from hedgerow.cli.ledger import packages
     from hedgerow.cli.places import EngineName, Place
     from hedgerow.schema.schema import Schema
 
@@ -273,9 +275,13 @@ def show(address: Address) -> None:
 
 @contextmanager
 def _stores(address: str, make: bool = False) -> Iterator[tuple[Ledger, Accounts, Registry]]:
-    ledger = existing(address, make)
+    packages()
     from hedgerow.curator.ledger.accounts import Accounts
+    from hedgerow.curator.ledger.database import open_database
+    from hedgerow.curator.ledger.ledger import Ledger
     from hedgerow.curator.ledger.registry import Registry
+
+    ledger = Ledger(open_database(address, make))
 
     with ledger.database as database:
         yield ledger, Accounts(database), Registry(database)

@@ -45,7 +45,6 @@ def asking(service: Served) -> tuple[httpx.Client, dict[str, str], Any]:
 def test_served_stopped_and_served_again(tmp_path: Path, file: Path) -> None:
     folder = tmp_path / "curator"
     with served(folder) as service:
-        token = service.token
         client, owner, post = asking(service)
         with client:
             post("/v1/owner/datasets", {"name": "patients", "path": str(file), "schema": SCHEMA.to_toml()})
@@ -53,7 +52,9 @@ def test_served_stopped_and_served_again(tmp_path: Path, file: Path) -> None:
             jobs = [post("/v1/datasets/patients/forests", FOREST, **{"Idempotency-Key": key})["id"] for key in ("a", "b", "c")]
             wait_until(lambda: client.get(f"/v1/jobs/{jobs[0]}", headers=owner).json()["state"] == "done")
             assert service.stop(signal.SIGTERM) == 128 + signal.SIGTERM
-    assert token not in service.logged.read_text()
+    assert "hrw_" not in service.logged.read_text() + service.said.read_text()
+    assert f"is in {folder / 'owner.token'}" in service.said.read_text().replace("\n", "")
+    assert (folder / "owner.token").stat().st_mode & 0o777 == 0o600
     assert {"request", "job done"} <= {line["event"] for line in service.log()}
     ledger = Ledger.open(folder)
     states = {ledger.reservation(id).state for id in jobs}
