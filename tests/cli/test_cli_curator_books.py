@@ -13,7 +13,9 @@ pytest.importorskip("sqlalchemy")
 from curator.ledger.tampering import make_folder, put_back
 from curator.ledger.test_migrations import HEAD, written_by
 
-from hedgerow.curator.ledger.database import database_at
+from hedgerow.curator.http.single_instance import single_instance
+from hedgerow.curator.ledger.database import database_at, open_database
+from hedgerow.curator.ledger.ledger import Ledger
 
 
 def test_the_command_makes_a_copy_first(tmp_path: Path, run: Callable[..., Any]) -> None:
@@ -53,3 +55,38 @@ def test_an_older_copy_is_accepted_with_a_reason(tmp_path: Path, run: Callable[.
     assert run("ledger", "verify", folder).exit_code == 0
     run("ledger", "export", folder, "-o", tmp_path / "ledger.json")
     assert "a disk failure (the last head that was written down was 30:" in (tmp_path / "ledger.json").read_text()
+
+
+def test_the_status_in_ten_lines(tmp_path: Path, run: Callable[..., Any]) -> None:
+    folder = make_folder(tmp_path)
+    before = sorted(path.name for path in folder.iterdir())
+    said = run("curator", "status", folder).stdout
+    assert sorted(path.name for path in folder.iterdir()) == before
+    lines = dict(line.split(maxsplit=1) for line in said.splitlines())
+    assert len(said.splitlines()) <= 10
+    assert lines["service"] == "stopped"
+    assert lines["spent"] == "patients: ε = 0.7 of 2"
+    assert lines["waiting"] == "1 reservation(s), ε = 0.1: left by a crash"
+    assert lines["failed"] == "nothing"
+    assert lines["people"] == "3, with 2 valid token(s), of which 0 end within 14 days"
+    assert (lines["backup"], lines["verified"]) == ("none by `hedgerow ledger backup`", "never")
+    assert lines["head"].endswith("kept in curator.sqlite.heads")
+    run("ledger", "backup", folder, "-o", tmp_path / "copy.sqlite")
+    run("ledger", "verify", folder)
+    with open_database(folder) as database, single_instance(folder, database):
+        ledger = Ledger(database)
+        ledger.settle("open")
+        said = run("curator", "status", folder).stdout
+    lines = dict(line.split(maxsplit=1) for line in said.splitlines())
+    assert lines["service"] == "running"
+    assert lines["waiting"] == "nothing"
+    assert "1 paid without an answer" in lines["failed"]
+    assert str(tmp_path / "copy.sqlite") in lines["backup"]
+    assert ": 30:" in lines["verified"]
+    assert lines["head"].startswith("31:")
+    assert "spent      no datasets yet" in run("curator", "status", empty(tmp_path)).stdout
+
+
+def empty(tmp_path: Path) -> Path:
+    open_database(tmp_path / "empty").close()
+    return tmp_path / "empty"

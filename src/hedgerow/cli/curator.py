@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hedgerow.cli import curator_books
+from hedgerow.cli import curator_books, curator_status
 from hedgerow.cli.console import say, table, warn
 from hedgerow.cli.ledger import Address, packages
 from hedgerow.cli.places import CSVOption, QueryOption, TableOption
@@ -30,6 +30,7 @@ app = typer.Typer(
 )
 app.command("upgrade")(curator_books.upgrade)
 app.command("accept")(curator_books.accept)
+app.command("status")(curator_status.status)
 Dataset = Annotated[str, typer.Argument(metavar="DATASET", help="The name of the dataset.", show_default=False)]
 Person = Annotated[str, typer.Argument(metavar="PERSON", help="The name of the person.", show_default=False)]
 Epsilon = Annotated[str, typer.Option("--epsilon", help="The most that may be spent, such as 2 or 1/3.", show_default=False)]

@@ -228,6 +228,14 @@ class Ledger:
         with self.database.reading() as connection:
             return list(reservations_in(LedgerTables(connection).entries(sql_tables.entries.c.key.is_not(None), ~ended)).values())
 
+    def settled_without_answer(self) -> list[Reserved]:
+        """What was paid for in the service and has no stored answer. Sessions have none: they answer each query at once."""
+        entries, answered = sql_tables.entries.c, sql_tables.answers.c
+        paid = sql.select(entries.key).where(entries.kind == SETTLE, entries.epsilon != "0", entries.what.not_like("session%"))
+        keys = paid.where(~sql.exists().where(answered.reservation == entries.key))
+        with self.database.reading() as connection:
+            return list(reservations_in(LedgerTables(connection).entries(entries.key.in_(keys))).values())
+
     def head(self) -> Head:
         """The number and hash of the last entry. Write it down elsewhere: `verify` then finds a tail that was cut off."""
         with self.database.reading() as connection:
