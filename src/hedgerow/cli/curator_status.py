@@ -46,6 +46,7 @@ def _lines(ledger: Ledger, folder: Path | None) -> Iterator[tuple[str, str]]:
     from hedgerow.accounting.loss import text_of_fraction as exact
     from hedgerow.curator.http.single_instance import is_served
     from hedgerow.curator.ledger.accounts import Accounts
+    from hedgerow.curator.ledger.answers import Answers
     from hedgerow.curator.ledger.balances import DATASET
     from hedgerow.curator.ledger.notes import notes_in
 
@@ -64,8 +65,8 @@ def _lines(ledger: Ledger, folder: Path | None) -> Iterator[tuple[str, str]]:
     amount = exact(sum((reserved.epsilon for reserved in left), Fraction(0)))
     words = "under way or left by a crash" if served is not False else "left by a crash"
     yield "waiting", f"{len(left)} reservation(s), ε = {amount}: {words}" if left else "nothing"
-    lost = ledger.settled_without_answer()
-    yield "failed", f"{len(lost)} paid without an answer, the last on {lost[-1].when}" if lost else "nothing"
+    lost = Answers(ledger.database).unanswered()
+    yield "failed", f"{len(lost)} paid without an answer, the last on {lost[-1].when}: hedgerow curator lost" if lost else "nothing"
     accounts = Accounts(ledger.database)
     valid = [token for token in accounts.tokens() if accounts.state(token) == "valid"]
     soon = (datetime.now(UTC) + SOON).strftime("%Y-%m-%dT%H:%M:%SZ")

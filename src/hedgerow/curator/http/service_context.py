@@ -14,6 +14,7 @@ from hedgerow.curator.ledger.answers import Answers
 from hedgerow.curator.ledger.database import Database, open_database
 from hedgerow.curator.ledger.heads import ENDING, KEY_FILE, ON_A_SERVER, Heads
 from hedgerow.curator.ledger.ledger import Ledger
+from hedgerow.curator.ledger.paid_requests import PaidRequests
 from hedgerow.curator.ledger.registry import Registry
 from hedgerow.curator.ledger.release_copies import RELEASES
 from hedgerow.curator.ledger.transactions import JoinedTransaction
@@ -33,6 +34,7 @@ class Curator:
     accounts: Accounts
     registry: Registry
     answers: Answers
+    requests: PaidRequests
     releases: Path
     address: tuple[str, str | None] | None = field(default=None, repr=False)  # so that another process can open it
 
@@ -52,7 +54,8 @@ class Curator:
 
     @classmethod
     def of(cls, database: Database, releases: Path, address: tuple[str, str | None] | None = None) -> Curator:
-        return cls(database, Ledger(database), Accounts(database), Registry(database), Answers(database), releases, address)
+        stores = Ledger(database), Accounts(database), Registry(database), Answers(database), PaidRequests(database)
+        return cls(database, *stores, releases, address)
 
     def signed(self, release: Release) -> Release:
         """With the signature of the service, where it has a key."""

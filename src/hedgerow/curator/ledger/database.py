@@ -11,10 +11,11 @@ import asyncio
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
 import sqlalchemy as sql
@@ -22,7 +23,7 @@ from sqlalchemy.engine import URL, make_url
 
 from hedgerow.curator.ledger.guards import guards_of
 from hedgerow.curator.ledger.heads import DATABASE, KEY_FILE, ON_A_SERVER, Heads
-from hedgerow.curator.ledger.sql_tables import answers_by_reservation, entries_reserved, head, metadata, schema_version
+from hedgerow.curator.ledger.sql_tables import ADDED, head, metadata, schema_version
 from hedgerow.errors import LedgerError
 
 VERSION = 3  # older ones are brought here by migrations.py
@@ -33,6 +34,9 @@ _CREATES = 0x68656467  # the advisory lock of whoever makes the tables in Postgr
 _WRITES = "hedgerow_writes"
 APPENDED, HEADS = "hedgerow_appended", "hedgerow_heads"  # of a connection: the head that it made; the file of heads
 FOLDER = "HEDGEROW_CURATOR"  # in the environment: the curator's folder, for commands on a ledger that is on a server
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds before a database that is away is tried again; each pause is twice the one before
+_WRONG = (sql.exc.IntegrityError, sql.exc.DataError, sql.exc.ProgrammingError)  # these would be refused again
+Result = TypeVar("Result")
 
 
 class Database:
@@ -138,8 +142,8 @@ class Database:
                 for statement in guards_of(connection.dialect.name):
                     connection.exec_driver_sql(statement)
             version = self._version(connection)
-            for index in (entries_reserved, answers_by_reservation) if version == VERSION else ():
-                index.create(connection, checkfirst=True)  # the database may be older than it
+            for added in ADDED if version == VERSION else ():
+                added.create(connection, checkfirst=True)
         self._check_version(version)
 
     def version(self) -> int:
@@ -162,6 +166,11 @@ class Database:
         raise LedgerError(
             f"ledger {self.name!r} has version {version}; this hedgerow knows version {VERSION}. Nothing was changed. {next_step}"
         )
+
+    def probe(self) -> None:
+        """Write something that changes nothing; LedgerError where nothing can be written now."""
+        with self.writing() as connection:
+            connection.execute(head.update().values(seq=head.c.seq))
 
     def copy_to(self, path: Path) -> None:
         """A whole copy in a new file, as of one moment, while others read and write. A server has its own tools."""
@@ -189,6 +198,25 @@ class Database:
 
     def __reduce__(self) -> Any:
         raise LedgerError("an open ledger cannot be sent to another process: open it there, by its address.")
+
+
+def is_unavailable(error: BaseException) -> bool:
+    """Whether the database could not be used just now: away, full, read-only, locked. Later it may be."""
+    cause = error.__context__
+    return isinstance(error, LedgerError) and isinstance(cause, (sql.exc.SQLAlchemyError, OSError)) and not isinstance(cause, _WRONG)
+
+
+def patiently(step: Callable[[], Result], seconds: float = PATIENCE) -> Result:
+    """Do a step that may be done again, and do it again while the database is away, for at most so long."""
+    ends, pause = time.monotonic() + seconds, FIRST_PAUSE
+    while True:
+        try:
+            return step()
+        except LedgerError as error:
+            if not is_unavailable(error) or time.monotonic() + pause > ends:
+                raise
+        time.sleep(pause)
+        pause = min(LONGEST_PAUSE, 2 * pause)
 
 
 def open_database(address: str | os.PathLike[str], make: bool = True) -> Database:
