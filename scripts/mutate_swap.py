@@ -12,6 +12,7 @@ until `run --survivors` has tried it in a process of its own.
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import inspect
 import json
@@ -124,6 +125,8 @@ class Server:
         items = {item.nodeid: item for item in session.items}
         package = self.tree / "src" / "hedgerow"
         live = functions_of(package)
+        caches = [each for each in gc.get_objects() if isinstance(each, functools._lru_cache_wrapper)]
+        self.caches = [each for each in caches if str(each.__module__).startswith("hedgerow")]
         gc.collect()
         gc.freeze()  # the children share what is there
         self.answer({"tests": list(items)})
@@ -172,6 +175,8 @@ class Server:
             for item, after in zip(chosen, [*chosen[1:], None], strict=True):
                 if watching is not None:
                     watching.switch_context(item.nodeid)
+                    for cached in self.caches:  # else only the first test that needs a value comes past the lines that compute it
+                        cached.cache_clear()
                 item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
             if watching is not None:
                 watching.stop()

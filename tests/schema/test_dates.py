@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hedgerow import HedgerowClassifier, Numeric, Schema, SQLTable, Target
 from hedgerow.engines.files import TableFile
@@ -118,7 +120,19 @@ def test_edges_alone_are_enough() -> None:
         Numeric("age", 1, 120, edges=[0, 18, 65, 120])
 
 
-@pytest.mark.parametrize("values", [[True, "true", "True", 1, "1"], [18300, "18300", 18300.0, "18300.0", b"18300"], [None, "", float("nan")]])
+WRITTEN = st.one_of(st.text(max_size=14), st.from_regex(r"[0-9]{1,4}-[0-9]{1,2}-[0-9]{1,2}", fullmatch=True))
+
+
+@given(st.lists(st.one_of(WRITTEN, st.integers(), st.none(), st.booleans(), st.floats())))
+def test_each_value_is_read_by_itself(values: list[Any]) -> None:
+    together = CODEBOOK.encode({"day": np.array([*values, "2020-01-01"], dtype=object)})[:-1]
+    alone = [CODEBOOK.encode({"day": np.array([value], dtype=object)})[0, 0] for value in values]
+    assert together[:, 0].tolist() == alone
+
+
+@pytest.mark.parametrize(
+    "values", [[True, "true", "True", 1, "1"], [18300, "18300", 18300.0, "18300.0", b"18300"], [None, "", float("nan")]]
+)
 def test_a_value_is_read_the_same_whatever_stands_beside_it(values: list[Any]) -> None:
     """Values that look alike as text may be different numbers: what one row holds must not decide what another's is."""
     alone = [CODEBOOK.encode({"day": np.array([value], dtype=object)})[0, 0] for value in values]

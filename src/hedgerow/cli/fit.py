@@ -251,8 +251,8 @@ def show_events(certificate: Certificate) -> None:
         heads += ["ρ each"] if gaussian else []
         rows = [
             (
-                *(e.query, e.mechanism, times, "–" if e.epsilon == "0" else e.epsilon, e.queries, e.shown_sensitivity, e.scale),
-                *([e.rho or ""] if gaussian else []),
+                *(e.query, e.mechanism, times, e.shown[0], e.queries, e.shown_sensitivity, e.shown[2]),
+                *([e.shown[1]] if gaussian else []),
             )
             for e, times in Counter(certificate.events).items()
         ]

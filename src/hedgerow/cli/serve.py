@@ -56,7 +56,7 @@ def serve(
     """Serve forests from tables that stay here, until their budgets are spent.
 
     The first start prints a token for the owner, once. Each start reads the whole ledger again and refuses to serve from one that was
-    changed; it tells what a crash has left. Ctrl-C stops it: jobs that run may end, jobs that wait are given back.
+    changed; it tells what a crash has left. Ctrl-C or SIGTERM stops it: jobs that run may end, jobs that wait are given back.
 
     Example:
 
@@ -103,8 +103,10 @@ def serve(
             say("open that address in a browser for the pages, and sign in there with a token")
 
         server.run(application(curator, bounds, name or "", behind_tls), listener, bounds, started)
-        left = len(curator.ledger.unsettled())
-        say(f"stopped; {left} reservation(s) did not settle; head {curator.ledger.head()}")
+        try:
+            say(f"stopped; {len(curator.ledger.unsettled())} reservation(s) did not settle; head {curator.ledger.head()}")
+        except LedgerError as error:
+            warn(f"stopped; {error}")
 
 
 def _look_back(curator: Curator) -> None:

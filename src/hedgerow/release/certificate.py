@@ -15,9 +15,9 @@ from typing import Literal
 
 import msgspec
 
-from hedgerow import __version__
+from hedgerow import __version__, formatting
 from hedgerow.accounting.events import LOCAL_SENSITIVITY, Event
-from hedgerow.accounting.loss import exact_sum, text_of_delta, text_of_fraction
+from hedgerow.accounting.loss import exact_sum, text_of_fraction
 from hedgerow.accounting.zcdp import rho_for, zcdp_cost
 from hedgerow.release.parts import (
     EPSILON_DELTA_DP,
@@ -76,7 +76,7 @@ class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
         """What it claims to cost at most, in words: "ε = 1", "(ε = 1, δ = 1e-06)", "not claimed"."""
         if self.epsilon is None:
             return "not claimed"
-        return f"ε = {self.epsilon}" if self.delta is None else f"(ε = {self.epsilon}, δ = {text_of_delta(Fraction(self.delta))})"
+        return formatting.loss(Fraction(self.epsilon), Fraction(self.delta or 0))
 
     @property
     def events(self) -> list[EventRecord]:

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import msgspec
 
+from hedgerow import formatting
 from hedgerow.accounting.events import LOCAL_SENSITIVITY, Event
 from hedgerow.accounting.loss import exact_sum, text_of_fraction
 from hedgerow.accounting.noise import Noise, Shares, made_noise
@@ -49,7 +50,18 @@ class EventRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def shown_sensitivity(self) -> str:
         """For people. Of choices with local sensitivity each node has its own, and the event states the largest."""
-        return f"{float(Fraction(self.sensitivity)):.3g} at most" if self.mechanism == LOCAL_SENSITIVITY else self.sensitivity
+        text = formatting.number(float(Fraction(self.sensitivity)))
+        return f"{text} at most" if self.mechanism == LOCAL_SENSITIVITY else text
+
+    @property
+    def shown(self) -> tuple[str, str, str]:
+        """ε ("–" where it is paid in ρ), ρ and the scale of the noise, for people; the fields have them exactly."""
+        rho = formatting.rough(Fraction(self.rho)) if isinstance(self.rho, str) else "–"
+        return (
+            "–" if self.epsilon == "0" else formatting.rough(Fraction(self.epsilon)),
+            rho,
+            formatting.number(float(Fraction(self.scale))),
+        )
 
     @property
     def noise(self) -> Noise:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from hedgerow.accounting.loss import text_of_fraction
+from hedgerow import formatting
 from hedgerow.errors import BudgetError, CuratorError, HedgerowError, ReleaseError
 from hedgerow.release.merging import merge
 from hedgerow.release.public_plan import PublicPlan
@@ -94,8 +94,8 @@ class Federation:
             left = dataset.purposes[request.purpose].epsilon  # of an earlier request the answer may be stored, and free
             if left < self.plan.epsilon:
                 raise BudgetError(
-                    f"it has ε = {text_of_fraction(left)} left for {request.purpose!r}, and the plan costs "
-                    f"{text_of_fraction(self.plan.epsilon)}. Nothing was spent. Ask its owner for more, or agree on another plan."
+                    f"it has ε = {formatting.amount(left)} left for {request.purpose!r}, and the plan costs "
+                    f"{formatting.amount(self.plan.epsilon)}. Nothing was spent. Ask its owner for more, or agree on another plan."
                 )
         return CuratorStatus(place, REQUESTED, owner=dataset.owner)
 
@@ -189,5 +189,5 @@ def differences(release: Release, plan: PublicPlan) -> str:
     if not release.certificate.private or len(parts) != 1 or not parts[0].counted or release.correction.trees:
         return "it does not claim ε for the counts of one table."
     if Fraction(parts[0].epsilon) != plan.epsilon or parts[0].exact_delta:
-        return f"it was counted at {release.certificate.loss}, and the plan says ε = {text_of_fraction(plan.epsilon)}."
+        return f"it was counted at {release.certificate.loss}, and the plan says ε = {formatting.amount(plan.epsilon)}."
     return ""

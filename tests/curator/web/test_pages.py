@@ -17,12 +17,13 @@ from fastapi.testclient import TestClient
 from slow import slow_but
 
 from hedgerow import Categorical, Schema, Target
-from hedgerow.accounting.loss import text_of_fraction
+from hedgerow.accounting import meaning
 from hedgerow.curator.application import PAGES, application
 from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.ledger.accounts import Accounts
 from hedgerow.curator.web import sign_in_sessions
 from hedgerow.curator.web.authentication import is_page
+from hedgerow.formatting import amount
 from hedgerow.release.release import Release
 
 HOST = "http://testserver"
@@ -259,6 +260,10 @@ def test_the_whole_way(running: Running, ada: Browser) -> None:
     page = ada.get("/datasets/patients").text
     form = {**FORM, "key": hidden(page)["key"]}
     quoted = ada.post("/datasets/patients/quote", form)
+    assert "verdict" in quoted.text
+    assert meaning.sentence(Fraction(1, 2)).split("(")[0] in quoted.text
+    for cell in (cell for row in meaning.rows() for cell in row):
+        assert cell in page  # the one table of what an ε means
     assert re.findall(r'class="tile"><b>([^<]+)</b>', quoted.text) == ["ε = 0.5", "2", "1.5"]
     carried = hidden(quoted.text)
     assert carried == form
@@ -286,7 +291,7 @@ def test_the_whole_way(running: Running, ada: Browser) -> None:
     quoted = ada.post(f"{release}/quote", {"purpose": "research", "epsilon": "1/4", "key": hidden(page)["key"]})
     left = 2 - reserved.cost  # a tree that ended early gives something back
     tiles = re.findall(r'class="tile"><b>([^<]+)</b>', quoted.text)
-    assert tiles[:3] == ["ε = 0.25", text_of_fraction(left), text_of_fraction(left - Fraction(1, 4))]
+    assert tiles[:3] == ["ε = 0.25", amount(left), amount(left - Fraction(1, 4))]
     asked = ada.post(f"{release}/scores", hidden(quoted.text))
     done = ended(ada, asked.headers["location"], running)
     score = asked.headers["location"].replace("jobs", "scores")

@@ -58,7 +58,7 @@ def dataset_of(context: RequestContext, name: str) -> dict[str, Any]:
 
 def _summary(context: RequestContext, name: str) -> dict[str, Any]:
     purposes = context.purposes(name)
-    whole, *others = context.curator.ledger.accounts(name, context.person.name, *purposes)
+    whole, *others = context.accounts(name, *purposes)
     remaining = {purpose: remaining_of(whole, *others[:1], own) for purpose, own in zip(purposes, others[1:], strict=True)}
     granted = {purpose: {"remaining": amounts} for purpose, amounts in remaining.items()}
     return {"name": name, "closed": whole.closed, "unit": unit_text(whole), "purposes": granted}

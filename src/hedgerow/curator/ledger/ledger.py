@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
@@ -252,6 +252,11 @@ class Ledger:
         conditions = [sql_tables.entries.c[name] == value for name, value in wanted.items() if value is not None]
         with self.database.reading() as connection:
             return list(reservations_in(LedgerTables(connection).entries(sql_tables.entries.c.key.is_not(None), *conditions)).values())
+
+    def reservations_of(self, keys: Sequence[str]) -> list[Reserved]:
+        """Those of these keys that there are."""
+        with self.database.reading() as connection:
+            return list(reservations_in(LedgerTables(connection).entries(sql_tables.entries.c.key.in_(keys))).values())
 
     def last_reservations(self, dataset: str, analyst: str | None, most: int, before: int = 2**62) -> list[Reserved]:
         """The newest ones before an entry, newest first; of one analyst if one is given. No others are read."""
