@@ -14,6 +14,7 @@ from hedgerow.cli.options import BudgetPath, Jobs, threads
 from hedgerow.cli.outputs import check_output
 from hedgerow.cli.places import CSVOfRows, Data, EngineName, EngineOption, MasterOption, Place, PurposeOption, QueryOption, TableOption
 from hedgerow.errors import PlanError
+from hedgerow.formatting import number
 
 if TYPE_CHECKING:
     from hedgerow.evaluation.private import PrivateScore
@@ -138,9 +139,9 @@ def show_score(score: PrivateScore) -> None:
     lines = [[name, *numbers] for name, numbers in zip(names, score.confusion.tolist(), strict=True)]
     heads = ["true class", *(f"predicted {name}" for name in names)]
     noisy = score.noise_sd > 0
-    title = f"noisy confusion matrix, each number ± {score.noise_sd:.3g}" if noisy else "confusion matrix, exact"
+    title = f"noisy confusion matrix, each number ± {number(score.noise_sd, 3)}" if noisy else "confusion matrix, exact"
     console.table(title, heads, lines, numbers=range(1, len(names) + 1))
-    rows = f"about {score.rows:,.0f} ± {score.rows_error:.2g} rows" if noisy else f"{score.rows:,.0f} rows"
+    rows = f"about {score.rows:,.0f} ± {number(score.rows_error, 2)} rows" if noisy else f"{score.rows:,.0f} rows"
     say(f"accuracy: {score.accuracy:.3f} ± {score.accuracy_error:.2g}, on {rows}", style="bold")
     if score.ranking is not None:
         show_ranking(score.ranking)
@@ -148,7 +149,7 @@ def show_score(score: PrivateScore) -> None:
     say(f"always answering {class_text(label)} would give about {share:.3f}")
     if score.undeclared > max(8 * score.undeclared_error, 0.05 * score.rows):
         warn(
-            f"about {score.undeclared:,} ± {score.undeclared_error:.2g} test rows have no declared class and are not part of "
+            f"about {score.undeclared:,} ± {number(score.undeclared_error, 2)} test rows have no declared class and are not part of "
             "this score. Does the schema declare the classes of this table?"
         )
 
@@ -206,7 +207,7 @@ def show_calibration(found: Calibration, width: int = 40) -> None:
                 "".join(bar),
             ]
         )
-    noisy = f"noisy reliability, each count ± {found.noise_sd:.3g}" if found.charged else "reliability, exact"
+    noisy = f"noisy reliability, each count ± {number(found.noise_sd, 3)}" if found.charged else "reliability, exact"
     heads = ["it says", "rows", "it is right", "│ what it says"]
     console.table(f"{noisy}: how often the most probable class is right", heads, lines, numbers=(0, 1, 2))
     say(f"expected calibration error: {found.ece:.3f} ± {found.ece_error:.2g}", style="bold")

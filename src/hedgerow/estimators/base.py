@@ -197,7 +197,7 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         return X, y, None
 
     def _checked_rows(self, X: Any) -> Any:
-        X = rows.without_person(X, self.release_.schema)
+        X = rows.declared_only(X, self.release_.schema)
         if not rows.is_frame(X):
             X = X if isinstance(X, np.ndarray) or hasattr(X, "__array__") else rows_as_array(X, self.n_features_in_)
             X = check_array(X, dtype=None, ensure_all_finite=False)

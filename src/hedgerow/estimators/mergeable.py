@@ -23,7 +23,7 @@ from hedgerow.schema.schema import Schema
 from hedgerow.settings import whole
 from hedgerow.training import planning, shared_plans
 from hedgerow.training.counting import count_rows
-from hedgerow.training.rows import without_person
+from hedgerow.training.rows import declared_only
 from hedgerow.trees.plan import Plan
 
 
@@ -95,7 +95,7 @@ class MergeableForestClassifier(PrivateForestClassifier):
             name.check_new(self.release_.certificate.parts)
             codebook = self.release_.codebook
             if y is not None and hasattr(X, "shape"):
-                self._check_columns(without_person(X, codebook.schema), reset=False)
+                self._check_columns(declared_only(X, codebook.schema), reset=False)
             drafted = accept_draft or self._inferred
             reader = self._like(schema=codebook.schema, bins=codebook.bins)
             with closing(reader._engine_for(X, y, progress, drafted)) as engine:

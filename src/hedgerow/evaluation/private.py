@@ -310,7 +310,7 @@ def scored_rows(release: Release, X: Any, y: Any, n_jobs: int, who: str) -> Any:
         if y is not None:
             raise TableError(f"{who}: with a file or a database, y must be None: the labels are its target column.")
         return open_place(X, codebook, n_jobs, key=key)
-    columns = columns_of(X, codebook.schema.names)
+    columns = columns_of(X, codebook.schema.names, dates=codebook.schema.dates)
     persons = None if person is None else person_column(X, person)
     if y is None:
         y = columns_of(X, [codebook.schema.target.name])[0]

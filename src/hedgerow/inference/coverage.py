@@ -75,4 +75,4 @@ def _suspects(forest: CountedForest, lacking: Collection[int], worst: int) -> st
     full = set().union(*(asked[t] for t in range(len(asked)) if t not in lacking))
     suspects = set.intersection(*(asked[t] for t in lacking)) - full or asked[worst]
     names = [plain(forest.codebook.schema.names[a]) for a in sorted(suspects)]
-    return f", where {' and '.join(names)} {'is' if len(names) == 1 else 'are'} asked" if 0 < len(names) <= FEW else ""
+    return f", where {' and '.join(names)} {'is' if len(names) == 1 else 'are'} split on" if 0 < len(names) <= FEW else ""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hedgerow.accounting.loss import text_of_delta, text_of_fraction, text_of_loss
+from hedgerow import formatting
 from hedgerow.accounting.meter import Budget
 from hedgerow.accounting.noise import variance_of
 from hedgerow.inference.effects import Effect
@@ -154,7 +154,7 @@ def _tiles(release: Release, score: PrivateScore | None) -> str:
     forest, epsilon, delta = release.forest, release.certificate.epsilon, release.certificate.delta
     noise = f"± {error_text(forest.leaf_noise_sd)}" if forest.noisy else "none"
     tiles = [
-        (_short_loss(epsilon), "privacy loss ε" + (f", δ = {text_of_delta(Fraction(delta))}" if delta else "")),
+        (_short_loss(epsilon), "privacy loss ε" + (f", δ = {formatting.amount(Fraction(delta))}" if delta else "")),
         (f"{sum(len(tree.leaves) for tree in forest.trees):,}", f"leaves in {many(len(forest.trees), 'tree')}"),
         (noise, "noise on one count"),
     ]
@@ -167,7 +167,7 @@ def _tiles(release: Release, score: PrivateScore | None) -> str:
 def _short_loss(epsilon: str | None) -> str:
     if epsilon is None:
         return "none claimed"
-    return epsilon if len(epsilon) <= 12 else f"≈ {float(Fraction(epsilon)):.4g}"
+    return formatting.amount(Fraction(epsilon))
 
 
 def _score(release: Release, score: PrivateScore) -> str:
@@ -177,7 +177,7 @@ def _score(release: Release, score: PrivateScore) -> str:
     if certificate.epsilon is not None and release.certificate.epsilon is not None:
         both = Fraction(certificate.epsilon) + Fraction(release.certificate.epsilon)
         chance = Fraction(certificate.delta or 0) + Fraction(release.certificate.delta or 0)
-        total = text_of_loss(both, chance) if chance else f"ε = {loss_text(text_of_fraction(both))}"
+        total = formatting.loss(both, chance) if chance else f"ε = {loss_text(formatting.amount(both))}"
         together = f" If both looked at the same people, the release and its score together cost {total}."
     cells = len(score.classes) ** 2
     picture = confusion_svg(score.confusion, score.classes, score.noise_sd, "True against predicted class")
@@ -219,7 +219,7 @@ def _calibration(release: Release, calibration: Calibration, score: PrivateScore
     elif certificate.epsilon is not None and all(each.epsilon is not None for each in paid):
         both = sum((Fraction(each.epsilon or 0) for each in (certificate, *paid)), Fraction(0))
         chance = sum((Fraction(each.delta or 0) for each in (certificate, *paid)), Fraction(0))
-        total = text_of_loss(both, chance) if chance else f"ε = {loss_text(text_of_fraction(both))}"
+        total = formatting.loss(both, chance) if chance else f"ε = {loss_text(formatting.amount(both))}"
         what = "the release, its score and its calibration" if len(paid) > 1 else "the release and its calibration"
         cost += f" If all looked at the same people, {what} together cost {total}."
     subtracted = " What noise adds to it was subtracted as far as it is known." if calibration.charged else ""
@@ -344,7 +344,7 @@ def _made(release: Release) -> str:
 
 def _domain(attribute: Any, bins: int) -> str:
     if isinstance(attribute, Numeric):
-        return f"{attribute.low:g} to {attribute.high:g}, in {many(len(attribute.cell_edges(bins)) - 1, 'cell')}"
+        return f"{attribute.bounds_text}, in {many(len(attribute.cell_edges(bins)) - 1, 'cell')}"
     return _listed(attribute.domain)
 
 

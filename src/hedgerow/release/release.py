@@ -276,7 +276,14 @@ class Release:
         return interactions(self.additive)
 
     def __repr__(self) -> str:
-        return f"Release({self.algorithm}, {len(self.forest.trees)} trees, {self.certificate.sentence()})"
+        boosted = f" and {len(self.correction.trees)} boosted ones" if self.correction.trees else ""
+        return f"Release({self.algorithm}, {len(self.forest.trees)} trees{boosted}, {self.certificate.sentence()})"
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows it."""
+        from hedgerow.plots.notebook import release_html  # drawn from the release alone: see pyproject.toml
+
+        return release_html(self)
 
     # ------------------------------------------------------------ write
 

@@ -95,8 +95,8 @@ def person_key(schema: Schema, coins: Coins) -> bytes:
 def reviewed(schema: Schema, accept_draft: bool) -> Schema:
     if schema.unreviewed and not accept_draft:
         raise SchemaError(
-            f"schema: the entries {', '.join(schema.unreviewed)} were read from data and are not reviewed. Check them and "
-            "delete their `unreviewed` lines, or say fit(..., accept_draft=True), which claims no differential privacy."
+            f"schema: the entries {', '.join(schema.unreviewed)} were read from data and are not reviewed. Check them, "
+            "then schema.accept() or `hedgerow schema review FILE --accept`; or say fit(..., accept_draft=True), which claims no ε."
         )
     return schema
 
@@ -126,7 +126,8 @@ def checked_table(X: Any, y: Any, schema: Schema, what: str = "fit") -> tuple[An
         raise missing_labels(what)
     if not is_frame(X):
         X = rows_as_array(X, len(schema.names))
-    columns_of(X, schema.names)
+    X = declared_only(X, schema)
+    columns_of(X, schema.names, dates=schema.dates)
     y = one_column(y, "y")
     check_lengths(X, y)
     return X, y, persons
@@ -143,10 +144,12 @@ def check_lengths(X: Any, y: Any) -> None:
         raise TableError("fit: X and y do not have the same number of rows.")
 
 
-def without_person(X: Any, schema: Schema) -> Any:
-    """The declared columns of a table that says whose its rows are: the id is no attribute, and a prediction does not need it."""
-    named = schema.person is not None and not isinstance(X, np.ndarray) and has_column(X, schema.person)
-    return select(X, schema.names) if named else X
+def declared_only(X: Any, schema: Schema) -> Any:
+    """The declared columns of a table that has others, too: an id, a label, what a draft left out. A prediction does not need them."""
+    if isinstance(X, np.ndarray) or not is_frame(X):
+        return X
+    more = len(X) > len(schema.names) if isinstance(X, Mapping) else X.shape[1] > len(schema.names)
+    return select(X, schema.names) if more and all(has_column(X, name) for name in schema.names) else X
 
 
 def is_frame(X: Any) -> bool:
@@ -161,7 +164,7 @@ def has_column(X: Any, name: str) -> bool:
 
 def select(X: Any, names: Sequence[str]) -> Any:
     """The declared columns of a table that holds its own labels, so that rows to predict need no label."""
-    columns_of(X, names)
+    columns_of(X, names, any_type=True)
     if isinstance(X, Mapping):
         return {name: X[name] for name in names}
     import narwhals as nw

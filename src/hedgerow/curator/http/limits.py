@@ -30,6 +30,7 @@ class Limits:
     predict_rows:              rows of one prediction; kept_releases, kept_bytes: releases that stay in memory for it
     page:                      entries of the ledger in one answer
     sessions, sessions_each:   query sessions at once, each with a process, and of one person
+    session_share:             of what is left of a dataset that others may use too: what one person's sessions may hold at once
     session_idle_seconds, session_seconds: after which a session is ended: unused, or at all
     look_wait_seconds:         how long a request waits for its query before the answer is 202: ask again
     verb_bytes, verb_seconds:  of a request in a session, and how long it may take to arrive
@@ -66,6 +67,7 @@ class Limits:
     kept_releases: int = 16
     kept_bytes: int = 64 << 20
     page: int = 1000
+    session_share: float = 0.75
     sessions: int = 4
     sessions_each: int = 2
     session_idle_seconds: float = 300

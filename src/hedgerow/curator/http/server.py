@@ -8,7 +8,8 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
@@ -91,6 +92,15 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
         super().__init__(config)
         self._on_start = started
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """A signal stops the service, and that is all: what its caller says at the end is said, and it ends well."""
+        with super().capture_signals():
+            try:
+                yield
+            finally:
+                self._captured_signals.clear()  # else they are raised again
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)

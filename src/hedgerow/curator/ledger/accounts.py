@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 
 import sqlalchemy as sql
 
-from hedgerow.curator.ledger.checks import checked_name
+from hedgerow.curator.ledger.checks import checked_name, checked_new_name
 from hedgerow.curator.ledger.database import Database
 from hedgerow.curator.ledger.sql_tables import datasets, grants, people, tokens
 from hedgerow.curator.ledger.transactions import exclusive_transaction, now, timestamp
@@ -83,7 +83,7 @@ class Accounts:
 
     def add(self, name: str, role: str = ANALYST) -> Person:
         """A new person. A name is of one person for ever: the ledger speaks of people by their names."""
-        checked_name(name, "person")
+        checked_new_name(name, "person")
         if role not in (OWNER, ANALYST):
             raise LedgerError(f"role: got {role!r:.100}; expected {OWNER!r} or {ANALYST!r}.")
         with exclusive_transaction(self.database) as connection:
@@ -106,7 +106,7 @@ class Accounts:
 
     def first_owner(self, name: str = OWNER) -> str | None:
         """At the first start: an owner and a token, to be shown once. None where there is an owner already."""
-        checked_name(name, "person")
+        checked_new_name(name, "person")
         with exclusive_transaction(self.database) as connection:
             if connection.execute(sql.select(people.c.name).where(people.c.role == OWNER).limit(1)).first() is not None:
                 return None
@@ -183,7 +183,7 @@ class Accounts:
             if connection.execute(sql.select(datasets.c.name).where(datasets.c.name == checked_name(dataset, "dataset"))).first() is None:
                 raise LedgerError(f"dataset {dataset!r} is not known; expected one that was registered before. Nothing was granted.")
             fresh = [purpose for purpose in wanted if purpose not in _granted(connection, analyst, dataset)]
-            for purpose in fresh:
+            for purpose in map(_new_purpose, fresh):
                 connection.execute(grants.insert().values(analyst=analyst, dataset=dataset, purpose=purpose, made=self._now()))
 
     def withdraw(self, analyst: str, dataset: str, purposes: Iterable[str] | None = None) -> None:
@@ -236,6 +236,10 @@ def _records(connection: sql.Connection, *conditions: sql.ColumnElement[bool]) -
 
 def _granted(connection: sql.Connection, analyst: str, dataset: str) -> set[str]:
     return set(connection.execute(_GRANTED_PURPOSES, {"of_analyst": analyst, "of_dataset": dataset}).scalars())
+
+
+def _new_purpose(purpose: str) -> str:
+    return checked_new_name(purpose, "purpose")
 
 
 def _purposes(purposes: Iterable[str]) -> list[str]:
