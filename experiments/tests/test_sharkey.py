@@ -256,7 +256,8 @@ def test_verdicts_of_the_other_sets_follow_the_numbers() -> None:
     assert (car.verdict, others.verdict, match.verdict, average.verdict) == ("not", "not", "reproduced", "partly")
     assert "nothing to publish in 72" in car.why, "no win"
     assert average.own
-    assert "Not clearly ahead: Car, Adult" in average.why
+    assert "Not clearly ahead on Car" in average.why
+    assert "Not clearly ahead on Adult: LD minus BASIS is -0.4" in average.why
     assert "Car -0.05" in average.ours, "nothing published counts as the largest class"
     tables = [block for block in OTHER_SETS.blocks(some) if isinstance(block, Table)]
     assert all(len(row) == len(table.heads) for table in tables for row in table.rows)
