@@ -183,3 +183,18 @@ def test_the_unit_of_older_books_is_stated_once(run: Callable[..., Any], tmp_pat
     assert run("curator", "unit", books, "visits", "--yes").exit_code != 0
     assert Ledger.open(books).verify().sound
     assert [entry.kind for entry in Ledger.open(books).entries()][-1] == "unit"
+
+
+def test_what_was_paid_for_and_has_no_answer(folder: Path, run: Callable[..., Any]) -> None:
+    assert "0 request(s) were paid for" in run("curator", "lost", folder).output
+    ledger = Ledger.open(folder)
+    opened, settled, waiting = (ledger.reserve("patients", "ada", "research", "0.25", what=what).key for what in ("one", "two", "three"))
+    for key in (opened, settled):
+        ledger.opened(key)
+    ledger.settle(settled, "0.2")
+    ledger.database.close()
+    done = run("curator", "lost", folder)
+    assert done.exit_code == 0, done.output
+    assert "2 request(s) were paid for" in done.output
+    assert waiting not in done.output.replace("\n", "")
+    assert Ledger.open(folder).reservation(waiting).state == "reserved"  # to look changes nothing

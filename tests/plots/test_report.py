@@ -93,7 +93,7 @@ def test_everything_is_on_the_page(scored):
     lines = estimator.plan(rows=2_000).lines()
     text = check(html_report(release, score=score, plan_lines=lines, budget=budget)).text
     assert release.certificate.sentence() in text
-    assert "1/3 (about 0.3333)" in text
+    assert "1/3" in text
     for event in [*release.certificate.events, *score.certificate.events]:
         for words in (event.query, event.mechanism, event.epsilon, f"{event.queries:,}", event.scale):
             assert words in text

@@ -237,7 +237,7 @@ def test_killed_between_answers(three: Three, hold: Hold) -> None:
 
 @pytest.mark.slow
 def test_counts_that_failed_over_the_rows_are_paid_again(three: Three, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing was stored, so there is no answer to send again: the same key, a second charge, and never noise for nothing."""
+    """Nothing was stored, so there is no answer to send again: the next run takes a new key, and pays a second time."""
 
     def fails(*_: Any, **__: Any) -> None:
         raise RuntimeError("row 17 holds 57.3")

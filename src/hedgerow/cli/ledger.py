@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hedgerow import formatting
 from hedgerow.cli.console import gauge, say, table, warn
 from hedgerow.cli.outputs import check_output
 from hedgerow.errors import LedgerError
@@ -38,8 +39,6 @@ def show(address: Address) -> None:
 
         hedgerow ledger show curator/
     """
-    from hedgerow.accounting.loss import text_of_delta
-    from hedgerow.accounting.loss import text_of_fraction as exact
     from hedgerow.curator.ledger.balances import DATASET
 
     ledger = existing(address)
@@ -50,10 +49,10 @@ def show(address: Address) -> None:
         lines = [
             (
                 "everyone" if balance.scope == DATASET else f"{balance.scope} {balance.name}",
-                exact(balance.spent),
-                "no ceiling of its own" if balance.epsilon is None else exact(balance.epsilon),
-                text_of_delta(balance.spent_delta),
-                "" if balance.delta is None else text_of_delta(balance.delta),
+                formatting.amount(balance.spent),
+                "no ceiling of its own" if balance.epsilon is None else formatting.amount(balance.epsilon),
+                formatting.amount(balance.spent_delta),
+                "" if balance.delta is None else formatting.amount(balance.delta),
             )
             for balance in sorted(balances, key=lambda balance: balance.scope != DATASET)
             if balance.dataset == whole.dataset
@@ -66,7 +65,10 @@ def show(address: Address) -> None:
     if open_ones:
         warn("reservations that never settled: under way now, or left by a crash; they stay spent")
         heads = ["when", "dataset", "analyst", "purpose", "what", "ε", "rows looked at"]
-        rows = [(r.when, r.dataset, r.analyst, r.purpose, r.what, exact(r.epsilon), "perhaps" if r.opened else "no") for r in open_ones]
+        rows = [
+            (r.when, r.dataset, r.analyst, r.purpose, r.what, formatting.amount(r.epsilon), "perhaps" if r.opened else "no")
+            for r in open_ones
+        ]
         table("not settled", heads, rows, numbers=(5,))
     say(f"head: {ledger.head()}")
 

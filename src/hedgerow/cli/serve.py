@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 from contextlib import closing
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hedgerow.accounting.loss import text_of_fraction as exact
-from hedgerow.cli.console import say, table, warn
+from hedgerow.cli.console import say, warn
+from hedgerow.cli.lost import show_lost
 from hedgerow.cli.tables import checked_owner
 from hedgerow.errors import LedgerError
 
@@ -103,12 +104,14 @@ def serve(
 
         server.run(application(curator, bounds, name or "", behind_tls), listener, bounds, started)
         left = len(curator.ledger.unsettled())
-        say(f"stopped; {left} reservation(s) did not settle and stay spent; head {curator.ledger.head()}")
+        say(f"stopped; {left} reservation(s) did not settle; head {curator.ledger.head()}")
 
 
 def _look_back(curator: Curator) -> None:
-    """Read the ledger again, and tell what never settled: to people as a table, to programs in the log."""
-    from hedgerow.curator.http.logs import log
+    """Read the ledger again, put right what the last service has left, and tell what was lost: to people as a table, to programs in the
+    log.
+    """
+    from hedgerow.curator.http.recovery import recover
     from hedgerow.curator.ledger.balances import DATASET
 
     found = curator.ledger.verify()
@@ -117,11 +120,11 @@ def _look_back(curator: Curator) -> None:
     for balance in curator.ledger.balances():
         if balance.scope == DATASET and balance.unknown_unit() and not balance.closed:
             warn(f"{balance.dataset} was spent from before the ledger had units, so nothing more is paid: hedgerow curator unit states it")
-    left = curator.ledger.unsettled()
-    if left:
-        warn("reservations that never settled, left by a crash or a stop; they stay spent")
-        rows = [(r.when, r.dataset, r.analyst, r.purpose, r.what, exact(r.epsilon), "perhaps" if r.opened else "no") for r in left]
-        table("not settled", ["when", "dataset", "analyst", "purpose", "what", "ε", "rows looked at"], rows, numbers=(5,))
-    for r in left:
-        log("never settled", logging.WARNING, job=r.key, dataset=r.dataset, person=r.analyst, epsilon=exact(r.epsilon), opened=r.opened)
+    done = recover(curator)
+    if done.stored:
+        say(f"{len(done.stored)} answer(s) that the last service could not store are stored now")
+    if done.released:
+        amount = exact(sum((r.epsilon for r in done.released), Fraction(0)))
+        say(f"{len(done.released)} reservation(s) that were never opened are given back: ε = {amount}")
+    show_lost(done.lost)
     say(f"the ledger is sound: {found.entries} entries, head {found.head}")

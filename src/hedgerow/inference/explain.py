@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.formatting import number
 from hedgerow.inference.additive import AdditiveForest
 from hedgerow.inference.effect_noise import centred
 from hedgerow.inference.effects import alike
@@ -31,7 +32,7 @@ class Said:
     error: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """One row's prediction. row: its number, from 1; about: whose score is explained; start: the score of a row that says nothing."""
 
@@ -43,6 +44,11 @@ class Explanation:
     said: tuple[Said, ...]
     total: float
     error: float
+
+    def __repr__(self) -> str:
+        added = ", ".join(f"{one.attribute} {number(one.score, 3)}" for one in self.said[:3]) + (", …" if len(self.said) > 3 else "")
+        said = f"{self.predicted}, probability {number(self.probability, 3)}; intercept {number(self.start, 3)}, {added}"
+        return f"Explanation(row {self.row}: {said})"
 
     def top(self, most: int) -> tuple[tuple[Said, ...], Said | None]:
         """The largest so many, and the others as one."""

@@ -87,7 +87,7 @@ def explanation_text(one: Explanation, most: int = 8) -> str:
     shown, rest = one.top(most)
     every = [*shown, *([rest] if rest is not None else [])]
     largest = max((abs(said.score) for said in every), default=0.0)
-    lines = [("at the start", "", " " * HALF + "│" + " " * HALF, signed(one.start))]
+    lines = [("intercept", "", " " * HALF + "│" + " " * HALF, signed(one.start))]
     lines += [
         (cut(said.attribute), cut(said.value), two_sided_bar(said.score, largest), with_error(said.score, said.error)) for said in every
     ]

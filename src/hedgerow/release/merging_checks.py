@@ -137,15 +137,17 @@ class Tables:
                     f"{name}: the table {part.name} is in {self._from[known_as[part.key]]} already. The same rows cannot be counted twice: "
                     "leave one out."
                 )
-            if not self.batches and part.owner and part.owner in owners_before:
+            again = next((owner for owner in part.owners if owner in owners_before), None)
+            if not self.batches and again is not None:
                 raise MergeError(
-                    f"{name}: its owner {part.owner!r} is in {owners_before[part.owner]} already. Leave one out; if it is another batch of "
+                    f"{name}: its owner {again!r} is in {owners_before[again]} already. Leave one out; if it is another batch of "
                     "the same owner, add --batches (batches=True); if two owners have chosen the same name, let one of them count again "
                     "with another."
                 )
         for part in counted:
             self._from[known_as[part.key]] = name
-            self._owners.setdefault(part.owner, name)
+            for owner in part.owners:
+                self._owners.setdefault(owner, name)
         counts = release.forest.counts
         if min(release.forest.tree_noise_sd) < 1 or sum(each.size for each in counts) < _ENOUGH:
             return

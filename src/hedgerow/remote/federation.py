@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from hedgerow.accounting.loss import text_of_fraction
+from hedgerow import formatting
 from hedgerow.errors import BudgetError, CuratorError, HedgerowError, ReleaseError
 from hedgerow.release.merging import merge
 from hedgerow.release.public_plan import PublicPlan
@@ -94,8 +94,8 @@ class Federation:
             left = dataset.purposes[request.purpose].epsilon  # of an earlier request the answer may be stored, and free
             if left < self.plan.epsilon:
                 raise BudgetError(
-                    f"it has ε = {text_of_fraction(left)} left for {request.purpose!r}, and the plan costs "
-                    f"{text_of_fraction(self.plan.epsilon)}. Nothing was spent. Ask its owner for more, or agree on another plan."
+                    f"it has ε = {formatting.amount(left)} left for {request.purpose!r}, and the plan costs "
+                    f"{formatting.amount(self.plan.epsilon)}. Nothing was spent. Ask its owner for more, or agree on another plan."
                 )
         return CuratorStatus(place, REQUESTED, owner=dataset.owner)
 
@@ -121,7 +121,12 @@ class Federation:
         with self._connection(place, ends) as connection:
             job = self._paid(connection, place, request.purpose, request.key, ends)
             self.on_status(CuratorStatus(place, RUNNING))
-            job.done(lambda share: self.on_status(CuratorStatus(place, RUNNING, share=share)), max(0.0, ends - time.monotonic()))
+            try:
+                job.done(lambda share: self.on_status(CuratorStatus(place, RUNNING, share=share)), max(0.0, ends - time.monotonic()))
+            except CuratorError as error:
+                if error.code == "failed":
+                    self.folder.request_anew(place)  # it has no answer, and never will: the next run pays for another
+                raise
             content = connection.transport.bytes("GET", f"/v1/releases/{path_segment(job.id)}")
         release = Release.from_json(content, "its release")
         wrong = differences(release, self.plan)
@@ -184,5 +189,5 @@ def differences(release: Release, plan: PublicPlan) -> str:
     if not release.certificate.private or len(parts) != 1 or not parts[0].counted or release.correction.trees:
         return "it does not claim ε for the counts of one table."
     if Fraction(parts[0].epsilon) != plan.epsilon or parts[0].exact_delta:
-        return f"it was counted at {release.certificate.loss}, and the plan says ε = {text_of_fraction(plan.epsilon)}."
+        return f"it was counted at {release.certificate.loss}, and the plan says ε = {formatting.amount(plan.epsilon)}."
     return ""

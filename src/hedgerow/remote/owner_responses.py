@@ -123,6 +123,26 @@ class Unsettled:
 
 
 @dataclass(frozen=True)
+class LostRequest:
+    """A request that was paid for and has no answer. settled: by an older version."""
+
+    id: str
+    when: str
+    dataset: str
+    analyst: str
+    purpose: str
+    what: str
+    reason: str
+    cost: Loss
+    settled: bool
+
+    @classmethod
+    def read(cls, found: Any) -> LostRequest:
+        texts = {name: str(found[name]) for name in ("id", "when", "dataset", "analyst", "purpose", "what", "reason")}
+        return cls(**texts, cost=Loss.read(found), settled=bool(found["settled"]))
+
+
+@dataclass(frozen=True)
 class Verification:
     """head: the end of the chain; written down elsewhere, it proves later that nothing before it was changed."""
 

@@ -141,7 +141,7 @@ def test_a_failure_in_the_middle_stays_spent(running: Running, monkeypatch: pyte
     assert "57.3" not in json.dumps(job) + " ".join(logs.JSONLines().format(record) for record in caplog.records)
     assert (job["cost"]["epsilon"], running.curator.ledger.reservation(job["id"]).state) == ("0.5", "open")
     again = running.post(running.ada, "/v1/datasets/patients/forests", FOREST, "k").json()
-    assert again["id"] != job["id"]  # nothing was stored, so it is paid for again
+    assert again == job  # nothing was stored, and under this key it is not paid for again
 
 
 def _fails(*_: Any, **__: Any) -> None:

@@ -24,13 +24,16 @@ from hedgerow.curator.http.jobs import Jobs
 from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.http.predictions import ReleaseCache
 from hedgerow.curator.http.rate_limit import RateLimit
-from hedgerow.curator.http.reservations import ReservationRequest
+from hedgerow.curator.http.reservations import ReservationRequest, stopping
 from hedgerow.curator.http.service_context import Curator
 from hedgerow.curator.http.sessions import Sessions
+from hedgerow.curator.http.storing import Storage
 from hedgerow.curator.ledger.accounts import Person
 from hedgerow.curator.ledger.balances import Balance, tightest
 from hedgerow.curator.ledger.chain import Reserved
 from hedgerow.curator.ledger.checks import checked_name
+from hedgerow.curator.ledger.database import is_unavailable
+from hedgerow.curator.ledger.paid_requests import IdempotencyKey
 from hedgerow.curator.ledger.registry import Dataset
 from hedgerow.errors import LedgerError
 from hedgerow.schema.toml import write
@@ -44,6 +47,7 @@ class Service:
 
     curator: Curator
     limits: Limits
+    storage: Storage
     jobs: Jobs
     sessions: Sessions
     name: str = ""
@@ -58,6 +62,10 @@ class Service:
         self.plans = threading.Semaphore(self.limits.plans)
         self.releases = ReleaseCache(self.limits)
         self.rate_limit = RateLimit(self.limits.reservations_each_hour)
+
+    def under_way(self) -> frozenset[str]:
+        """The reservations of jobs and sessions that are."""
+        return frozenset((*self.jobs.all_live(), *self.sessions.all_live()))
 
 
 @dataclass(frozen=True)
@@ -137,14 +145,19 @@ class RequestContext:
         """What the tightest ceiling leaves; nothing where the owner has set none."""
         return remaining_of(*self.curator.ledger.accounts(name, self.person.name, purpose))
 
-    def reserve(self, wanted: ReservationRequest) -> Reserved:
+    def reserve(self, wanted: ReservationRequest, request: IdempotencyKey) -> Reserved:
         """Reserve for the person, within the rate limit. Where the dataset was closed meanwhile, the refusal says so."""
-        name, person = wanted.dataset, self.person.name
+        name, person, ledger = wanted.dataset, self.person.name, self.curator.ledger
         try:
             with self.service.rate_limit.acquire(person):
                 amounts = wanted.epsilon, wanted.delta
-                return self.curator.ledger.reserve(name, person, wanted.purpose, *amounts, wanted.what, unit=wanted.unit)
-        except LedgerError:
+                return ledger.reserve(name, person, wanted.purpose, *amounts, wanted.what, unit=wanted.unit, request=request)
+        except LedgerError as error:
+            self.service.storage.note_failure(error)
+            if is_unavailable(error):
+                raise
+            if not ledger.in_charge():
+                raise stopping() from None
             self.open_dataset(name, wanted.purpose)
             if self.curator.ledger.balance(name).epsilon is None:
                 raise Refusal(402, "budget", "The owner has set no ceiling for the dataset yet, so nothing can be paid.") from None

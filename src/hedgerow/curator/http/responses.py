@@ -211,6 +211,25 @@ class Reservation(ResponseModel):
     under_way: bool
 
 
+class LostRequest(ResponseModel):
+    """settled: by an older version. epsilon: what it has cost."""
+
+    id: str
+    when: str
+    dataset: str
+    analyst: str
+    purpose: str
+    what: str
+    epsilon: Exact
+    delta: Exact
+    settled: bool
+    reason: str
+
+
+class LostRequests(ResponseModel):
+    lost: list[LostRequest]
+
+
 class Unsettled(ResponseModel):
     unsettled: list[Reservation]
 

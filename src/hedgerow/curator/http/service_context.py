@@ -12,6 +12,7 @@ from hedgerow.curator.ledger.accounts import Accounts
 from hedgerow.curator.ledger.answers import Answers
 from hedgerow.curator.ledger.database import Database, open_database
 from hedgerow.curator.ledger.ledger import Ledger
+from hedgerow.curator.ledger.paid_requests import PaidRequests
 from hedgerow.curator.ledger.registry import Registry
 from hedgerow.curator.ledger.transactions import JoinedTransaction
 from hedgerow.errors import LedgerError
@@ -28,6 +29,7 @@ class Curator:
     accounts: Accounts
     registry: Registry
     answers: Answers
+    requests: PaidRequests
     releases: Path
     address: tuple[str, str | None] | None = field(default=None, repr=False)  # so that another process can open it
 
@@ -43,7 +45,8 @@ class Curator:
 
     @classmethod
     def of(cls, database: Database, releases: Path, address: tuple[str, str | None] | None = None) -> Curator:
-        return cls(database, Ledger(database), Accounts(database), Registry(database), Answers(database), releases, address)
+        stores = Ledger(database), Accounts(database), Registry(database), Answers(database), PaidRequests(database)
+        return cls(database, *stores, releases, address)
 
     def within(self, connection: sql.Connection) -> Curator:
         """The same stores, as one transaction sees them."""

@@ -23,6 +23,13 @@ def checked_text(value: str, what: str) -> str:
     return value
 
 
+def checked_hash(request: str) -> str:
+    """The SHA-256 of a request."""
+    if not isinstance(request, str) or len(request) != 64 or set(request) - set("0123456789abcdef"):
+        raise LedgerError(f"request: got {checked_text(request, 'request')!r:.100}; expected its SHA-256 as 64 hexadecimal digits.")
+    return request
+
+
 def amount_from_zero(value: Any, what: str) -> Fraction:
     """An ε that may be 0: a ceiling that allows nothing, a request that has cost nothing."""
     if not isinstance(value, bool) and value in (0, "0"):

@@ -10,16 +10,17 @@ import asyncio
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sql
 from sqlalchemy.engine import URL, make_url
 
 from hedgerow.curator.ledger.guards import guards_of
-from hedgerow.curator.ledger.sql_tables import answers_by_reservation, balances, entries, entries_reserved, head, metadata, schema_version
+from hedgerow.curator.ledger.sql_tables import ADDED, balances, entries, head, metadata, schema_version
 from hedgerow.errors import LedgerError
 
 VERSION = 2  # 2 has units; a database of version 1 gets their columns when it is opened
@@ -28,6 +29,9 @@ ENDINGS = (".sqlite", ".sqlite3", ".db")
 PATIENCE = 60  # seconds that a writer waits for others
 _CREATES = 0x68656467  # the advisory lock of whoever makes the tables in PostgreSQL
 _WRITES = "hedgerow_writes"
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds before a database that is away is tried again; each pause is twice the one before
+_WRONG = (sql.exc.IntegrityError, sql.exc.DataError, sql.exc.ProgrammingError)  # these would be refused again
+Result = TypeVar("Result")
 
 
 class Database:
@@ -120,13 +124,18 @@ class Database:
             version = connection.execute(sql.select(sql.func.max(schema_version.c.version))).scalar_one()
             if version == 1:
                 version = _upgrade_to_units(connection)
-            for index in (entries_reserved, answers_by_reservation) if version == VERSION else ():
-                index.create(connection, checkfirst=True)  # the database may be older than it
+            for added in ADDED if version == VERSION else ():
+                added.create(connection, checkfirst=True)
         if version != VERSION:
             raise LedgerError(
                 f"ledger {self.name!r} has version {version}; this hedgerow knows version {VERSION}. Nothing was changed. "
                 "Use the hedgerow that wrote it, or a newer one."
             )
+
+    def probe(self) -> None:
+        """Write something that changes nothing; LedgerError where nothing can be written now."""
+        with self.writing() as connection:
+            connection.execute(head.update().values(seq=head.c.seq))
 
     def copy_to(self, path: Path) -> None:
         """A whole copy in a new file, as of one moment, while others read and write. A server has its own tools."""
@@ -154,6 +163,25 @@ class Database:
 
     def __reduce__(self) -> Any:
         raise LedgerError("an open ledger cannot be sent to another process: open it there, by its address.")
+
+
+def is_unavailable(error: BaseException) -> bool:
+    """Whether the database could not be used just now: away, full, read-only, locked. Later it may be."""
+    cause = error.__context__
+    return isinstance(error, LedgerError) and isinstance(cause, sql.exc.SQLAlchemyError) and not isinstance(cause, _WRONG)
+
+
+def patiently(step: Callable[[], Result], seconds: float = PATIENCE) -> Result:
+    """Do a step that may be done again, and do it again while the database is away, for at most so long."""
+    ends, pause = time.monotonic() + seconds, FIRST_PAUSE
+    while True:
+        try:
+            return step()
+        except LedgerError as error:
+            if not is_unavailable(error) or time.monotonic() + pause > ends:
+                raise
+        time.sleep(pause)
+        pause = min(LONGEST_PAUSE, 2 * pause)
 
 
 def open_database(address: str | os.PathLike[str]) -> Database:

@@ -84,6 +84,15 @@ class LedgerTables:
         text = self.connection.execute(statement).scalar_one_or_none()
         return None if text is None else Unit.of(schema_toml.read(text, f"schema of {dataset!r}"))
 
+    def service_number(self) -> int | None:
+        """Of the service that was started last; None before the first."""
+        return self.connection.execute(sql.select(sql_tables.service.c.number)).scalar_one_or_none()
+
+    def store_service_number(self, number: int) -> None:
+        table = sql_tables.service
+        new = self.service_number() is None
+        self.connection.execute(table.insert().values(id=1, number=number) if new else table.update().values(number=number))
+
     def append(
         self,
         kind: str,

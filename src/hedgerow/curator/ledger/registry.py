@@ -135,7 +135,7 @@ def _reviewed(schema: Schema) -> str:
     if schema.unreviewed:
         raise SchemaError(
             f"schema: the entries {', '.join(schema.unreviewed)} were read from data and are not reviewed. Check them against public "
-            "knowledge and delete their `unreviewed` lines. Nothing was registered."
+            "knowledge, then `hedgerow schema review FILE --accept`. Nothing was registered."
         )
     text = schema_toml.write(schema)
     try:
