@@ -76,8 +76,8 @@ def claims_6(results: Sequence[Result]) -> list[Claim]:
     opposite = [worse(Mean(mean.mean + CLOSE, mean.error, mean.n)) for mean in cells]
     names = [f"{SET_TITLES[data]}, {TITLES[model]}, {how} with {m}" for data in SETS_6 for model, how, m in ways]
     words = (
-        "Decision tables and random forests, on Nursery and other sets, give results like those on Nursery in Figure 6 (our measure: within 5 "
-        "points of BASIS from PGEN and from BASEGEN, as its three models are there)."
+        "Decision tables and random forests, on Nursery and other sets, give results like those on Nursery in Figure 6 (our measure: "
+        "within 5 points of BASIS from PGEN and from BASEGEN, as its three models are there)."
     )
     ours = f"minus BASIS: {by_set(means)}; within 5 points in {counted(holds)}"
     why = lacking("Further away, by owners", names, holds, opposite)
@@ -238,7 +238,7 @@ def _class_match(folds: Sequence[Found]) -> Claim:
 
 def _on_average(folds: dict[str, list[Found]]) -> Claim:
     """Of our own: what a user of `hedgerow share` can expect beside LD."""
-    words = "Ours: from (5, 2) to (20, 3) PPGEN with the table at hand is ahead of LD on average, on at least three of four sets."
+    words = "Ours, not the paper's: from (5, 2) to (20, 3) PPGEN with the table at hand is ahead of LD on average, on at least three of four sets."
     if any(len(some) < FEWEST for some in folds.values()):
         return Claim(words, "too few folds", "open", own=True)
     by = {
