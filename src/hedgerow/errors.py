@@ -20,6 +20,8 @@
     ├── FractionWarning                   an ε was given as the float 1/3, which is a decimal near it
     ├── NoBudgetWarning                   rows were read without a shared budget to keep the total
     ├── SchemaMismatchWarning             the released counts lack many rows: the schema does not fit the table
+    ├── TransformerWarning                what stands in front of an estimator has learnt from its rows without noise
+    ├── ExactScoreWarning                 a score is an exact look at rows: no budget pays for it
     └── MissingColumnsWarning             rows are classified without some columns
 
 A message says what is wrong, what was got, what was expected and what to do next. It never holds a value, a count or a
@@ -114,6 +116,10 @@ class NoBudgetWarning(HedgerowWarning):
 
 class MissingColumnsWarning(HedgerowWarning):
     """Rows are classified by the columns that they have; others are missing from the table."""
+
+
+class TransformerWarning(HedgerowWarning):
+    """A transformer in front of a private estimator has learnt from the rows without noise: no differential privacy is claimed."""
 
 
 class ExactScoreWarning(HedgerowWarning):

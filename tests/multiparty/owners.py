@@ -36,8 +36,8 @@ def make_parties(folder: Path, k: int, tolerated: int = 1) -> Parties:
     return Parties(tuple(owners), tolerated)
 
 
-def small_plan(epsilon: str = "1", seed: int = 1, trees: int = 2) -> PublicPlan:
-    return PrivateRDTClassifier(small_schema(), epsilon=epsilon, n_estimators=trees, max_depth=2, random_state=seed).public_plan()
+def small_plan(epsilon: str = "1", seed: int = 1, trees: int = 2, depth: int = 2) -> PublicPlan:
+    return PrivateRDTClassifier(small_schema(), epsilon=epsilon, n_estimators=trees, max_depth=depth, random_state=seed).public_plan()
 
 
 def at_once(works: Sequence[Callable[[], Any]]) -> list[Any]:

@@ -12,6 +12,7 @@ from hedgerow.accounting.loss import exact_epsilon
 from hedgerow.engines.engine import Engine, Progress
 from hedgerow.errors import SchemaError
 from hedgerow.estimators.private import PrivateForestClassifier
+from hedgerow.estimators.surroundings import say_no_budget
 from hedgerow.release.merging_checks import check_random_trees
 from hedgerow.release.parts import TableName
 from hedgerow.release.public_plan import PublicPlan
@@ -112,6 +113,7 @@ class MergeableForestClassifier(PrivateForestClassifier):
 
     def _count(self, engine: Engine, plan: PublicPlan, name: TableName, before: Release | None = None) -> Release:
         how: dict[str, Any] = {"budget": self.budget, "sampler": self.sampler, "coins": self._coins, "keep": self._keep}
+        say_no_budget(self, engine)
         return count_rows(engine, plan, name, before=before, **how)
 
 

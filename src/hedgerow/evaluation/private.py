@@ -36,6 +36,7 @@ from hedgerow.queries.score_bins import OF_CLASS, OTHERS, UNDECLARED, score_edge
 from hedgerow.release.certificate import Certificate, certificate_of, part_of
 from hedgerow.release.release import Release
 from hedgerow.schema.columns import columns_of, one_column
+from hedgerow.schema.label_types import check_label_type
 
 
 @dataclass(frozen=True, repr=False)
@@ -181,18 +182,18 @@ def private_score(
 ) -> PrivateScore:
     """Charge ε, then count (true class, predicted class) over the rows of a file, a data frame or an array.
 
-    `release` is a Release, or an estimator that has one. Nothing else is taken: what is counted for a row must follow from that row alone,
-    to the last bit, and of a function of your own nobody could know it (PROOF.md, V3).
+    `release` is a Release, or an estimator that has one, also as the last step of a Pipeline. Nothing else is taken: what is counted for
+    a row must follow from that row alone, to the last bit, and of a function of your own nobody could know it (PROOF.md, V3).
 
     metrics: "accuracy", "recall" and "precision" follow from the confusion matrix and are always there. With "auc" or "brier" the rows are
              counted by their probability of a class, in `bins` bins, which also gives ROC curves and thresholds (`threshold_for`). Of two
              classes these counts are all that is asked, and the matrix is made of them; of more, half of the ε pays for the matrix.
     """
-    release = scored_release(release, "private_score")
+    release, before = scored_model(release, "private_score")
     amount = exact_epsilon(epsilon)
     questions = score_queries(release, metrics, bins)
     prices = [amount / len(questions)] * len(questions)
-    engine = scored_rows(release, X, y, n_jobs, "private_score")
+    engine = scored_rows(release, transformed(X, before, "private_score"), y, n_jobs, "private_score")
     ready_probabilities(release)
 
     def ask(table: PrivateTable) -> list[NDArray[np.int64]]:
@@ -265,10 +266,34 @@ def private_evaluation(
 
 
 def scored_release(release: Any, who: str) -> Release:
-    release = getattr(release, "release_", release)
+    found, before = scored_model(release, who)
+    if before:
+        raise PlanError(f"{who}: got a Pipeline; expected a Release or a fitted estimator. Nothing was spent. private_score takes one.")
+    return found
+
+
+def scored_model(model: Any, who: str) -> tuple[Release, list[Any]]:
+    """The release, and the fitted steps of scikit-learn's Pipeline in front of it; of a search, those of its best estimator."""
+    model, before = getattr(model, "best_estimator_", model), []
+    while hasattr(model, "steps") and hasattr(model, "named_steps"):  # a Pipeline: this room does not import scikit-learn
+        before += [step for _, step in model.steps[:-1] if step is not None and not isinstance(step, str)]
+        model = model.steps[-1][1]
+    release = getattr(model, "release_", model)
     if not isinstance(release, Release):
-        raise PlanError(f"{who}: got {type(release).__name__}; expected a Release or a fitted estimator.")
-    return release
+        raise PlanError(
+            f"{who}: got {type(model).__name__}; expected a Release or a fitted estimator of hedgerow, alone or as the last step of a "
+            "Pipeline. Nothing was spent on the score."
+        )
+    return release, before
+
+
+def transformed(X: Any, steps: Sequence[Any], who: str) -> Any:
+    """What the steps make of rows in memory: each row must follow from itself alone, which is the word of whoever made the pipeline."""
+    if steps and (is_place(X) or is_private_table(X)):
+        raise PlanError(f"{who}: the steps of a Pipeline need rows in memory; got rows that are elsewhere. Nothing was spent.")
+    for step in steps:
+        X = step.transform(X)
+    return X
 
 
 def scored_rows(release: Release, X: Any, y: Any, n_jobs: int, who: str) -> Any:
@@ -290,6 +315,7 @@ def scored_rows(release: Release, X: Any, y: Any, n_jobs: int, who: str) -> Any:
     if y is None:
         y = columns_of(X, [codebook.schema.target.name])[0]
     y = one_column(y, codebook.schema.target.name)
+    check_label_type(y, codebook.schema)
     if len(columns[0]) != len(y):
         raise TableError(f"{who}: X and y do not have the same number of rows.")
     return MemoryRows(X, y, codebook, n_jobs, persons=persons, key=key)

@@ -46,7 +46,7 @@ class Meeting:
         self._as_server, self._as_client = (tls(server, own.certificate, key, others) for server in (True, False))
         self._numbers = {each.fingerprint: i for i, each in enumerate(parties.owners, start=1)}
         self._streams: dict[int, Streams] = {}
-        self._round = 0
+        self._round, self._open = 0, True
 
     @property
     def present(self) -> list[int]:
@@ -104,6 +104,7 @@ class Meeting:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._everybody, self._wait)
         finally:
+            self._open = False  # whoever comes from now on is absent, for all the same
             if server is not None:
                 server.close()
             for call in calls:
@@ -121,9 +122,9 @@ class Meeting:
         """Somebody with a declared certificate calls."""
         peer = self._numbers.get(peer_fingerprint(writer.get_extra_info("ssl_object")), 0)
         before = self._streams.get(peer)
-        if not 0 < peer < self.number or (before is not None and not before[0].at_eof()):
-            reason = f"{self.parties.words(peer)} is here already" if before is not None else "not expected here"
-            await self._last_words(writer, reason)
+        here = before is not None and not before[0].at_eof()
+        if not 0 < peer < self.number or here or not self._open:
+            await self._last_words(writer, f"{self.parties.words(peer)} is here already" if here else "it is too late, or the wrong place")
             return
         writer.write(HEAD.pack(WELCOME, 0, 0))
         self._came(peer, reader, writer)
@@ -144,6 +145,8 @@ class Meeting:
                 if kind == STOP:
                     reason = _printable(await reader.readexactly(min(length, MOST_STOP)))
                     raise TogetherError(f"{self.parties.words(peer)} refuses: {reason}. Nothing was spent.")
+                if kind != WELCOME:
+                    raise wrong
                 self._came(peer, reader, writer)
                 return
             except ssl.SSLError:
@@ -174,10 +177,12 @@ class Meeting:
         silent = sorted({tasks[task] for task in tasks if not task.done()})
         for task in tasks:
             task.cancel()
-        for peer, error in failed.items():
-            if isinstance(error, TogetherError):
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for error in failed.values():
+            if isinstance(error, TogetherError):  # somebody says why
                 raise error
-            raise TogetherError(f"{self.parties.words(peer)} left while {doing}. {AFTER}") from error
+        if failed:
+            raise TogetherError(f"{', '.join(map(self.parties.words, sorted(failed)))} left while {doing}. {AFTER}")
         if silent:
             names = ", ".join(map(self.parties.words, silent))
             raise TogetherError(f"{names} sent nothing for {self._timeout:g} seconds while {doing}. {AFTER}")
@@ -202,18 +207,26 @@ class Meeting:
     # ------------------------------------------------------------ the end
 
     async def _close(self, why: str) -> None:
-        await asyncio.gather(*(self._last_words(writer, why) for _, writer in self._streams.values()), return_exceptions=True)
+        await asyncio.gather(*(self._last_words(writer, why, reader) for reader, writer in self._streams.values()), return_exceptions=True)
 
-    async def _last_words(self, writer: asyncio.StreamWriter, why: str) -> None:
+    async def _last_words(self, writer: asyncio.StreamWriter, why: str, reader: asyncio.StreamReader | None = None) -> None:
         with contextlib.suppress(OSError, TimeoutError):
             if why:
                 reason = why.encode()[:MOST_STOP]
                 writer.write(HEAD.pack(STOP, 0, len(reason)) + reason)
+                if reader is not None:  # a connection that is closed with unread bytes would take the reason along
+                    with contextlib.suppress(TimeoutError):
+                        await asyncio.wait_for(_until_the_end(reader), CLOSING / 10)
             writer.close()
             await asyncio.wait_for(writer.wait_closed(), CLOSING / 2)
 
 
 AFTER = "Nothing is released, and what was charged stays charged; a new run pays again."
+
+
+async def _until_the_end(reader: asyncio.StreamReader) -> None:
+    while await reader.read(2**16):
+        pass
 
 
 def _printable(text: bytes) -> str:

@@ -135,13 +135,18 @@ def checked_party(name: Any, address: Any, certificate: Any) -> Party:
     return party
 
 
+def check_new(path: Path, name: str, address: str) -> tuple[Party, ...]:
+    """Those in the file so far; refused if the name or the address is among them."""
+    before = read_parties(path)[0] if path.exists() else ()
+    if any(each.name == name or each.address == address for each in before):
+        raise TogetherError(f"{path}: the name {name!r} or the address {address!r} is there already. Choose another.")
+    return before
+
+
 def add_party(path: Path, party: Party) -> int:
     """Write one more owner at the end of the file, which is begun if there is none; its number."""
     begun = path.exists()
-    before = read_parties(path)[0] if begun else ()
-    for each in before:
-        if party.name == each.name or party.address == each.address:
-            raise TogetherError(f"{path}: the name {party.name!r} or the address {party.address!r} is there already. Choose another.")
+    before = check_new(path, party.name, party.address)
     fields = f"name = {json.dumps(party.name, ensure_ascii=False)}\naddress = {json.dumps(party.address, ensure_ascii=False)}"
     with open(path, "a", encoding="utf-8") as file:
         file.write(f'{"" if begun else HEAD}\n[[party]]\n{fields}\ncertificate = """\n{party.certificate.strip()}\n"""\n')

@@ -121,8 +121,8 @@ class Together(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         away = f", absent: {', '.join(self.absent)}" if absent else ""
         return (
             f"{k} owners counted together ({', '.join(self.owners)}{away}), each with a share of the noise, of which {k - t} are a whole "
-            f"draw: all of them follow the protocol of the secure sum, and at most {t - absent} of those present "
-            f"use{'s' if t - absent == 1 else ''} what only they know, their shares ({t} tolerated, {absent} absent)"
+            f"draw: all of them follow the protocol of the secure sum, and of those present at most {t - absent} "
+            f"{'uses its share' if t - absent == 1 else 'put together their shares'} against the others ({t} tolerated, {absent} absent)"
         )
 
 

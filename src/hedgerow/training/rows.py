@@ -14,9 +14,9 @@ from hedgerow.engines.remote import RemoteSource, check_remote_sampler, remote_s
 from hedgerow.errors import PlanError, SchemaError, TableError
 from hedgerow.mechanisms.coins import SYSTEM, Coins
 from hedgerow.private_table import is_private_table
-from hedgerow.schema.attributes import text_of
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.columns import columns_of, one_column, rows_as_array
+from hedgerow.schema.label_types import check_label_type
 from hedgerow.schema.schema import Schema
 from hedgerow.training.recipe import Recipe
 from hedgerow.training.value_cells import codebook_for
@@ -80,7 +80,7 @@ def open_memory(
     """Rows in this process, as `checked_table` gives them."""
     from hedgerow.engines.memory import MemoryRows
 
-    check_label_kind(y, codebook.schema)
+    check_label_type(y, codebook.schema)
     return MemoryRows(X, y, codebook, n_jobs, progress, persons, person_key(codebook.schema, coins))
 
 
@@ -142,19 +142,6 @@ def missing_labels(what: str) -> TableError:
 def check_lengths(X: Any, y: Any) -> None:
     if len(y) != (len(next(iter(X.values()))) if isinstance(X, Mapping) else len(X)):
         raise TableError("fit: X and y do not have the same number of rows.")
-
-
-def check_label_kind(y: Any, schema: Schema) -> None:
-    """Numbers as labels where text is declared (or the reverse) would train well and predict labels that never match."""
-    kind = getattr(getattr(y, "dtype", None), "kind", "O")
-    text = all(isinstance(value, str) for value in schema.target.classes)
-    numbers = all(text_of(value) not in ("true", "false") and not isinstance(value, str) for value in schema.target.classes)
-    if (kind in "iuf" and text) or (kind == "U" and numbers):
-        raise TableError(
-            f"labels: y holds {'numbers' if text else 'text'}, but the schema declares the classes "
-            f"{', '.join(map(repr, schema.target.classes))}. "
-            "Predictions are the declared objects: declare them with the type that y has."
-        )
 
 
 def declared_only(X: Any, schema: Schema) -> Any:

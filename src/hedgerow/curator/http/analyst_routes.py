@@ -53,12 +53,13 @@ async def dataset(context: Context, name: str) -> dict[str, Any]:
 
 
 def dataset_of(context: RequestContext, name: str) -> dict[str, Any]:
-    return {**_summary(context, name), "owner": context.service.name or name, "schema": context.schema_text(name)}
+    public = {"owner": context.service.name or name, "schema": context.schema_text(name), "signed_with": context.curator.signed_with}
+    return {**_summary(context, name), **public}
 
 
 def _summary(context: RequestContext, name: str) -> dict[str, Any]:
     purposes = context.purposes(name)
-    whole, *others = context.curator.ledger.accounts(name, context.person.name, *purposes)
+    whole, *others = context.accounts(name, *purposes)
     remaining = {purpose: remaining_of(whole, *others[:1], own) for purpose, own in zip(purposes, others[1:], strict=True)}
     granted = {purpose: {"remaining": amounts} for purpose, amounts in remaining.items()}
     return {"name": name, "closed": whole.closed, "unit": unit_text(whole), "purposes": granted}

@@ -54,7 +54,7 @@ def begin(context: Context, name: str, body: NewSession, key: Key) -> dict[str, 
         if body.delta != "0":
             rho_for(exact_epsilon(body.epsilon), exact_delta(body.delta))  # refuses what has no ρ
         wanted = ReservationRequest(name, body.purpose, body.epsilon, body.delta, session_note(body.what), Unit.of(schema))
-        session = sessions.open(context.person.name, request, body.bins, wanted, context.reserve)
+        session = sessions.open(context.person.name, request, body.bins, wanted, context.reserve_for_session)
     reserved = session.reserved
     return {
         "id": session.id, "dataset": reserved.dataset, "purpose": reserved.purpose, "epsilon": text_of_fraction(reserved.epsilon),

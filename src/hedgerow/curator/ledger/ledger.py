@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
@@ -28,6 +28,7 @@ from hedgerow.curator.ledger.chain import CEILING, CLOSE, OPEN, RELEASE, RESERVE
 from hedgerow.curator.ledger.checks import amount_from_zero, checked_name, checked_text
 from hedgerow.curator.ledger.database import Database, open_database
 from hedgerow.curator.ledger.export import exported
+from hedgerow.curator.ledger.heads import Heads
 from hedgerow.curator.ledger.ledger_tables import LedgerTables
 from hedgerow.curator.ledger.paid_requests import IdempotencyKey, remember
 from hedgerow.curator.ledger.verification import Verification, verification_of
@@ -253,6 +254,11 @@ class Ledger:
         with self.database.reading() as connection:
             return list(reservations_in(LedgerTables(connection).entries(sql_tables.entries.c.key.is_not(None), *conditions)).values())
 
+    def reservations_of(self, keys: Sequence[str]) -> list[Reserved]:
+        """Those of these keys that there are."""
+        with self.database.reading() as connection:
+            return list(reservations_in(LedgerTables(connection).entries(sql_tables.entries.c.key.in_(keys))).values())
+
     def last_reservations(self, dataset: str, analyst: str | None, most: int, before: int = 2**62) -> list[Reserved]:
         """The newest ones before an entry, newest first; of one analyst if one is given. No others are read."""
         columns = sql_tables.entries.c
@@ -283,10 +289,14 @@ class Ledger:
             yield from page
             after = page[-1].seq if page else last
 
-    def verify(self, expected_head: str | Head | None = None) -> Verification:
-        """Read everything again: the chain, the balances, and whether each step was possible when it was made."""
+    def verify(self, expected_head: str | Head | None = None, heads: Heads | None = None, newest: int | None = None) -> Verification:
+        """Read everything again: the chain, the balances, whether each step was possible when it was made, the rows of other tables.
+
+        heads: a file of heads; without it, the one that belongs to the database. newest: how many of its signatures are checked.
+        """
         with self.database.reading() as connection:
-            return verification_of(LedgerTables(connection), None if expected_head is None else str(expected_head))
+            head = None if expected_head is None else str(expected_head)
+            return verification_of(LedgerTables(connection), head, heads or self.database.heads, newest)
 
     def export(self, format: str = "csv") -> Iterator[str]:
         """All entries as CSV or JSON, in pieces of text."""

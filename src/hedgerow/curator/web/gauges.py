@@ -37,7 +37,7 @@ def gauge_of(balance: Balance, you: str, requested: Fraction = Fraction(0)) -> G
 
 def gauge_for(context: RequestContext, dataset: str, purpose: str, requested: Fraction = Fraction(0)) -> Gauge | None:
     """Of the ceiling that leaves the least ε for a request of this person and purpose."""
-    accounts = context.curator.ledger.accounts(dataset, context.person.name, purpose)
+    accounts = context.accounts(dataset, purpose)
     return gauge_of(tightest(accounts)[0], context.person.name, requested) if accounts[0].epsilon is not None else None
 
 
