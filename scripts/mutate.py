@@ -3,16 +3,20 @@
     python scripts/mutate.py run                     every mutant that has no result yet, on all cores; goes on where it was stopped
     python scripts/mutate.py run private_table.py    those of some modules
     python scripts/mutate.py run --survivors         what survived once more, after tests were written
+    python scripts/mutate.py run --survivors --whole the same with slow tests too, in a process that loads the mutated file: the last word
     python scripts/mutate.py report                  scores; what survived, with its reason where scripts/mutants_explained.toml has one
     python scripts/mutate.py report --write          the scores into docs/AUDIT.md
     python scripts/mutate.py show 3f9a2c1b           the change that a mutant makes
 
 A mutant is one change: another comparison, a constant that is one more or less, another operator, a condition turned round, a statement
-left out, `min` for `max`, a `with` without its lock. Texts of errors, docstrings, type hints and `__repr__` are left as they are. Each
-mutant runs against the tests of its module that come past its line, those that killed others first, until one fails: in a process that
-has loaded every library and none of this package, in a copy of the source tree. A compiled loop is tried without the compiler first; if it
-survives, machine code that Numba has kept of the mutated package is taken away, and all tests of the module run on the compiled mutant. A
-mutant that outlasts the time limit counts as killed: an endless loop is seen. `--survivors` runs all tests of the module.
+left out, `min` for `max`, a `with` without its lock. Texts of errors, docstrings, type hints, `__repr__` and what
+an attack does in words are left as they are. Each
+mutant runs against the quick tests of its module that come past its line, those that killed others first, until one fails: in a process
+that has collected them, and in which the function in question gets other byte code (scripts/mutate_swap.py); a compiled loop without its
+compiler. What is not inside a function (a constant of a module, a default) runs in a process that has loaded every library and none of this
+package, in a copy of the source tree with the mutated file. So does all that survives, with `--whole`: machine code that Numba has kept of
+the mutated package is taken away, and all tests of the module run on the compiled mutant. A mutant for which a test uses far more of the
+processor than it does unchanged counts as killed: an endless loop is seen.
 
 Property tests draw the same examples each time and do not shrink them. Results: one line for each mutant in scripts/mutants.jsonl. They
 are known by the text of the function and the change, so that they stay true while other functions change.
@@ -38,7 +42,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "hedgerow"
@@ -47,16 +51,20 @@ RESULTS = ROOT / "scripts" / "mutants.jsonl"
 DOCUMENT, BEGIN, END = ROOT / "docs" / "AUDIT.md", "<!-- mutations -->\n", "<!-- end of mutations -->"
 EXPLAINED = ROOT / "scripts" / "mutants_explained.toml"
 
-LONGEST_TEST = 60  # seconds: a mutant for which a test takes longer is counted as killed; where it is known how long it takes,
-PATIENCE, AT_LEAST = 6, 10  # so many times as long, and so many seconds more
-QUICK = 0.5  # seconds
+LONGEST_TEST = 120  # seconds of the processor: a mutant for which a test takes longer counts as killed; where it is known how long,
+PATIENCE, AT_LEAST = 6, 3  # so many times as long, and so many seconds more;
+WAITING = 8  # and by the clock so many times that: a busy machine is not a mistake that was found
+LONGEST = 3600  # seconds for all tests of a mutant
+QUICK = 6  # seconds for all tests of a mutant, at first
 KILLERS = 8  # tests that have killed others of the module are tried first
+KINDS = "not audit and not postgres and not spark and not curator and not browser"
 # The tests that matter for a module, the quickest first.
 QUERIES = [
     "tests/private_table/test_private_table.py", "tests/whole/test_user_level.py", "tests/whole/test_delta.py",
     "tests/private_table/test_query_noise.py", "tests/private_table/test_gaussian_queries.py", "tests/mechanisms/test_noise_paths.py",
 ]  # fmt: skip
-SAMPLING = ["tests/mechanisms/test_samplers.py", "tests/mechanisms/test_sampler_distributions.py"]
+KNOWN = "tests/mechanisms/test_known_draws.py"
+SAMPLING = [KNOWN, "tests/mechanisms/test_samplers.py", "tests/mechanisms/test_sampler_distributions.py"]
 METERS = [
     "tests/accounting/test_meter.py", "tests/queries/test_small_print.py", "tests/accounting/test_meter_races.py",
     "tests/accounting/test_budget_crashes.py",
@@ -76,21 +84,27 @@ ANY_QUERY = [
     "tests/queries/test_gradients.py",
     "tests/private_table/test_best_scale.py", "tests/audit/test_guarantee.py", "tests/remote/test_remote_table.py",
 ]  # fmt: skip
+NOT_QUICK = (  # whole attacks, services and forests: with `--whole` alone
+    "tests/audit/test_guarantee.py", "tests/remote/test_remote_table.py", "tests/whole/test_user_level.py", "tests/queries/test_queries.py",
+    "tests/queries/test_gradients.py", "tests/whole/test_delta.py", "tests/estimators/test_estimators.py",
+)  # fmt: skip
 TESTS: dict[str, list[str]] = {  # a file that is not there is left out
     "mechanisms/exactmath.py": ["tests/mechanisms/test_enclosures.py", *SAMPLING],
     "mechanisms/samplers.py": SAMPLING,
     "mechanisms/choices.py": SAMPLING,
-    "mechanisms/gaussian.py": ["tests/mechanisms/test_gaussian.py", "tests/mechanisms/test_gaussian_distribution.py"],
-    "mechanisms/noise.py": ["tests/mechanisms/test_mechanisms.py", *QUERIES],
+    "mechanisms/gaussian.py": [KNOWN, "tests/mechanisms/test_gaussian.py", "tests/mechanisms/test_gaussian_distribution.py"],
+    "mechanisms/shares.py": ["tests/mechanisms/test_shares.py"],
+    "mechanisms/noise.py": ["tests/mechanisms/test_mechanisms.py", "tests/mechanisms/test_shares.py", *QUERIES],
     "private_table.py": [
         "tests/private_table/test_queries_by_hand.py", "tests/private_table/test_best_scale.py", "tests/accounting/test_units.py", *QUERIES,
         "tests/queries/test_gradients.py", "tests/queries/test_small_print.py", "tests/remote/test_remote_table.py",
+        "tests/private_table/test_secure_sum_seam.py", "tests/multiparty/test_together.py",
     ],
     "queries/scores.py": [
         "tests/mechanisms/test_scores.py", "tests/private_table/test_best_scale.py", "tests/private_table/test_private_table.py",
         "tests/growers/test_greedy.py",
     ],
-    "mechanisms/coins.py": ["tests/mechanisms/test_samplers.py", "tests/whole/test_traps.py", "tests/estimators/test_estimators.py"],
+    "mechanisms/coins.py": [KNOWN, "tests/mechanisms/test_samplers.py", "tests/whole/test_traps.py", "tests/estimators/test_estimators.py"],
     **{f"queries/{name}.py": ANY_QUERY for name in NAMES_OF_QUERIES if not name.startswith("boost")},
     **{f"queries/{name}.py": ["tests/queries/test_boosting.py", *ANY_QUERY] for name in NAMES_OF_QUERIES if name.startswith("boost")},
     "accounting/charges.py": ["tests/mechanisms/test_mechanisms.py", *QUERIES],
@@ -111,10 +125,11 @@ TESTS: dict[str, list[str]] = {  # a file that is not there is left out
 SAMPLERS = "mechanisms/__pycache__/*.nb?"
 SAMPLED = "tests/mechanisms/test_samplers.py"
 COMPILED = {  # machine code that depends on a module, and tests that are quick without it
-    "mechanisms/exactmath.py": (SAMPLERS, ["tests/mechanisms/test_enclosures.py", SAMPLED]),
-    "mechanisms/samplers.py": (SAMPLERS, [SAMPLED]),
-    "mechanisms/choices.py": (SAMPLERS, [SAMPLED]),
-    "mechanisms/gaussian.py": (SAMPLERS, ["tests/mechanisms/test_gaussian.py"]),
+    "mechanisms/exactmath.py": (SAMPLERS, ["tests/mechanisms/test_enclosures.py", KNOWN, SAMPLED]),
+    "mechanisms/samplers.py": (SAMPLERS, [KNOWN, SAMPLED]),
+    "mechanisms/choices.py": (SAMPLERS, [KNOWN, SAMPLED]),
+    "mechanisms/gaussian.py": (SAMPLERS, [KNOWN, "tests/mechanisms/test_gaussian.py"]),
+    "mechanisms/shares.py": (SAMPLERS, ["tests/mechanisms/test_shares.py"]),
     "engines/persons.py": ("engines/__pycache__/persons.*.nb?", ["tests/engines/test_persons.py"]),
     "queries/boosting_loops.py": ("queries/__pycache__/boosting_loops.*.nb?", ["tests/queries/test_boosting.py"]),
 }
@@ -140,6 +155,7 @@ class Mutant:
     where: str  # the function or class that holds it
     what: str  # in words, as `old → new`
     id: str
+    top: int  # the first line of the function, 0 outside of one
 
 
 COMPARE = {
@@ -165,6 +181,7 @@ class Finder(ast.NodeVisitor):
             self.starts.append(self.starts[-1] + len(line))
         self.found: list[Mutant] = []
         self.where: list[str] = []
+        self.top = 0
         self.block: list[str] = []  # texts of the statements around, the outermost first
         self.seen: dict[str, int] = {}
 
@@ -179,7 +196,7 @@ class Finder(ast.NodeVisitor):
         name = f"{self.module}|{where}|{self.block[0]}|{what}"
         self.seen[name] = self.seen.get(name, 0) + 1
         made = hashlib.sha256(f"{name}|{self.seen[name]}".encode()).hexdigest()[:8]
-        self.found.append(Mutant(self.module, start, stop, new, node.lineno, where, " ".join(what.split()), made))
+        self.found.append(Mutant(self.module, start, stop, new, node.lineno, where, " ".join(what.split()), made, self.top))
 
     def between(self, left: Any, right: Any, old: str, new: str, node: Any) -> None:
         """The operator between two operands; brackets and white space stay."""
@@ -235,7 +252,9 @@ class Finder(ast.NodeVisitor):
         self.where.append(node.name)
         for default in [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]:
             self.visit(default)
+        around, self.top = self.top, node.lineno
         self.body(node.body)
+        self.top = around
         self.where.pop()
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
@@ -261,6 +280,8 @@ class Finder(ast.NodeVisitor):
             self.visit(node.value)
 
     def visit_Assign(self, node: ast.Assign) -> None:
+        if isinstance(node.targets[0], ast.Name) and node.targets[0].id == "why":
+            return
         alias = isinstance(node.value, (ast.Subscript, ast.BinOp)) and not self.where and _is_type(node.value)
         if not alias and not (isinstance(node.targets[0], ast.Name) and node.targets[0].id == "__slots__"):
             self.visit(node.value)
@@ -320,6 +341,8 @@ class Finder(ast.NodeVisitor):
 
     def visit_Call(self, node: ast.Call) -> None:
         name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        if name in ("Attack", "case") and len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
+            del node.args[1]  # what an attack does, in words
         if name in NAMES:
             stop = self.span(node.func)[1]
             self.add(stop - len(name), stop, NAMES[name], node, f"{self.line_of(node)} : {name} → {NAMES[name]}")
@@ -369,8 +392,9 @@ def mutants_of(module: str) -> list[Mutant]:
     return made
 
 
-def mutated(source: bytes, mutant: Mutant) -> bytes:
-    return source[: mutant.start] + mutant.new.encode() + source[mutant.stop :]
+def mutated(source: bytes, mutant: Mutant, same_lines: bool = False) -> bytes:
+    lost = source[mutant.start : mutant.stop].count(b"\n") - mutant.new.count("\n") if same_lines else 0
+    return source[: mutant.start] + mutant.new.encode() + lost * b"\n" + source[mutant.stop :]
 
 
 # ---------------------------------------------------------------- one worker: a copy of the tree, and processes that start in it
@@ -378,71 +402,85 @@ def mutated(source: bytes, mutant: Mutant) -> bytes:
 
 @dataclass(frozen=True)
 class Measured:
-    """A module's tests where nothing is changed."""
+    """A module's quick tests where nothing is changed."""
 
-    limit: float
-    tests: list[str]
     seconds: dict[str, float]  # of each test
     lines: dict[str, dict[str, list[str]]]  # by module and line, the tests that come past it
 
-    def past(self, mutant: Mutant) -> list[str] | None:
-        """The tests that come past the mutant's statement; all quick ones if it runs when the module is loaded; None if none was seen."""
+    def past(self, mutant: Mutant) -> list[str]:
+        """The tests that come past the mutant's statement; all of them if none was seen, as where it runs when the module is loaded."""
         lines = self.lines.get(mutant.module, {})
-        for line in range(mutant.line, max(mutant.line - 30, 0), -1):  # a part of a statement may have no line of its own
+        for line in range(mutant.line, mutant.top if mutant.top else mutant.line, -1):  # a part of a statement may have no line of its own
             if str(line) in lines:
-                tests = lines[str(line)]
-                return [test for test in self.seconds if self.seconds[test] <= QUICK] if "" in tests else list(tests)
-        return None
+                return [test for test in lines[str(line)] if test in self.seconds]
+        return list(self.seconds)
+
+
+class Process:
+    """Asked in one line, it answers in one line."""
+
+    def __init__(self, tree: Path, *words: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, __file__, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=tree,
+            env={**os.environ, "PYTHONPATH": str(tree / "src"), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"},
+        )  # fmt: skip
+
+    def ask(self, what: Any) -> dict[str, Any]:
+        assert self.process.stdin is not None
+        print(json.dumps(what), file=self.process.stdin, flush=True)
+        return self.answer()
+
+    def answer(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        answer: dict[str, Any] = json.loads(self.process.stdout.readline())
+        return answer
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait()
 
 
 class Worker:
-    """A tree of its own, and a process that forks one child for each mutant."""
-
-    measured: ClassVar[dict[Any, Measured]] = {}
-    killers: ClassVar[dict[Any, list[str]]] = {}  # by module, the tests that have killed a mutant of it, the latest first
-    measuring: ClassVar[Any] = threading.Lock()
+    """A tree of its own, a process that forks one child for each mutant, and for the module at hand one that has collected its tests."""
 
     def __init__(self, number: int) -> None:
-        self.tree = STORE / f"worker-{number}"
+        self.tree = STORE / f"worker-{os.getpid()}-{number}"  # two runs may go on at once
         shutil.rmtree(self.tree, ignore_errors=True)
         for folder in ("src", "tests"):
             shutil.copytree(ROOT / folder, self.tree / folder)
         for name in ("pyproject.toml", "conftest.py", "README.md"):
             shutil.copy2(ROOT / name, self.tree / name)
         self.package = self.tree / "src" / "hedgerow"
-        self.process = subprocess.Popen(
-            [sys.executable, __file__, "serve", str(self.tree)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=self.tree,
-            env={**os.environ, "PYTHONPATH": str(self.tree / "src"), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"},
-        )  # fmt: skip
+        self.process = Process(self.tree, "serve", str(self.tree))
+        self.killers: dict[tuple[str, ...], dict[str, int]] = {}  # by the tests of a module, how many mutants each has killed
+        self.collected: dict[Any, tuple[Process, Measured]] = {}  # of the module at hand
 
-    def ask(
-        self, tests: list[list[str]], limit: float, interpreted: bool, lines: str = "", seconds: dict[str, float] | None = None
-    ) -> dict[str, Any]:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        print(json.dumps([tests, limit, interpreted, lines, seconds or {}]), file=self.process.stdin, flush=True)
-        answer: dict[str, Any] = json.loads(self.process.stdout.readline())
-        return answer
-
-    def measure(self, module: str, interpreted: bool) -> Measured:
-        """How long the tests take where nothing is changed, and which lines they come past; they must pass."""
-        tests = COMPILED[module][1] if interpreted else tests_of(module)
+    def quick(self, module: str, interpreted: bool) -> tuple[Process, Measured]:
+        """The process that has collected the module's quick tests; how long they take where nothing is changed, which lines they pass."""
+        tests = COMPILED[module][1] if interpreted else [test for test in tests_of(module) if test not in NOT_QUICK]
         key = (tuple(tests), interpreted)
-        with self.measuring:
-            if key not in self.measured:
-                path = self.tree / "lines.json"
-                found = self.ask([[test] for test in tests], 3600, interpreted, str(path))
-                if found["result"] != "survived":
-                    raise SystemExit(f"{module}: its tests do not pass as they are: {found}")
-                print(f"{module}: {found['seconds']:.0f} s unchanged{', interpreted' * interpreted}", flush=True)
-                seconds, lines = json.loads(path.read_text())
-                self.measured[key] = Measured(1.5 * found["seconds"] + 10, tests, seconds, lines)
-        return self.measured[key]
+        if key not in self.collected:
+            for process, _ in self.collected.values():
+                process.close()
+            self.collected.clear()
+            process = Process(self.tree, "collect", str(self.tree), str(int(interpreted)), f"{KINDS} and not slow", *tests)
+            begun = process.answer()
+            if "error" in begun:
+                raise SystemExit(f"{module}: {begun['error']}")
+            path = self.tree / "lines.json"
+            found = process.ask({"tests": begun["tests"], "lines": str(path), "seconds": {}, "patience": [0, 600, 1]})
+            if found["result"] != "survived":
+                raise SystemExit(f"{module}: its tests cannot be measured: {found}, see {self.tree}/log.txt")
+            seconds, lines, failed = json.loads(path.read_text())
+            print(f"{module}: {found['seconds']:.0f} s unchanged{', interpreted' * interpreted}; not used, they fail: {failed}", flush=True)
+            self.collected[key] = process, Measured({test: seconds[test] for test in begun["tests"] if test not in failed}, lines)
+        return self.collected[key]
 
     def run(self, mutant: Mutant, whole: bool) -> dict[str, Any]:
         pattern, _ = COMPILED.get(mutant.module, ("", []))
-        before = self.measure(mutant.module, interpreted=False)
-        loops = self.measure(mutant.module, interpreted=True) if pattern else None
+        interpreted = bool(pattern)
+        process, measured = self.quick(mutant.module, interpreted)
         path = self.package / mutant.module
         status, source = path.stat(), path.read_bytes()
         kept = {each: each.read_bytes() for each in (self.package.glob(pattern) if pattern else ())}
@@ -450,11 +488,23 @@ class Worker:
             for each in kept:
                 each.unlink()
             path.write_bytes(mutated(source, mutant))
-            if loops is not None:
-                found = self._try(mutant, loops, whole=False, interpreted=True)
-                if found["result"] != "survived":
-                    return found
-            return self._try(mutant, before, whole or loops is not None, interpreted=False)
+            killers = self.killers.setdefault(tuple(tests_of(mutant.module)), {})
+            past = measured.past(mutant)
+            past.sort(key=lambda test: (measured.seconds[test] + 0.01) / (1 + killers.get(test, 0)))
+            past = _within(past, measured.seconds)
+            name = ".".join(["hedgerow", *Path(mutant.module).with_suffix("").parts])
+            found = process.ask({
+                "path": str(path), "module": name, "old": source.decode(), "new": mutated(source, mutant, same_lines=True).decode(),
+                "tests": past, "lines": "", "seconds": measured.seconds,
+                "patience": [PATIENCE, AT_LEAST, WAITING],
+            })  # fmt: skip
+            if found["result"] == "cannot":
+                found = self.ask([past[:KILLERS], past[KILLERS:]], interpreted, measured)
+            if found["result"] == "survived" and whole:
+                found = self.ask([[test] for test in tests_of(mutant.module)], False, measured)
+            for test in found["by"]:
+                killers[test] = killers.get(test, 0) + 1
+            return found
         finally:
             path.write_bytes(source)
             os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
@@ -463,25 +513,23 @@ class Worker:
             for each, content in kept.items():
                 each.write_bytes(content)
 
-    def _try(self, mutant: Mutant, measured: Measured, whole: bool, interpreted: bool) -> dict[str, Any]:
-        killers = self.killers.setdefault((mutant.module, interpreted), [])
-        past = None if whole else measured.past(mutant)
-        if past is None:
-            tests = [killers[:KILLERS], *([test] for test in measured.tests)]
-        else:
-            past.sort(key=lambda test: (killers.index(test) if test in killers else len(killers), measured.seconds[test]))
-            tests = [past[:KILLERS], past[KILLERS:]]
-        found = self.ask(tests, measured.limit, interpreted, seconds=measured.seconds)
-        for test in found["by"]:
-            if test in killers:
-                killers.remove(test)
-            killers.insert(0, test)
-        return found
+    def ask(self, tests: list[list[str]], interpreted: bool, measured: Measured) -> dict[str, Any]:
+        return self.process.ask([tests, LONGEST, interpreted, measured.seconds])
 
     def close(self) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        self.process.wait()
+        for process in (self.process, *(process for process, _ in self.collected.values())):
+            process.close()
+        shutil.rmtree(self.tree, ignore_errors=True)
+
+
+def _within(tests: list[str], seconds: dict[str, float]) -> list[str]:
+    """As many of them as take QUICK seconds in all, none of them a large part of it."""
+    chosen, total = [], 0.0
+    for test in tests:
+        if seconds[test] <= QUICK / 4 and total + seconds[test] <= QUICK:
+            total += seconds[test]
+            chosen.append(test)
+    return chosen
 
 
 def tests_of(module: str) -> list[str]:
@@ -502,17 +550,17 @@ def serve(tree: Path) -> None:
             plugin.load()
     assert not any(name == "hedgerow" or name.startswith("hedgerow.") for name in sys.modules)
     for line in sys.stdin:
-        tests, limit, interpreted, lines, seconds = json.loads(line)
+        tests, limit, interpreted, seconds = json.loads(line)
         log = tree / "log.txt"
         begun = time.monotonic()
         child = os.fork()
         if child == 0:
             os.setsid()
-            _child(tests, log, interpreted, Path(lines) if lines else None, seconds)
+            _child(tests, log, interpreted, seconds)
         code = _wait(child, limit)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)  # what its tests have started
-        result = {None: "timeout", -signal.SIGALRM: "timeout", 0: "survived"}.get(code, "killed")
+        result = {None: "timeout", -signal.SIGALRM: "timeout", -signal.SIGPROF: "timeout", 0: "survived"}.get(code, "killed")
         by = [each.split(" - ")[0].split(" ", 1)[1] for each in _lines(log) if each.startswith(("FAILED ", "ERROR "))]
         print(json.dumps({"result": result, "by": by[:1], "code": code, "seconds": round(time.monotonic() - begun, 2)}), flush=True)
 
@@ -536,8 +584,14 @@ def _wait(child: int, limit: float) -> int | None:
 class Plugin:
     """The same examples each time, none of them shrunk or kept; no test may take far longer than it did."""
 
-    def __init__(self, seconds: dict[str, float]) -> None:
+    def __init__(self, seconds: dict[str, float], wanted: list[str]) -> None:
         self.seconds = seconds
+        self.places = {name: place for place, name in enumerate(wanted)}
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        """Of a list of names those alone, in its order; a list of files is run as it is."""
+        if any("::" in name for name in self.places):
+            items[:] = sorted((item for item in items if item.nodeid in self.places), key=lambda item: self.places[item.nodeid])
 
     def pytest_configure(self, config: Any) -> None:
         from hypothesis import HealthCheck, Phase, settings
@@ -550,40 +604,16 @@ class Plugin:
 
     def pytest_runtest_setup(self, item: Any) -> None:
         known = self.seconds.get(item.nodeid)  # the alarm ends the process, wherever it is
-        signal.alarm(LONGEST_TEST if known is None else int(PATIENCE * known + AT_LEAST))
+        limit = LONGEST_TEST if known is None else PATIENCE * known + AT_LEAST
+        signal.setitimer(signal.ITIMER_PROF, limit)
+        signal.alarm(int(WAITING * limit))
 
     def pytest_runtest_teardown(self) -> None:
+        signal.setitimer(signal.ITIMER_PROF, 0)
         signal.alarm(0)
 
 
-class Lines:
-    """Which lines of the package each test comes past, and how long it takes."""
-
-    def __init__(self, tree: Path) -> None:
-        import coverage
-
-        self.package = tree / "src" / "hedgerow"
-        self.coverage = coverage.Coverage(data_file=None, config_file=False, source=[str(self.package)])
-        self.seconds: dict[str, float] = {}
-        self.coverage.start()
-
-    def pytest_runtest_logstart(self, nodeid: str) -> None:
-        self.coverage.switch_context(nodeid)
-
-    def pytest_runtest_logreport(self, report: Any) -> None:
-        self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
-
-    def pytest_runtest_logfinish(self) -> None:
-        self.coverage.switch_context("")
-
-    def save(self, path: Path) -> None:
-        self.coverage.stop()
-        data = self.coverage.get_data()
-        found = {str(Path(file).relative_to(self.package)): data.contexts_by_lineno(file) for file in data.measured_files()}
-        path.write_text(json.dumps([self.seconds, found]))
-
-
-def _child(tests: list[list[str]], log: Path, interpreted: bool, lines: Path | None, seconds: dict[str, float]) -> None:
+def _child(tests: list[list[str]], log: Path, interpreted: bool, seconds: dict[str, float]) -> None:
     import pytest
 
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -596,20 +626,16 @@ def _child(tests: list[list[str]], log: Path, interpreted: bool, lines: Path | N
         import numba
 
         numba.config.DISABLE_JIT = True
-    watching = None if lines is None else Lines(lines.parent)
-    plugins = [Plugin(seconds), *([watching] if watching else [])]
-    kinds = "not audit and not postgres and not spark and not curator and not browser"  # slow ones too: a mutant may live in the tails
-    words = ["-q", "-x", "--tb=line", "-rfE", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", kinds]
+    words = ["-q", "-x", "--tb=line", "-rfE", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", KINDS]
     code = 3
     warnings.resetwarnings()
     try:
         for some in tests:  # one after the other: most mutants are killed by the first, and the others need not be loaded
-            code = int(pytest.main([*words, *some], plugins=plugins)) if some else 0
-            lost = some is tests[0] and len(tests) > 1 and code in (4, 5)  # the name of an earlier killer was not as it was printed
-            if code and not lost:
+            files = list(dict.fromkeys(name.partition("::")[0] for name in some))
+            code = int(pytest.main([*words, *files], plugins=[Plugin(seconds, some)])) if some else 0
+            if code not in (0, 5):  # 5: none was found
                 break
-        if watching is not None and lines is not None and code == 0:
-            watching.save(lines)
+            code = 0
     finally:
         sys.stdout.flush()
         os._exit(code)
@@ -646,7 +672,7 @@ def chosen(words: list[str]) -> list[str]:
     return found
 
 
-def run(words: list[str], workers: int, survivors: bool, sample: int) -> None:
+def run(words: list[str], workers: int, survivors: bool, whole: bool, sample: int) -> None:
     STORE.mkdir(exist_ok=True)
     (STORE / ".gitignore").write_text("*\n")
     done = results()
@@ -668,7 +694,7 @@ def run(words: list[str], workers: int, survivors: bool, sample: int) -> None:
                     place, mutant = next(left, (0, None))
                 if mutant is None:
                     return
-                found = worker.run(mutant, survivors)
+                found = worker.run(mutant, whole)
                 with lock:
                     item = {"id": mutant.id, "module": mutant.module, "where": mutant.where, "what": mutant.what, **found}
                     with RESULTS.open("a") as file:
@@ -729,17 +755,22 @@ def show(id: str) -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("verb", choices=["run", "report", "show", "serve", "list"])
+    parser.add_argument("verb", choices=["run", "report", "show", "serve", "collect", "list"])
     parser.add_argument("words", nargs="*")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--survivors", action="store_true")
+    parser.add_argument("--whole", action="store_true", help="slow tests too, each mutant in a process of its own")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--sample", type=int, default=1, help="every so many mutants of a module")
     given = parser.parse_intermixed_args()
     if given.verb == "serve":
         serve(Path(given.words[0]))
+    elif given.verb == "collect":
+        from mutate_swap import serve as collect
+
+        collect(Path(given.words[0]), given.words[1] == "1", given.words[2], given.words[3:])
     elif given.verb == "run":
-        run(given.words, given.workers, given.survivors, given.sample)
+        run(given.words, given.workers, given.survivors, given.whole, given.sample)
     elif given.verb == "report":
         report(given.words, given.write)
     elif given.verb == "list":

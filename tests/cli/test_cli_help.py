@@ -21,6 +21,8 @@ COMMANDS = [
     ["update"],
     ["count"],
     ["merge"],
+    ["together"],
+    ["together", "init"],
     ["predict"],
     ["explain"],
     ["rules"],

@@ -18,6 +18,7 @@ from slow import slow_but
 
 from hedgerow.accounting import zcdp
 from hedgerow.accounting.zcdp import _artanh_bounds, _gain, _short, epsilon_for, log_bounds, rho_for
+from hedgerow.mechanisms import exactmath
 from hedgerow.mechanisms.exactmath import _exp_bounds, exp_minus_bounds, logistic_bounds
 
 DIGITS = 150  # the error of what is computed here is below one part in 10^140
@@ -78,6 +79,16 @@ def test_bounds_of_e_to_the_minus_x_at_few_bits(bits: int) -> None:
             other = 2**bits / (1 + decimal_of(x).exp())
             low, high = logistic_bounds(x, bits)
             assert low <= other <= high
+
+
+@pytest.mark.parametrize(
+    "x", [Fraction(1, 3), Fraction(1, 2), Fraction(9, 10), *map(Fraction, range(1, 9)), Fraction(1000) - Fraction(1, 9)]
+)
+def test_the_series_is_summed_only_where_it_was_proven(x: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    monkeypatch.setattr(exactmath, "_exp_bounds", lambda y, work: seen.append(y) or _exp_bounds(y, work))
+    exp_minus_bounds(x, 1001)
+    assert 0 < seen[0] <= Fraction(1, 2)
 
 
 @pytest.mark.parametrize("work", range(1, 25))

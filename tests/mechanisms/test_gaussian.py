@@ -17,8 +17,8 @@ from hedgerow.mechanisms.gaussian import (
     _accepts,
     _discrete_gaussian,
     _gaussian_kernel,
-    _geometric,
     discrete_gaussian,
+    geometric,
 )
 from hedgerow.mechanisms.samplers import LARGEST_DRAW
 
@@ -70,6 +70,21 @@ def test_floats_decide_only_what_exact_arithmetic_decides_alike(sigma_squared: F
     assert decided > 20
 
 
+@pytest.mark.parametrize("guard", [GUARD, 0.25, 0.0])
+def test_a_float_decides_two_words_and_the_guard_away_from_its_threshold(guard: float) -> None:
+    words = np.arange(200, dtype=np.uint64)
+    verdicts = np.empty(200, dtype=np.uint8)
+    _gaussian_kernel(np.full(200, -9), words, 1.0, 40 / 64, guard, verdicts)
+    threshold = math.exp(-40.0) * 2.0**64  # about 78: here whole words are seen
+    low, high = threshold * (1 - guard) - 2, threshold * (1 + guard) + 2
+    assert verdicts.tolist() == [1 if word < low else 0 if word > high else 2 for word in range(200)]
+    _gaussian_kernel(np.full(200, 33), words, 1.0, 1.0, guard, verdicts)  # the threshold is 0
+    assert verdicts[:5].tolist() == [2, 2, 2, 0, 0]
+    half = np.array([2**63, 2**63 - 2**11], dtype=np.uint64)
+    _gaussian_kernel(np.zeros(2, dtype=np.int64), half, 0.0, 1.0, 0.5, verdicts[:2])  # half the threshold, and less
+    assert verdicts[:2].tolist() == [2, 1]
+
+
 def test_a_float_decides_nearly_all() -> None:
     words = [int(word) for word in np.random.default_rng(0).integers(0, 2**64, 100_000, dtype=np.uint64)]
     proposals = np.random.default_rng(1).integers(-40, 40, 100_000).tolist()
@@ -111,10 +126,10 @@ def test_what_lies_beyond_64_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clipped proposal is decided by its true size, which is drawn on; an accepted one stays clipped."""
     further = iter([-3, LARGEST_DRAW, -1, LARGEST_DRAW, 5])
     monkeypatch.setattr(gaussian, "discrete_laplace", lambda scale, size, coins: np.array([next(further)], dtype=np.int64))
-    assert _geometric(Fraction(2**50), SYSTEM) == 2 * LARGEST_DRAW + 5
+    assert geometric(Fraction(2**50), SYSTEM) == 2 * LARGEST_DRAW + 5
 
     seen = []
-    monkeypatch.setattr(gaussian, "_geometric", lambda scale, coins: 7)
+    monkeypatch.setattr(gaussian, "geometric", lambda scale, coins: 7)
     monkeypatch.setattr(gaussian, "bernoulli_exp", lambda x, coins, word, bits: seen.append((x, word, bits)) or True)
     sigma_squared = Fraction(2**100)
     scale, centre, rate = parts(sigma_squared)
@@ -137,12 +152,12 @@ def test_limits_and_errors() -> None:
         discrete_gaussian(Fraction(1), -1, SYSTEM)
 
 
-def test_shape_and_dtype() -> None:
-    for size in (0, 1, 1000, 300_001):  # the last needs several blocks
-        draws = discrete_gaussian(Fraction(100), size, SYSTEM)
-        assert draws.shape == (size,)
-        assert draws.dtype == np.int64
-    assert (draws[-1000:] != 0).any()
+@pytest.mark.parametrize("size", [0, 1, 1000, 300_001])  # the last needs several blocks
+def test_shape_and_dtype(size: int) -> None:
+    draws = discrete_gaussian(Fraction(100), size, SYSTEM)
+    assert draws.shape == (size,)
+    assert draws.dtype == np.int64
+    assert size < 1000 or (draws[-1000:] != 0).any()
 
 
 def test_seeded_coins_repeat_and_exact_coins_agree_with_floats() -> None:

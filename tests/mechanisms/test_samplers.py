@@ -137,6 +137,18 @@ def test_a_draw_with_all_bytes_tied_is_finished_exactly() -> None:
     assert coins.script == b""
 
 
+@pytest.mark.parametrize(("excess_from", "columns"), [(Fraction(1), 1), (Fraction(4), 3)])
+def test_a_draw_begins_only_where_all_of_it_may_be_pending(excess_from: Fraction, columns: int) -> None:
+    """Without runs both halves of a draw are pending, and its digits too if they tie; here none does."""
+    thresholds = _thresholds(Fraction(1), 1, excess_from)
+    assert thresholds.shape == (1, columns)
+    for room in range(2 * columns, 2 * columns + 7):
+        pending = np.full((room, 4), -1, dtype=np.int64)
+        buffer = np.frombuffer(b"\xff" * 1000, dtype=np.uint8)
+        done, n_pending = samplers._laplace_kernel(thresholds, buffer, np.empty(50, dtype=np.int64), 0, pending, 2 * columns, 0)
+        assert n_pending == 2 * done == 2 * ((room - 2 * columns) // 2 + 1)
+
+
 def test_saturates_instead_of_wrapping(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(samplers, "bernoulli_exp", lambda x, coins: next(answers))
     answers = iter([True] * 3000 + [False] + [False] * 3)
@@ -160,12 +172,12 @@ def test_scale_limits() -> None:
         discrete_laplace(Fraction(1), -1, SYSTEM)
 
 
-def test_shape_and_dtype() -> None:
-    for size in (0, 1, 1000, 300_001):  # the last needs several buffers
-        draws = discrete_laplace(Fraction(10), size, SYSTEM)
-        assert draws.shape == (size,)
-        assert draws.dtype == np.int64
-    assert (draws[-1000:] != 0).any()
+@pytest.mark.parametrize("size", [0, 1, 1000, 300_001])  # the last needs several buffers
+def test_shape_and_dtype(size: int) -> None:
+    draws = discrete_laplace(Fraction(10), size, SYSTEM)
+    assert draws.shape == (size,)
+    assert draws.dtype == np.int64
+    assert size < 1000 or (draws[-1000:] != 0).any()
 
 
 def test_threshold_cache_cannot_be_written() -> None:
@@ -236,9 +248,66 @@ class TestChoiceContracts:
         with pytest.raises(TypeError, match="int64"):
             mechanism(scores.astype(float), allowed, Fraction(1), SYSTEM)
 
-    def test_no_rows(self, mechanism) -> None:
-        empty = np.zeros((0, 3), dtype=np.int64)
+    @pytest.mark.parametrize("columns", [0, 3])
+    def test_no_rows(self, mechanism, columns: int) -> None:
+        empty = np.zeros((0, columns), dtype=np.int64)
         assert mechanism(empty, empty.astype(bool), Fraction(1), SYSTEM).shape == (0,)
+
+    def test_more_columns_than_any_table_has(self, mechanism) -> None:
+        scores = np.zeros((1, 2**20 + 1), dtype=np.int64)
+        scores[0, 70_000] = 10**18
+        assert mechanism(scores, scores != 0, Fraction(2**1100), SYSTEM).tolist() == [70_000]  # a rate that is no float
+
+
+@pytest.mark.parametrize(("columns", "chosen"), [(2, 1), (3, 1), (5, 1), (4, 3)])
+def test_a_word_that_would_favour_some_columns_is_passed_over(columns: int, chosen: int) -> None:
+    """All scores are equal, so that the first pick is taken: the last word 2^64 - 1, unless 2^64 is no multiple of the columns."""
+    words = np.array([2**64 - 1, 1] + [0] * (4 * columns - 2), dtype=np.uint64)
+    scores = np.zeros((1, columns), dtype=np.int64)
+    assert exponential_mechanism(scores, scores == 0, Fraction(1), ScriptedCoins(words.tobytes())).tolist() == [chosen]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_the_best_of_very_small_scores(mechanism) -> None:
+    for lowest in (-(2**63), -(2**62) - 5, -(2**61)):
+        scores = np.array([[lowest, lowest + 2, lowest + 1]] * 20)
+        assert (mechanism(scores, np.ones((20, 3), dtype=bool), Fraction(1000), SYSTEM) == 1).all()
+
+
+def test_no_more_rows_are_pending_than_there_is_room_for() -> None:
+    """An infinite guard leaves every row open that does not pick one of the best."""
+    scores, words = np.array([[0, 1]] * 50), np.frombuffer(bytes(8 * 200), dtype=np.uint64)  # each picks the first, which is worse
+    pending = np.empty((3, 6), dtype=np.int64)
+    allowed, chosen = np.ones((50, 2), dtype=bool), np.empty(50, dtype=np.int64)
+    assert choices._choice_kernel(scores, allowed, 1.0, math.inf, False, words, chosen, 0, pending) == (3, 3)
+    assert pending[:, 0].tolist() == [0, 1, 2]
+
+
+def verdict_of(gap: int, coin: int, rate: float, guard: float) -> str:
+    """What the kernel does with the coin of a column that is `gap` below the best; if it rejects it, the best is picked next."""
+    words = np.frombuffer(np.array([0, coin, 1, 0], dtype=np.uint64).tobytes(), dtype=np.uint64)
+    chosen, pending = np.full(1, -1, dtype=np.int64), np.empty((1, 6), dtype=np.int64)
+    _, open_rows = choices._choice_kernel(np.array([[0, gap]]), np.ones((1, 2), dtype=bool), rate, guard, False, words, chosen, 0, pending)
+    return "pending" if open_rows else ("accepted", "rejected")[chosen[0]]
+
+
+@pytest.mark.parametrize("guard", [choices.GUARD, 0.25, 0.0])
+def test_a_float_decides_two_words_and_the_guard_away_from_its_threshold(guard: float) -> None:
+    threshold = math.exp(-40.0) * 2.0**64  # about 78: here whole words are seen
+    for coin in range(200):
+        low, high = threshold * (1 - guard) - 2, threshold * (1 + guard) + 2
+        assert verdict_of(40, coin, 1.0, guard) == ("accepted" if coin < low else "rejected" if coin > high else "pending")
+    assert [verdict_of(1000, coin, 1.0, guard) for coin in range(5)] == ["pending"] * 3 + ["rejected"] * 2  # the threshold is 0
+    assert verdict_of(1, 2**63, 0.0, 0.5) == "pending"  # it is just half the threshold
+    assert verdict_of(1, 2**63 - 2**11, 0.0, 0.5) == "accepted"
+
+
+def test_a_float_decides_only_gaps_that_it_holds_exactly() -> None:
+    assert [verdict_of(2**53 + more, 0, 2.0**-53, choices.GUARD) for more in (-1, 0, 1)] == ["accepted", "pending", "pending"]
+
+
+def test_the_guard_is_the_one_that_is_proven() -> None:
+    assert choices.GUARD == 2.0**-40
 
 
 @pytest.mark.parametrize("set_aside", [False, True])

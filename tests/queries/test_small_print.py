@@ -7,26 +7,34 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from strategies import oblivious_trees, small_schema, small_table
 
 from hedgerow.accounting.events import Event
 from hedgerow.accounting.meter import Budget
+from hedgerow.curator.http.limits import Limits
+from hedgerow.curator.http.query_decoder import MOST_TREES, QueryDecoder
 from hedgerow.engines.memory import MemoryRows
 from hedgerow.errors import BudgetError, PlanError
 from hedgerow.growers import rdt
 from hedgerow.mechanisms.coins import SeededCoins
 from hedgerow.private_table import PrivateTable
 from hedgerow.queries import (
+    BY_NAME,
     Best,
+    BestModel,
     BestScale,
     BoostRound,
     Choose,
+    ChooseLocally,
+    ChooseTree,
     ClassCounts,
     Confusion,
     GradientSums,
     LeafCounts,
+    LeafSizes,
     Query,
     Reliability,
     Rows,
@@ -35,9 +43,10 @@ from hedgerow.queries import (
 )
 from hedgerow.queries.forms import MOST_CHOICES
 from hedgerow.queries.scores import GINI
+from hedgerow.remote.codec import PredictorEncoder
 from hedgerow.schema.codebook import Codebook
-from hedgerow.trees.additive_model import AdditiveModel
-from hedgerow.trees.splits import by_value
+from hedgerow.trees.additive_model import AdditiveModel, MostProbable
+from hedgerow.trees.splits import Candidates, by_value
 
 COLUMNS, LABELS = small_table(150)
 CODEBOOK = Codebook(small_schema())
@@ -115,28 +124,87 @@ def test_a_method_of_version_0_1_takes_what_has_a_default_after_its_price_and_wa
         table.boost_round  # noqa: B018  no such method: it came later
 
 
-class Limits:
+class Bounds(QueryDecoder):
     """A decoder that notes what it was asked to bound."""
 
-    codebook = CODEBOOK
-
     def __init__(self) -> None:
-        self.bounded: list[tuple[int, int | None]] = []
+        super().__init__(CODEBOOK, Limits())
+        object.__setattr__(self, "bounded", [])
 
     def bound(self, numbers: int, most: int | None = None) -> None:
-        self.bounded.append((numbers, most))
+        self.bounded.append((numbers, most))  # type: ignore[attr-defined]
+
+    def bound_counted(self, numbers: int) -> None:
+        self.bounded.append((numbers, "counted"))  # type: ignore[attr-defined]
 
 
-def test_what_travels_is_bounded_before_room_is_made_for_it() -> None:
-    limits: Any = Limits()
-    sent: Any = BestScale(MODEL, (1.0, 0.5, 2.0)).form(PRICE, limits)
-    assert sent.number == 0
-    BestScale.decode(sent, limits)
-    assert (3, MOST_CHOICES) in limits.bounded
-    predictors: Any = type("Form", (), {"predictors": [None] * 5})()
-    with pytest.raises((AttributeError, TypeError, PlanError)):
-        Best.decode(predictors, limits)  # whatever comes next: it was bounded before
-    assert limits.bounded[-2:] == [(5, MOST_CHOICES), (5 * 3 * 2, None)]
+LEAVES = sum(len(tree.leaves) for tree in TREES)
+N = len(NODES)
+CELLS = sum(CODEBOOK.sizes) + 4  # of four attributes, each with a last one for codes without a branch
+MANY = oblivious_trees(CODEBOOK, 3, 4)  # of 8 leaves
+# A query; what is bounded before room is made for it. There are two classes; where rows of no class are counted too, three.
+SENT: dict[str, tuple[Query[Any], list[Any]]] = {
+    "rows": (Rows(), []),
+    "leaf_counts": (LeafCounts(TREES), [(2, MOST_TREES), (2 * LEAVES, None)]),
+    "leaf_sizes": (LeafSizes(TREES), [(2, MOST_TREES), (2 * LEAVES, None)]),
+    "gradient_sums": (GradientSums(TREES, MODEL), [(2, MOST_TREES), (LEAVES, None)]),
+    "sizes": (Sizes(TREE, NODES), [(3 * N, None)]),
+    "class_counts": (ClassCounts(TREE, NODES), [(3 * N, None)]),
+    "tables": (Tables(TREE, NODES, ASKED), [(N * CELLS * 3, None)]),
+    "choose": (Choose(TREE, NODES, VALUES, ALLOWED, GINI), [(N * CELLS * 3, "counted")]),
+    "confusion": (Confusion(MostProbable(MODEL)), [(6, None)]),
+    "reliability": (Reliability(MODEL.probabilities, 4), []),
+    "best": (Best([MostProbable(MODEL)] * 5), [(5, MOST_CHOICES), (5 * 3 * 2, None)]),
+    "best_model": (BestModel([MODEL.probabilities] * 3), [(3, MOST_CHOICES)]),
+    "best_scale": (BestScale(MODEL, (1.0, 0.5, 2.0)), [(3, MOST_CHOICES)]),
+    "choose_tree": (ChooseTree(MANY, MODEL, False), [(len(MANY) * 8 * 2, "counted")]),
+    "boost_round": (BoostRound(MANY, MODEL, False, 2), [(2 * 8 * 2, None), (len(MANY) * 8 * 2, "counted")]),
+}
+
+
+def test_all_queries_that_travel_are_here() -> None:
+    assert set(SENT) == set(BY_NAME)
+
+
+@pytest.mark.parametrize("name", SENT)
+def test_what_travels_comes_back_and_is_bounded_before_room_is_made_for_it(name: str) -> None:
+    query, bounded = SENT[name]
+    sent = query.form(PRICE, PredictorEncoder(CODEBOOK))
+    assert sent.number == 0  # the session fills it in
+    decoder: Any = Bounds()
+    again, price = decoder.query(name, msgspec.json.encode(sent))
+    assert [each for each in decoder.bounded if each in bounded] == bounded
+    assert price == PRICE
+    assert type(again) is type(query)
+    assert again.shapes(CODEBOOK) == query.shapes(CODEBOOK)
+    assert answer_of(lambda table: table.ask(again, PRICE))[1] == answer_of(lambda table: table.ask(query, PRICE))[1]
+    assert same(answer_of(lambda table: table.released(again, PRICE))[0], answer_of(lambda table: table.released(query, PRICE))[0])
+
+
+def test_many_candidates_are_bounded_too() -> None:
+    splits = Candidates(CODEBOOK, VALUES.splits * 40)
+    sent = Choose(TREE, NODES, splits, np.ones((N, len(splits)), dtype=bool), GINI).form(PRICE, PredictorEncoder(CODEBOOK))
+    decoder: Any = Bounds()
+    Choose.decode(sent, decoder)
+    assert decoder.bounded == [(N * len(splits), "counted")]
+
+
+def test_a_query_cannot_change_after_it_was_checked() -> None:
+    trees, nodes, asked, scales = list(TREES), np.array(NODES), ASKED.copy(), [1.0, 0.5]
+    allowed, sizes, boosted, models = ALLOWED.copy(), np.full(N, 9), list(MANY), [zeros, zeros]
+    held = [
+        LeafCounts(trees).trees, GradientSums(trees, MODEL).trees, Sizes(TREE, nodes).nodes, Tables(TREE, nodes, asked).attributes,
+        Choose(TREE, nodes, VALUES, allowed, GINI).allowed, ChooseLocally(TREE, nodes, VALUES, allowed, sizes).sizes,
+        ChooseTree(boosted, MODEL, False).trees, Best(models).predictors, BestModel(models).models, BestScale(MODEL, scales).scales,
+    ]  # fmt: skip
+    before = [len(each) for each in held]
+    for given in (trees, boosted, models, scales):
+        given.clear()
+    for given in (nodes, asked, allowed, sizes):
+        given[:] = 0
+    assert [len(each) for each in held] == before
+    for each in held:
+        assert isinstance(each, tuple) or (not each.flags.writeable and each.any())
 
 
 @pytest.mark.parametrize("chosen", [1, 2])

@@ -77,7 +77,7 @@ def _discrete_laplace(
     thresholds = _thresholds(scale, depth, excess_from)
     k = thresholds.shape[1] - 1
     most_bytes = 2 * depth * (k + runs + 1)  # that one draw can use
-    draws = np.zeros(size, dtype=np.int64)
+    draws = np.empty(size, dtype=np.int64)
     pending = np.empty((PENDING_ROWS, 4), dtype=np.int64)
     done = 0
     while done < size:
