@@ -71,7 +71,7 @@ def test_what_an_owner_may_not_have_meant_is_said(folder: Path, run: Callable[..
     done = run(*again)
     assert done.exit_code == 0, done.output
     assert "registered as 'patients', too" in done.stderr
-    assert "whether you are in the table is right at most 100 %" in done.stderr
+    assert "hardly any protection" in done.stderr
     assert "--dataset 'same rows'" in done.stdout
     run("curator", "analyst", folder, "ada", "--dataset", "patients", "--purpose", "research")
     for option, name, warned in (("--analyst", "ada", False), ("--analyst", "aada", True), ("--purpose", "research", False)):

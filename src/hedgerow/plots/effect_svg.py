@@ -103,7 +103,8 @@ class _Picture:
         return y
 
     def _foot(self, y: float, more: str) -> Drawing:
-        bands = "Bands: ± 1 and ± 2 standard errors of the noise." if self.errors.any() else "Exact numbers, no noise."
+        exact = "Exact numbers, no noise." if self.scores.any() else "No prediction uses it: its effect is zero."
+        bands = "Bands: ± 1 and ± 2 standard errors of the noise." if self.errors.any() else exact
         text = f"{bands} {more or 'Shares of rows are noisy too.'}"
         self.parts.append(label(MARGIN, y + 16, fit(text, WIDTH - 2 * MARGIN, 11.5), 11.5, "hw-soft"))
         title = f"What {plain(self.effect.attribute)} {self.what}"

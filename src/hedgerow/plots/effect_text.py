@@ -93,7 +93,8 @@ def explanation_text(one: Explanation, most: int = 8) -> str:
     ]
     lines.append(("together", "", " " * HALF + "│" + " " * HALF, with_error(one.total, one.error)))
     head = f"row {one.row}: {one.predicted}, probability {one.probability:.2f}"
-    return "\n".join([head, f"  what adds to the {one.about}:", *_aligned(lines)])
+    unknown = [f"  {one.unknown_text}"] if one.unknown else []
+    return "\n".join([head, f"  what adds to the {one.about}:", *_aligned(lines), *unknown])
 
 
 def _aligned(lines: Sequence[tuple[str, str, str, str]], flush: str = "<") -> list[str]:

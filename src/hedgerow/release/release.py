@@ -219,7 +219,7 @@ class Release:
             label=label,
             top=top,
             sort=sort,
-            removed=self.removed if pruned else None,
+            removed=(self.additive.unused if self.vote == ADDITIVE else self.removed) if pruned else None,
         )
         if not as_frame:
             return found

@@ -191,7 +191,7 @@ def test_a_place_that_breaks_later(registry: Registry, file: Path) -> None:
     assert registry.get("patients") is not None  # the schema can still be shown
 
 
-@pytest.mark.parametrize("name", ["o'Hara; DROP TABLE curator_datasets;--", "名前/..", "a\nb", "🦔" * 200, "%_\\"])
+@pytest.mark.parametrize("name", ["o'Hara; DROP TABLE curator_datasets;--", "名前/..", "🦔" * 200, "%_\\"])
 def test_odd_names(registry: Registry, file: Path, name: str) -> None:
     registry.register(name, file, SCHEMA)
     assert (registry.names(), registry.get(name)) == ([name], Dataset(name, str(file), SCHEMA, False))
