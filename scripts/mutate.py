@@ -55,7 +55,7 @@ LONGEST_TEST = 120  # seconds of the processor: a mutant for which a test takes 
 PATIENCE, AT_LEAST = 6, 3  # so many times as long, and so many seconds more;
 WAITING = 8  # and by the clock so many times that: a busy machine is not a mistake that was found
 LONGEST = 3600  # seconds for all tests of a mutant
-QUICK = 10  # seconds for all tests of a mutant, at first
+QUICK = 6  # seconds for all tests of a mutant, at first
 KILLERS = 8  # tests that have killed others of the module are tried first
 KINDS = "not audit and not postgres and not spark and not curator and not browser"
 # The tests that matter for a module, the quickest first.
@@ -84,17 +84,21 @@ ANY_QUERY = [
     "tests/queries/test_gradients.py",
     "tests/private_table/test_best_scale.py", "tests/audit/test_guarantee.py", "tests/remote/test_remote_table.py",
 ]  # fmt: skip
-NOT_QUICK = ("tests/audit/test_guarantee.py", "tests/remote/test_remote_table.py")  # whole attacks and services: with `--whole` alone
+NOT_QUICK = (  # whole attacks, services and forests: with `--whole` alone
+    "tests/audit/test_guarantee.py", "tests/remote/test_remote_table.py", "tests/whole/test_user_level.py", "tests/queries/test_queries.py",
+    "tests/queries/test_gradients.py", "tests/whole/test_delta.py", "tests/estimators/test_estimators.py",
+)  # fmt: skip
 TESTS: dict[str, list[str]] = {  # a file that is not there is left out
     "mechanisms/exactmath.py": ["tests/mechanisms/test_enclosures.py", *SAMPLING],
     "mechanisms/samplers.py": SAMPLING,
     "mechanisms/choices.py": SAMPLING,
     "mechanisms/gaussian.py": [KNOWN, "tests/mechanisms/test_gaussian.py", "tests/mechanisms/test_gaussian_distribution.py"],
     "mechanisms/shares.py": ["tests/mechanisms/test_shares.py"],
-    "mechanisms/noise.py": ["tests/mechanisms/test_mechanisms.py", *QUERIES],
+    "mechanisms/noise.py": ["tests/mechanisms/test_mechanisms.py", "tests/mechanisms/test_shares.py", *QUERIES],
     "private_table.py": [
         "tests/private_table/test_queries_by_hand.py", "tests/private_table/test_best_scale.py", "tests/accounting/test_units.py", *QUERIES,
         "tests/queries/test_gradients.py", "tests/queries/test_small_print.py", "tests/remote/test_remote_table.py",
+        "tests/private_table/test_secure_sum_seam.py", "tests/multiparty/test_together.py",
     ],
     "queries/scores.py": [
         "tests/mechanisms/test_scores.py", "tests/private_table/test_best_scale.py", "tests/private_table/test_private_table.py",

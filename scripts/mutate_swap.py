@@ -26,6 +26,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+WARM = (
+    "tests/private_table/test_queries_by_hand.py", "tests/queries/test_small_print.py", "tests/queries/test_boosting.py",
+    "tests/mechanisms/test_known_draws.py", "tests/engines/test_persons.py",
+)  # fmt: skip
 MOST_BYTES = 12 * 2**30  # a loop that fills a list for ever ends here
 
 
@@ -123,6 +127,7 @@ class Server:
             self.answer({"error": f"tests cannot be collected: see {self.tree}/log.txt"})
             return True
         items = {item.nodeid: item for item in session.items}
+        self.warm([item for item in session.items if item.nodeid.startswith(WARM)])
         package = self.tree / "src" / "hedgerow"
         live = functions_of(package)
         caches = [each for each in gc.get_objects() if isinstance(each, functools._lru_cache_wrapper)]
@@ -151,6 +156,17 @@ class Server:
             code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
             self.answer({"result": result, "by": by[:1], "code": code, "seconds": round(time.monotonic() - begun, 2)})
         return True
+
+    def warm(self, items: list[Any]) -> None:
+        """Load machine code here, once, and not in each child: run some tests that start no thread, and forget what they cached."""
+        for item, after in zip(items, [*items[1:], None][: len(items)], strict=True):
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+        for cached in gc.get_objects():
+            if isinstance(cached, functools._lru_cache_wrapper) and str(cached.__module__).startswith("hedgerow"):
+                cached.cache_clear()
+        print("threads:", len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else "unknown", flush=True)
+        self.seconds.clear()
+        self.failed.clear()
 
     def answer(self, what: dict[str, Any]) -> None:
         print(json.dumps(what), file=self.answers, flush=True)
@@ -191,6 +207,8 @@ class Server:
 
     def pytest_runtest_setup(self, item: Any) -> None:
         """Processor time, since an endless loop uses it and a busy machine does not; and the clock, for what waits for ever."""
+        if not self.child:
+            return
         times, more, waits = self.patience
         known = self.known.get(item.nodeid, 0.0)
         signal.setitimer(signal.ITIMER_PROF, times * known + more)

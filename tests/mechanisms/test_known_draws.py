@@ -55,9 +55,9 @@ def half(coins: SeededCoins, scale: Fraction, shares: int, size: int, *tuning: i
 
 
 def few(coins: SeededCoins, rate: Fraction) -> Any:
-    """Three rows at a time, so that the words for them do not always suffice."""
-    scores, allowed = np.tile(np.arange(6), (3, 1)), np.ones((3, 6), dtype=bool)
-    return np.concatenate([_choose(scores, allowed, rate, coins, set_aside=False) for _ in range(60)])
+    """Two rows at a time, so that the words for both do not always suffice for the first."""
+    scores, allowed = np.tile(np.arange(6), (2, 1)), np.ones((2, 6), dtype=bool)
+    return np.concatenate([_choose(scores, allowed, rate, coins, set_aside=False) for _ in range(300)])
 
 
 def public(coins: SeededCoins, mechanism: Callable[..., Any]) -> Any:
@@ -155,7 +155,7 @@ ANSWERS = {
     "flip, no rate": "c2a1da8b50ac",
     "flip, large rate": "5927caa1c21f",
     "flip, small rate": "660670d65e59",
-    "a few rows": "af0e247b0a46",
+    "a few rows": "d48e4c543854",
     "exponential mechanism": "b711a9c86466",
     "permute-and-flip": "ee6dbe618485",
     "three shares of 7/2": "1b902fb014dd",

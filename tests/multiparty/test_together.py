@@ -34,7 +34,7 @@ from hedgerow.release.parts import Together
 from hedgerow.training.counting import count as count_alone
 
 ALARM = 1e-7
-SHORT = 4.0  # seconds that somebody is waited for who does not come
+SHORT = 10.0  # seconds that somebody is waited for who does not come
 
 
 def pooled(plan: Any, numbers: Any) -> Any:
@@ -174,9 +174,11 @@ def test_an_owner_may_be_absent_and_is_named(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_with_too_few_nobody_begins(tmp_path: Path) -> None:
     budget = Budget(1)
-    results = run_owners(tmp_path, make_parties(tmp_path, 3), small_plan(), present=[1, 3], everybody={"wait": 1.5, "budget": budget})
+    results = run_owners(tmp_path, make_parties(tmp_path, 3), small_plan(), present=[1, 3], everybody={"wait": 2, "budget": budget})
     for text in errors(results):
-        assert text.startswith("owner-2 (party 2) did not come within 1.5 seconds: 2 of 3 owners are here, and at least 3 are needed.")
+        assert "owner-2 (party 2)" in text
+        assert "did not come within 2 seconds: " in text
+        assert "of 3 owners are here, and at least 3 are needed. Nothing was spent" in text
     assert not budget.spent
 
 
@@ -363,8 +365,8 @@ def test_a_party_that_stays_silent_ends_the_others_in_bounded_time(tmp_path: Pat
             over.set()  # the silent one may go on, and finds nobody
 
     monkeypatch.setattr(Meeting, "__exit__", leave)
-    texts = errors(run_owners(tmp_path, make_parties(tmp_path, 3), small_plan(), everybody={"timeout": 3.0}))
-    assert any("sent nothing for 3 seconds while adding up" in text for text in texts)
+    texts = errors(run_owners(tmp_path, make_parties(tmp_path, 3), small_plan(), everybody={"timeout": SHORT}))
+    assert any("sent nothing for 10 seconds while adding up" in text for text in texts)
     assert all("what was charged stays charged" in text or "has stopped" in text for text in texts)
 
 

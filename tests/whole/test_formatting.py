@@ -63,7 +63,7 @@ def test_edges_are_as_round_as_the_cells_allow() -> None:
     assert formatting.edges([0, 1e6 / 3, 2e6 / 3, 1e6]) == ["0", "330,000", "670,000", "1,000,000"]
     book = Codebook(SCHEMA, 16)
     assert values_in_words(book, 0, [4, 5]) == "25 to 37.5"
-    assert values_in_words(book, 1, [15]) == "940,000 or more"
+    assert values_in_words(book, 1, [15]) == "938,000 or more"
     assert book.schema.attributes[1].bounds_text == "0 to 1,000,000"  # type: ignore[union-attr]
 
 

@@ -108,14 +108,16 @@ def recipes(data: Dataset) -> dict[str, tuple[str, str]]:
     return found if len(data.schema.target.classes) == 2 else found | {"PGEN by counts": (PGEN, COUNTS)}
 
 
-def generation(job: Job, models: Sequence[str], first_seed: int = 0, numbers: Sequence[int] = OWNERS) -> Found:
-    """One fold: BASIS, and what is learnt from pseudo-data, for each of these numbers of owners."""
+def generation(
+    job: Job, models: Sequence[str], first_seed: int = 0, numbers: Sequence[int] = OWNERS, only: Sequence[str] | None = None
+) -> Found:
+    """One fold: BASIS, and what is learnt from pseudo-data, for each of these numbers of owners. only: these recipes."""
     data = complete(job["set"])
     seed = (first_seed + job["iteration"], job["fold"])
     train, test = folds_of(data, seed[0])[job["fold"]]
     basis = {model: learnt(model, data.schema, rows_of(data, train), data.y[train]) for model in models}
     answers = {model: predicted(basis[model], data, test) for model in models}
-    methods = recipes(data)
+    methods = {name: recipe for name, recipe in recipes(data).items() if only is None or name in only}
     right: dict[str, Any] = {model: {name: {} for name in methods} for model in models}
     alike: dict[str, Any] = {model: {name: {} for name in methods} for model in models}
     paths: dict[str, Any] = {name: {} for name in methods}

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hedgerow import formatting
+from hedgerow.cli import curator_books, curator_status
 from hedgerow.cli.console import say, table, warn
-from hedgerow.cli.ledger import Address, existing
+from hedgerow.cli.ledger import Address, existing, packages
 from hedgerow.cli.places import CSVOption, QueryOption, TableOption
 from hedgerow.errors import LedgerError, PlanError
 
@@ -28,6 +29,9 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
+app.command("upgrade")(curator_books.upgrade)
+app.command("accept")(curator_books.accept)
+app.command("status")(curator_status.status)
 Dataset = Annotated[str, typer.Argument(metavar="DATASET", help="The name of the dataset.", show_default=False)]
 Person = Annotated[str, typer.Argument(metavar="PERSON", help="The name of the person.", show_default=False)]
 Epsilon = Annotated[str, typer.Option("--epsilon", help="The most that may be spent, such as 2 or 1/3.", show_default=False)]
@@ -69,7 +73,6 @@ def register(
     from hedgerow.accounting.loss import exact_delta
     from hedgerow.accounting.meaning import sentence
     from hedgerow.accounting.units import Unit
-    from hedgerow.cli.ledger import packages
     from hedgerow.cli.places import EngineName, Place
     from hedgerow.schema.schema import Schema
 
@@ -294,9 +297,13 @@ def lost(address: Address) -> None:
 
 @contextmanager
 def _stores(address: str, make: bool = False) -> Iterator[tuple[Ledger, Accounts, Registry]]:
-    ledger = existing(address, make)
+    packages()
     from hedgerow.curator.ledger.accounts import Accounts
+    from hedgerow.curator.ledger.database import open_database
+    from hedgerow.curator.ledger.ledger import Ledger
     from hedgerow.curator.ledger.registry import Registry
+
+    ledger = Ledger(open_database(address, make))
 
     with ledger.database as database:
         yield ledger, Accounts(database), Registry(database)

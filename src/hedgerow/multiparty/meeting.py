@@ -216,7 +216,7 @@ class Meeting:
                 writer.write(HEAD.pack(STOP, 0, len(reason)) + reason)
                 if reader is not None:  # a connection that is closed with unread bytes would take the reason along
                     with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(_until_the_end(reader), CLOSING / 4)
+                        await asyncio.wait_for(_until_the_end(reader), CLOSING / 10)
             writer.close()
             await asyncio.wait_for(writer.wait_closed(), CLOSING / 2)
 

@@ -50,8 +50,8 @@ class EventRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def shown_sensitivity(self) -> str:
         """For people. Of choices with local sensitivity each node has its own, and the event states the largest."""
-        text = formatting.number(float(Fraction(self.sensitivity)))
-        return f"{text} at most" if self.mechanism == LOCAL_SENSITIVITY else text
+        local = self.mechanism == LOCAL_SENSITIVITY
+        return f"{formatting.number(float(Fraction(self.sensitivity)), 3 if local else formatting.DIGITS)}{' at most' if local else ''}"
 
     @property
     def shown(self) -> tuple[str, str, str]:

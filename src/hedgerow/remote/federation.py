@@ -7,7 +7,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -16,6 +16,7 @@ from hedgerow.errors import BudgetError, CuratorError, HedgerowError, ReleaseErr
 from hedgerow.release.merging import merge
 from hedgerow.release.public_plan import PublicPlan
 from hedgerow.release.release import Release
+from hedgerow.release.signing import fingerprint
 from hedgerow.remote.connection import Connection, connect, the_only_purpose
 from hedgerow.remote.federation_folder import Folder
 from hedgerow.remote.jobs import FIRST_PAUSE, LONGEST_PAUSE, SLOWER, Job
@@ -46,10 +47,17 @@ StatusCallback = Callable[[CuratorStatus], None]
 
 
 class Federation:
-    """One plan, its curators, and the folder in which their answers are kept."""
+    """One plan, its curators, and the folder in which their answers are kept.
 
-    def __init__(self, plan: PublicPlan, tokens: Mapping[Place, str], folder: Folder, on_status: StatusCallback, timeout: float) -> None:
+    trusted: public keys one of which must have signed each answer; None: any will do
+    """
+
+    def __init__(
+        self, plan: PublicPlan, tokens: Mapping[Place, str], folder: Folder, on_status: StatusCallback, timeout: float,
+        trusted: Collection[str] | None = None,
+    ) -> None:  # fmt: skip
         self.plan, self.tokens, self.folder, self.on_status, self.timeout = plan, tokens, folder, on_status, timeout
+        self.trusted = trusted
 
     def collect(self) -> list[CuratorStatus]:
         """Send the request to those that have not answered, all at once, and wait for their answers at most `timeout` seconds."""
@@ -89,6 +97,11 @@ class Federation:
             dataset = connection.dataset(place.dataset)
         request = self.folder.request(place)
         _check_schema(dataset, self.plan)
+        if self.trusted is not None and dataset.signed_with not in self.trusted:
+            signs = (
+                "signs nothing" if dataset.signed_with is None else f"signs with {fingerprint(dataset.signed_with)}, which is not trusted"
+            )
+            raise CuratorError(f"it {signs}. Nothing was spent. Get the service's public key from its owner: --trust.")
         if not request.purpose:
             request.purpose = the_only_purpose(dataset)
             left = dataset.purposes[request.purpose].epsilon  # of an earlier request the answer may be stored, and free
@@ -158,6 +171,11 @@ class Federation:
     def merged(self, answered: Iterable[CuratorStatus], disjoint: bool) -> Release:
         """One forest from the releases that are kept. Costs nothing."""
         places = [status.place for status in answered]
+        if self.trusted is not None:
+            for place in places:
+                keys = {signature.key for signature in Release.load(self.folder.file(place)).signatures}
+                if not keys & set(self.trusted):
+                    raise CuratorError(f"{place.url}: its answer is not signed with a trusted key; nothing was merged. Ask its owner.")
         return merge((Release.load(self.folder.file(place)) for place in places), disjoint=disjoint, names=[p.url for p in places])
 
 

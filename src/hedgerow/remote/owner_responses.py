@@ -96,10 +96,11 @@ class Entry:
     previous: str
     hash: str
     unit: str | None
+    digest: str | None = None
 
     @classmethod
     def read(cls, found: Any) -> Entry:
-        return cls(**{name: found[name] for name in cls.__dataclass_fields__})
+        return cls(**{name: found[name] for name in cls.__dataclass_fields__ if name != "digest"}, digest=found.get("digest"))
 
 
 @dataclass(frozen=True)

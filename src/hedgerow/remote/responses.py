@@ -75,14 +75,19 @@ class DatasetSummary:
 
 @dataclass(frozen=True)
 class Dataset(DatasetSummary):
-    """One of them with its public schema. owner: whose rows a release with counts will say that it holds."""
+    """One of them with its public schema. owner: whose rows a release with counts will say that it holds.
+
+    signed_with: the public key that the service says it signs releases with; whether it is the owner's is for you to know
+    """
 
     schema: Schema
     owner: str
+    signed_with: str | None = None
 
     @classmethod
     def read(cls, found: Any) -> Dataset:
-        public = read(found["schema"]), str(found["owner"])
+        key = found.get("signed_with")
+        public = read(found["schema"]), str(found["owner"]), None if key is None else str(key)
         return cls(str(found["name"]), bool(found["closed"]), _purposes(found), unit_of(found.get("unit")), *public)
 
 

@@ -46,7 +46,6 @@ def asking(service: Served) -> tuple[httpx.Client, dict[str, str], Any]:
 def test_served_stopped_and_served_again(tmp_path: Path, file: Path) -> None:
     folder = tmp_path / "curator"
     with served(folder) as service:
-        token = service.token
         client, owner, post = asking(service)
         with client:
             post("/v1/owner/datasets", {"name": "patients", "path": str(file), "schema": SCHEMA.to_toml()})
@@ -54,7 +53,9 @@ def test_served_stopped_and_served_again(tmp_path: Path, file: Path) -> None:
             jobs = [post("/v1/datasets/patients/forests", FOREST, **{"Idempotency-Key": key})["id"] for key in ("a", "b", "c")]
             wait_until(lambda: client.get(f"/v1/jobs/{jobs[0]}", headers=owner).json()["state"] == "done")
             assert service.stop(signal.SIGTERM) == 0
-    assert token not in service.logged.read_text()
+    assert "hrw_" not in service.logged.read_text() + service.said.read_text()
+    assert f"is in {folder / 'owner.token'}" in service.said.read_text().replace("\n", "")
+    assert (folder / "owner.token").stat().st_mode & 0o777 == 0o600
     assert re.search(
         r"^stopped; 0 reservation\(s\) did not settle; head \d+:[0-9a-f]{64}$", service.said.read_text().replace("\n ", " "), re.M
     )

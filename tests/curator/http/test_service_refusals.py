@@ -197,10 +197,11 @@ def test_what_an_owner_sees(running: Running) -> None:
     see = lambda path: running.get(running.owner, f"/v1/owner/{path}")  # noqa: E731
     job = running.ended(running.ada, running.post(running.ada, "/v1/datasets/patients/forests", FOREST, "k").json())
     kinds = [entry["kind"] for entry in see("ledger").json()["entries"]]
-    assert kinds == ["ceiling", "reserve", "open", "settle"]
+    people = ["person", "token"] * 3  # the owner, ada and bob
+    assert kinds == [*people, "register", "ceiling", "grant", "reserve", "open", "settle", "answer"]
     assert [entry["seq"] for entry in see("ledger?after=1&most=2").json()["entries"]] == [2, 3]
-    assert len(json.loads(see("ledger/export?format=json").text)) == 4
-    assert see("ledger/export").text.count("\r\n") == 5
+    assert len(json.loads(see("ledger/export?format=json").text)) == 13
+    assert see("ledger/export").text.count("\r\n") == 14
     assert see("ledger/verification").json()["sound"]
     assert see("ledger/unsettled").json() == {"unsettled": []}
     (dataset,) = see("datasets").json()["datasets"]

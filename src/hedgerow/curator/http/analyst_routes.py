@@ -53,7 +53,8 @@ async def dataset(context: Context, name: str) -> dict[str, Any]:
 
 
 def dataset_of(context: RequestContext, name: str) -> dict[str, Any]:
-    return {**_summary(context, name), "owner": context.service.name or name, "schema": context.schema_text(name)}
+    public = {"owner": context.service.name or name, "schema": context.schema_text(name), "signed_with": context.curator.signed_with}
+    return {**_summary(context, name), **public}
 
 
 def _summary(context: RequestContext, name: str) -> dict[str, Any]:

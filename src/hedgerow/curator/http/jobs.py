@@ -176,11 +176,20 @@ class Jobs:
                     raise WorkFailed(kind="NotStored", message=kept.lost)
         except Exception as error:
             why = error.fields if isinstance(error, WorkFailed) else error_fields(error)
+            if self._stored(reserved):
+                log("job done", logging.WARNING, **fields, **why, answer="it was stored before its process was lost")
+                return
             log("job failed", logging.ERROR, **fields, **why)
             if not release_unopened(self.curator.ledger, reserved, 0 if self._stopping else PATIENCE):
                 note_lost(self.curator, reserved, why)
             return
         log("job done", **fields, seconds=round(time.monotonic() - began, 3))
+
+    def _stored(self, reserved: Reserved) -> bool:
+        try:
+            return reserved.key in self.curator.answers.content_types([reserved.key])
+        except HedgerowError:
+            return False
 
     def _check_still_granted(self, reserved: Reserved) -> None:
         if self.curator.ledger.balance(reserved.dataset).closed:
@@ -218,6 +227,8 @@ class Jobs:
 def note_lost(curator: Curator, reserved: Reserved, why: dict[str, Any]) -> None:
     """Keep for the owner why a request that was paid for has no answer. why: fields of the log."""
     try:
+        if curator.ledger.reservation(reserved.key).ended:
+            return
         curator.requests.note_lost(reserved.key, ": ".join(str(why[name]) for name in ("kind", "message") if name in why))
     except HedgerowError as error:
         log("reason not kept", logging.WARNING, job=reserved.key, **error_fields(error))

@@ -18,6 +18,7 @@ class Limits:
                                plan_bytes: of one with a plan
     answer_seconds:            for what is computed while somebody waits: a quote, a trial on dummy rows
     requests, connections:     that are answered at once, and that are open; requests_each: that one person has under way
+    silent_each:               connections of one address on which no request has come; the oldest give way
     strangers:                 people without a token who sign in at once: nobody else without a token may send anything
     workers, waiting:          jobs that run and jobs that wait; waiting_each: of one person
     job_seconds, stop_seconds: how long a job may run; how long a stop waits for it
@@ -48,6 +49,7 @@ class Limits:
     requests_each: int = 16
     strangers: int = 16
     connections: int = 500
+    silent_each: int = 100
     workers: int = 1
     waiting: int = 32
     waiting_each: int = 8

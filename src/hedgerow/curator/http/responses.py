@@ -63,6 +63,7 @@ class Datasets(ResponseModel):
 class Dataset(Summary):
     owner: Annotated[str, Field(description="whose rows a release with counts says that it holds")]
     toml: Annotated[str, Field(alias="schema", description="attributes, domains and classes, as TOML")]
+    signed_with: Annotated[str | None, Field(description="the public key that releases are signed with; null: they are not")] = None
 
 
 class Event(ResponseModel):

@@ -29,6 +29,7 @@ from hedgerow.curator.ledger.chain import Reserved
 from hedgerow.curator.ledger.paid_requests import IdempotencyKey
 
 LOST = "The session was lost: its work was ended before it was done. What was reserved for it stays spent if a row was looked at."
+KEPT_KEYS = 10_000
 END_SECONDS, STOP_SECONDS = 60, 10  # in which a session must be settled, or its whole reservation stays spent; when the service stops
 
 
@@ -79,6 +80,7 @@ class Sessions:
         self._lock = threading.Lock()
         self._opening = threading.Lock()  # one at a time: is there one for this key, is there room; then it is paid
         self._live: dict[str, Session] = {}
+        self._keys: dict[tuple[str, str], None] = {}  # of sessions that have ended here without a query, the last ones
         self._idle: list[Worker] = []
         self._stopping = threading.Event()
         self._stopped_by = float("inf")
@@ -114,13 +116,15 @@ class Sessions:
 
     def find(self, person: str, key: IdempotencyKey) -> Session | None:
         """The open session of this Idempotency-Key. Refused where the key was used for another request, or its session has ended or was
-        lost; what was given back counts as never requested.
+        lost; what an earlier service has left and this one has given back counts as never requested.
         """
         with self._lock:
             live = next((s for s in self._live.values() if (s.reserved.analyst, s.key.key) == (person, key.key)), None)
+            used = (person, key.key) in self._keys
         paid = self.curator.requests.newest(person, key.key) if live is None else None
         reserved = None if paid is None else self.curator.ledger.reservation(paid.reservation)
-        used = paid is not None and reserved is not None and reserved.state != "released" and (reserved.opened or paid.key != key)
+        if paid is not None and reserved is not None and reserved.state != "released":
+            used = reserved.opened or paid.key != key
         if used or (live is not None and live.key != key):
             raise Refusal(409, "key_used", "This Idempotency-Key was used for another request, or its session has ended. Take a new key.")
         return live
@@ -230,7 +234,10 @@ class Sessions:
 
     def _forget(self, session: Session) -> None:
         with self._lock:
-            self._live.pop(session.id, None)
+            if self._live.pop(session.id, None) is not None:
+                self._keys[session.reserved.analyst, session.key.key] = None
+                if len(self._keys) > KEPT_KEYS:
+                    self._keys.pop(next(iter(self._keys)))
             spare = len(self._idle) < self.limits.workers and not self._stopping.is_set()
             if spare:
                 self._idle.append(session.worker)

@@ -69,6 +69,7 @@ def _performed(curator: Curator, limits: Limits, task: Task, budget: PrepaidBudg
         return scores.scored_as_json(release, found.place, task.body.epsilon, budget, limits.threads), scores.CONTENT_TYPE
     if isinstance(task.body, Counts):
         how = {"budget": budget, "n_jobs": limits.threads, "progress": progress}
-        return counted(task.document, found.place, task.body.epsilon, task.table, **how).to_json(), RELEASE
+        return curator.signed(counted(task.document, found.place, task.body.epsilon, task.table, **how)).to_json(), RELEASE
     recipe = recipe_of(task.body, limits)
-    return trained(recipe, found.place, found.schema, budget, n_jobs=limits.threads, progress=progress).to_json(), RELEASE
+    release = trained(recipe, found.place, found.schema, budget, n_jobs=limits.threads, progress=progress)
+    return curator.signed(release).to_json(), RELEASE

@@ -13,11 +13,12 @@ from typing import Any
 import sqlalchemy as sql
 
 from hedgerow.curator.ledger import sql_tables
-from hedgerow.curator.ledger.chain import SETTLE, Reserved, reservations_in
+from hedgerow.curator.ledger.chain import ANSWER, SETTLE, Reserved, reservations_in
 from hedgerow.curator.ledger.checks import checked_hash, checked_name
 from hedgerow.curator.ledger.database import Database
 from hedgerow.curator.ledger.ledger import Ledger
 from hedgerow.curator.ledger.ledger_tables import LedgerTables
+from hedgerow.curator.ledger.records import record
 from hedgerow.curator.ledger.transactions import JoinedTransaction, exclusive_transaction, now, timestamp
 from hedgerow.errors import LedgerError, PlanError
 
@@ -93,6 +94,7 @@ class Answers:
                 return there
             _check_paid(own, person, reservation)
             own.execute(sql_tables.answers.insert().values(**asdict(given)))
+            record(own, ANSWER, reservation)
         return given
 
     def settle_and_store(
@@ -135,6 +137,9 @@ def _check_paid(connection: sql.Connection, person: str, reservation: str) -> No
         raise LedgerError(
             f"reservation {reservation!r} is not one of {person!r}; expected the one that pays for this answer. Nothing was stored."
         )
+    taken = sql_tables.answers.c.reservation == reservation
+    if connection.execute(sql.select(sql_tables.answers.c.key).where(taken)).first() is not None:
+        raise LedgerError(f"reservation {reservation!r} has paid for another answer; expected one for each. Nothing was stored.")
     if not reserved.opened:
         raise LedgerError(
             f"reservation {reservation!r} was never opened, so it has paid for no answer; expected `opened` before. Nothing was stored."

@@ -60,6 +60,9 @@ class Balance:
     def overspent(self) -> bool:
         return (self.epsilon is not None and self.spent > self.epsilon) or (self.delta is not None and self.spent_delta > self.delta)
 
+    def used_up(self) -> bool:
+        return self.remaining == 0 and not self.remaining_delta
+
     def unknown_unit(self) -> bool:
         """Whether it was spent from before the ledger had units, and nobody has stated what in."""
         return self.unit is None and bool(self.spent or self.spent_delta)

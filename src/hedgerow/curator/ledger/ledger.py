@@ -28,6 +28,7 @@ from hedgerow.curator.ledger.chain import CEILING, CLOSE, OPEN, RELEASE, RESERVE
 from hedgerow.curator.ledger.checks import amount_from_zero, checked_name, checked_text
 from hedgerow.curator.ledger.database import Database, open_database
 from hedgerow.curator.ledger.export import exported
+from hedgerow.curator.ledger.heads import Heads
 from hedgerow.curator.ledger.ledger_tables import LedgerTables
 from hedgerow.curator.ledger.paid_requests import IdempotencyKey, remember
 from hedgerow.curator.ledger.verification import Verification, verification_of
@@ -288,10 +289,14 @@ class Ledger:
             yield from page
             after = page[-1].seq if page else last
 
-    def verify(self, expected_head: str | Head | None = None) -> Verification:
-        """Read everything again: the chain, the balances, and whether each step was possible when it was made."""
+    def verify(self, expected_head: str | Head | None = None, heads: Heads | None = None, newest: int | None = None) -> Verification:
+        """Read everything again: the chain, the balances, whether each step was possible when it was made, the rows of other tables.
+
+        heads: a file of heads; without it, the one that belongs to the database. newest: how many of its signatures are checked.
+        """
         with self.database.reading() as connection:
-            return verification_of(LedgerTables(connection), None if expected_head is None else str(expected_head))
+            head = None if expected_head is None else str(expected_head)
+            return verification_of(LedgerTables(connection), head, heads or self.database.heads, newest)
 
     def export(self, format: str = "csv") -> Iterator[str]:
         """All entries as CSV or JSON, in pieces of text."""

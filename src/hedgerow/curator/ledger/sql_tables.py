@@ -108,6 +108,7 @@ entries = sql.Table(
     sql.Column("previous", sql.Text, nullable=False),
     sql.Column("hash", sql.Text, nullable=False),
     sql.Column("unit", sql.Text),
+    sql.Column("digest", sql.Text),
     sql.Index("ledger_entries_once", "key", "kind", unique=True),  # a reservation is made, opened, settled and released once
     sql.Index("ledger_entries_of_whom", "dataset", "analyst", "purpose"),
 )
@@ -126,6 +127,7 @@ head = sql.Table(
     sql.Column("id", sql.Integer, sql.CheckConstraint("id = 1"), primary_key=True, autoincrement=False),
     sql.Column("seq", _number, nullable=False),
     sql.Column("hash", sql.Text, nullable=False),
+    sql.Column("noted", _number),  # the number of a head that is in the file of heads, so that its end is missed
 )
 
 balances = sql.Table(
