@@ -38,6 +38,7 @@ from hedgerow.queries import (
     Query,
     Reliability,
     Rows,
+    ScoreBins,
     Sizes,
     Tables,
 )
@@ -154,6 +155,7 @@ SENT: dict[str, tuple[Query[Any], list[Any]]] = {
     "choose": (Choose(TREE, NODES, VALUES, ALLOWED, GINI), [(N * CELLS * 3, "counted")]),
     "confusion": (Confusion(MostProbable(MODEL)), [(6, None)]),
     "reliability": (Reliability(MODEL.probabilities, 4), []),
+    "score_bins": (ScoreBins(MODEL.probabilities, 4, (0, 1)), [(24, None)]),
     "best": (Best([MostProbable(MODEL)] * 5), [(5, MOST_CHOICES), (5 * 3 * 2, None)]),
     "best_model": (BestModel([MODEL.probabilities] * 3), [(3, MOST_CHOICES)]),
     "best_scale": (BestScale(MODEL, (1.0, 0.5, 2.0)), [(3, MOST_CHOICES)]),
