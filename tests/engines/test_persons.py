@@ -445,6 +445,16 @@ def test_a_column_that_is_not_there() -> None:
         assert partition(person_numbers(person_column(table, "who")).tolist()) == [0, 1, 0]
 
 
+def test_ids_that_are_nearly_the_same_are_two_persons() -> None:
+    assert len(set(person_numbers(np.array([1e-20, 2e-20, 0.0, -0.0, 1e16, 1e16 + 2])).tolist())) == 5
+    truth, text, other, lie = person_numbers(np.array([True, "true", "True", False], dtype=object)).tolist()
+    assert truth == text
+    assert len({truth, other, lie}) == 3
+    assert person_numbers(np.array([False, "false"], dtype=object)).tolist() == [0, 0]
+    with pytest.raises(TableError, match="give their ids with the rows"):
+        person_numbers(None)
+
+
 def test_missing_ids_are_one_person() -> None:
     persons = person_numbers(["a", None, "", float("nan"), "a", None])
     codes = np.arange(6, dtype=np.uint8)[:, None]
