@@ -7,7 +7,7 @@ ALONE := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 PYTEST := $(ALONE) $(BIN)/python -m pytest
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-slow test-all lint coverage mutate bench audit audit-ci curator-test postgres-test spark-test browser-test soak experiments experiments-test clean help
+.PHONY: demo test test-slow test-all lint coverage mutate bench audit audit-ci curator-test postgres-test spark-test browser-test crash-test soak experiments experiments-test clean help
 
 help:
 	@echo "make demo   train a private forest on data that comes with the package, write a report"
@@ -22,6 +22,7 @@ help:
 	@echo "make curator-test  a real curator: 64 clients at once, and 20 kills"
 	@echo "make postgres-test, make spark-test  tests that need a PostgreSQL server (started here), or Spark and Java 17"
 	@echo "make browser-test  the curator's pages in Chromium (HEDGEROW_CHROMIUM names it, where it is not found)"
+	@echo "make crash-test  a curator that is killed, or loses its disk or its database, at each point of a request (a quarter of an hour)"
 	@echo "make soak   the ledger and the curator: 200 kills and 10 races of each, on SQLite and on PostgreSQL (half an hour)"
 	@echo "make bench  speed and memory against peers (long)"
 	@echo "make experiments  the papers' experiments and the peers, and their report in docs/ (an hour or two; goes on where it was stopped)"
@@ -66,16 +67,19 @@ audit-ci: $(VENV)/test.done $(VENV)/experiments.done
 	$(PYTEST) -n auto --dist worksteal -q -m audit experiments/tests
 
 curator-test: $(VENV)/test.done
-	$(PYTEST) -q -m "curator and not postgres" tests/curator
+	$(PYTEST) -q -m "curator and not postgres" --ignore tests/curator/http/test_crash_matrix.py tests/curator
 
 postgres-test: $(VENV)/postgres.done
-	$(ALONE) $(BIN)/python scripts/postgres.py run $(BIN)/python -m pytest -n auto -q -m postgres tests/postgres tests/curator tests/remote
+	$(ALONE) $(BIN)/python scripts/postgres.py run $(BIN)/python -m pytest -n auto -q -m postgres --ignore tests/curator/http/test_crash_matrix.py tests/postgres tests/curator tests/remote
 
 spark-test: $(VENV)/spark.done
 	$(PYTEST) -q -m spark tests/spark
 
 browser-test: $(VENV)/browser.done
 	$(PYTEST) -q -m browser tests/browser
+
+crash-test: $(VENV)/postgres.done
+	$(ALONE) HEDGEROW_RESTART=1 $(BIN)/python scripts/postgres.py run --fsync $(BIN)/python -m pytest -q -s -m "curator" tests/curator/http/test_crash_matrix.py
 
 soak: $(VENV)/postgres.done
 	$(ALONE) HEDGEROW_SOAK=10 $(BIN)/python scripts/postgres.py run --fsync $(BIN)/python -m pytest -q -m "postgres or not postgres" tests/curator/ledger/test_ledger_crashes.py tests/curator/ledger/test_answers.py tests/curator/http/test_service_race.py tests/curator/http/test_service_kills.py

@@ -87,12 +87,12 @@ def served(folder: Path, ledger: str | None = None) -> Iterator[tuple[str, str, 
             assert process.stdout is not None
             said = ""
             try:
-                while (found := re.search(r"(hrw_[\w-]{43}).*serving at (\S+)", said, re.DOTALL)) is None:
+                while (found := re.search(r"serving at (\S+)", said)) is None:
                     line = process.stdout.readline()
                     if not line:
                         raise RuntimeError((folder / "log").read_text())
                     said += line
-                yield found[2], found[1], process.pid
+                yield found[1], (folder / "curator" / "owner.token").read_text().strip(), process.pid
             finally:
                 process.terminate()
 

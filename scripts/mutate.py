@@ -93,10 +93,12 @@ TESTS: dict[str, list[str]] = {  # a file that is not there is left out
     "mechanisms/samplers.py": SAMPLING,
     "mechanisms/choices.py": SAMPLING,
     "mechanisms/gaussian.py": [KNOWN, "tests/mechanisms/test_gaussian.py", "tests/mechanisms/test_gaussian_distribution.py"],
-    "mechanisms/noise.py": ["tests/mechanisms/test_mechanisms.py", *QUERIES],
+    "mechanisms/shares.py": ["tests/mechanisms/test_shares.py"],
+    "mechanisms/noise.py": ["tests/mechanisms/test_mechanisms.py", "tests/mechanisms/test_shares.py", *QUERIES],
     "private_table.py": [
         "tests/private_table/test_queries_by_hand.py", "tests/private_table/test_best_scale.py", "tests/accounting/test_units.py", *QUERIES,
         "tests/queries/test_gradients.py", "tests/queries/test_small_print.py", "tests/remote/test_remote_table.py",
+        "tests/private_table/test_secure_sum_seam.py", "tests/multiparty/test_together.py",
     ],
     "queries/scores.py": [
         "tests/mechanisms/test_scores.py", "tests/private_table/test_best_scale.py", "tests/private_table/test_private_table.py",
@@ -127,6 +129,7 @@ COMPILED = {  # machine code that depends on a module, and tests that are quick 
     "mechanisms/samplers.py": (SAMPLERS, [KNOWN, SAMPLED]),
     "mechanisms/choices.py": (SAMPLERS, [KNOWN, SAMPLED]),
     "mechanisms/gaussian.py": (SAMPLERS, [KNOWN, "tests/mechanisms/test_gaussian.py"]),
+    "mechanisms/shares.py": (SAMPLERS, ["tests/mechanisms/test_shares.py"]),
     "engines/persons.py": ("engines/__pycache__/persons.*.nb?", ["tests/engines/test_persons.py"]),
     "queries/boosting_loops.py": ("queries/__pycache__/boosting_loops.*.nb?", ["tests/queries/test_boosting.py"]),
 }

@@ -8,7 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.queries import Best, BestScale, BoostRound, ClassCounts, Confusion, GradientSums, LeafCounts, Reliability, Rows, Tables
+from hedgerow.queries import (
+    Best,
+    BestScale,
+    BoostRound,
+    ClassCounts,
+    Confusion,
+    GradientSums,
+    LeafCounts,
+    Reliability,
+    Rows,
+    ScoreBins,
+    Tables,
+)
 from hedgerow.trees.additive_model import AdditiveModel
 from hedgerow.trees.tree import Tree
 
@@ -47,6 +59,11 @@ def confusions(engine: Any, predictors: Any) -> list[Counts]:
 
 def reliability(engine: Any, probabilities: Any, bins: int) -> Counts:
     found: Counts = engine.sums(Reliability(probabilities, bins))[0]
+    return found
+
+
+def score_bins(engine: Any, probabilities: Any, bins: int, classes: tuple[int, ...]) -> Counts:
+    found: Counts = engine.sums(ScoreBins(probabilities, bins, classes))[0]
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hedgerow_experiments import sharkey, sharkey_figure_7
+from hedgerow_experiments import sharkey, sharkey_figure_7, sharkey_more, sharkey_more_report
 from hedgerow_experiments.document import Figure, Table
 from hedgerow_experiments.drawing import draw
 from hedgerow_experiments.experiment import Claim, Experiment, Result
@@ -20,6 +20,7 @@ from hedgerow_experiments.sharkey_numbers import (
     OWNERS_7,
     REQUIREMENTS,
     RULE,
+    SET_TITLES,
     SETS_5,
     SETS_6,
     judged,
@@ -28,6 +29,7 @@ from hedgerow_experiments.sharkey_numbers import (
 from hedgerow_experiments.store import key_of
 
 FIGURE_5, FIGURE_6, FIGURE_7 = sharkey.EXPERIMENTS
+OTHER_MODELS, OTHER_SETS = sharkey_more.EXPERIMENTS
 needs_data = pytest.mark.skipif(
     not os.environ.get("HEDGEROW_DATA"), reason="HEDGEROW_DATA does not name the folder of the public data sets"
 )  # fmt: skip
@@ -44,6 +46,17 @@ def test_jobs(experiment: Experiment) -> None:
     assert [job["iteration"] for job in full] == sorted(job["iteration"] for job in full), "the first repetition comes first"
     assert {job["set"] for job in quick} == set(experiment.sets)
     assert pickle.dumps(experiment.work), "other processes can find it"
+
+
+@pytest.mark.parametrize("experiment", sharkey_more.EXPERIMENTS, ids=lambda experiment: experiment.name)
+def test_jobs_of_a_few_folds(experiment: Experiment) -> None:
+    full, quick = experiment.jobs(False), experiment.jobs(True)
+    assert {key_of(job) for job in quick} <= {key_of(job) for job in full}
+    for data in experiment.sets:
+        folds = sum(job["set"] == data for job in full)
+        assert folds >= 3
+        assert f"{folds} of {SET_TITLES[data]}" in experiment.protocol, "it says what was run"
+    assert pickle.dumps(experiment.work)
 
 
 def test_rows_are_dealt_in_equal_parts() -> None:
@@ -94,6 +107,25 @@ def test_one_fold_of_figure_7(monkeypatch: pytest.MonkeyPatch) -> None:
     assert strong["hits"][C45]["1"] is not None, "hit and miss alone can"
     assert strong["counts"][C45] == {"1": None, "5": None}
     assert strong["counts"]["publishing"] == {"1": 0, "5": 0}
+
+
+@needs_data
+def test_one_fold_of_other_models_and_other_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    job = {"set": "car", "iteration": 0, "fold": 0}
+    models = OTHER_MODELS.work(job)["accuracy"]
+    assert models.keys() == {"decision table", "random forest"}
+    assert all(list(found["PGEN"]) == ["1", "10"] and found["BASIS"] > 0.85 for found in models.values())
+    monkeypatch.setattr(sharkey_more, "OWNERS_7", (1, 5))
+    monkeypatch.setattr(sharkey_more_report, "REQUIREMENTS", ((20, 2), (5, 4)))
+    found = OTHER_SETS.work(job)
+    weak, strong = found["cells"]["20, 2"], found["cells"]["5, 4"]
+    assert found["BASIS"][C45] > 0.85 > 0.75 > found["largest class"] > 0.65
+    for way in ("hits", "table"):
+        assert weak[way]["publishing"] == {"1": 1, "5": 5}
+        assert all(0.6 < weak[way][what][C45]["1"] <= 1 for what in ("accuracy", "class match"))
+    assert weak["LD"]["class match"][C45] > 0.6
+    assert strong["LD"]["accuracy"][C45] is None
+    assert strong["table"]["accuracy"][C45] == {"1": None, "5": None}
 
 
 # ------------------------------------------------------------ report
@@ -197,6 +229,56 @@ def test_verdicts_of_figure_7_follow_the_numbers() -> None:
         assert tuple(claim(claims, begins).verdict for claims in (far, near, level)) == verdicts, begins
 
 
+def compared(data: str, fold: int, by: dict[str, float | None]) -> Result:
+    """LD: 0.5 everywhere. PPGEN: so much more in each way of pruning, None for nothing to publish; the largest class has 0.45."""
+    cells = {}
+    for place, (c, ell) in enumerate(sharkey_more_report.requirements_of(data)):
+        ld = noisy(0.5, fold) + 0.001 * place
+        cell: dict[str, Any] = {"LD": {what: dict.fromkeys((C45, NAIVE_BAYES), ld) for what in ("accuracy", "class match")}}
+        for way, more in by.items():
+            each = {str(m): None if more is None else noisy(0.5 + more, fold + m + place, 0.002) for m in OWNERS_7}
+            cell[way] = {what: {C45: each, NAIVE_BAYES: each} for what in ("accuracy", "class match")}
+        cells[f"{c}, {ell}"] = cell
+    found = {"BASIS": {C45: 0.9, NAIVE_BAYES: 0.9}, "largest class": 0.45, "cells": cells}
+    return Result({"set": data, "iteration": 0, "fold": fold}, found, 1.0, "run")
+
+
+def compared_sets(**by: dict[str, float | None]) -> list[Result]:
+    return [compared(data, fold, by[data]) for data in by for fold in range(6)]
+
+
+def test_verdicts_of_the_other_sets_follow_the_numbers() -> None:
+    ahead: dict[str, float | None] = {"hits": 0.1, "table": 0.2}
+    far = OTHER_SETS.claims(compared_sets(nursery=ahead, car=ahead, cmc=ahead, adult=ahead))
+    assert [one.verdict for one in far] == ["reproduced"] * 4
+    nothing: dict[str, float | None] = {"hits": None, "table": None}
+    some = compared_sets(nursery=ahead, car=nothing, cmc={"hits": None, "table": 0.1}, adult={"hits": -0.1, "table": -0.1})
+    car, others, match, average = OTHER_SETS.claims(some)
+    assert (car.verdict, others.verdict, match.verdict, average.verdict) == ("not", "not", "reproduced", "partly")
+    assert "nothing to publish in 72" in car.why, "no win"
+    assert average.own
+    assert "Not clearly ahead on Car" in average.why
+    assert "Not clearly ahead on Adult: LD minus BASIS is -0.4" in average.why
+    assert "Car -0.05" in average.ours, "nothing published counts as the largest class"
+    tables = [block for block in OTHER_SETS.blocks(some) if isinstance(block, Table)]
+    assert all(len(row) == len(table.heads) for table in tables for row in table.rows)
+    assert OTHER_SETS.blocks(some) == OTHER_SETS.blocks(some[::-1])
+    assert all(draw(block.chart).startswith("<svg") for block in OTHER_SETS.blocks(some) if isinstance(block, Figure))
+
+
+def test_verdicts_of_other_models_follow_the_numbers() -> None:
+    def results(level: float) -> list[Result]:
+        each = {str(m): level for m in sharkey_more_report.FEW_OWNERS}
+        found = {"accuracy": {m: {"BASIS": 0.9, "PGEN": each, "BASEGEN": each} for m in sharkey_more_report.OTHERS}}
+        return [Result({"set": data, "iteration": 0, "fold": fold}, found, 1.0, "run") for data in OTHER_MODELS.sets for fold in range(3)]
+
+    (near,), (far,) = (OTHER_MODELS.claims(results(level)) for level in (0.88, 0.8))
+    assert (near.verdict, far.verdict) == ("reproduced", "not")
+    assert far.why.startswith("Clearly the opposite: Car, decision table, PGEN with 1,")
+    (table,) = (block for block in OTHER_MODELS.blocks(results(0.8)) if isinstance(block, Table))
+    assert len(table.rows) == 2 * 3 * 2
+
+
 @pytest.mark.parametrize(
     ("holds", "opposite", "verdict"), [(20, 0, "reproduced"), (18, 0, "reproduced"), (18, 1, "partly"), (17, 0, "partly"), (0, 20, "not")]
 )
@@ -222,15 +304,8 @@ def test_a_verdict_that_is_not_full_says_where() -> None:
         assert all(one.why for one in claims if one.verdict in ("partly", "not")), [one for one in claims if not one.why]
 
 
-def test_what_was_not_tried_is_named() -> None:
-    full = FIGURE_6.claims(results_5({}, SETS_6)) + FIGURE_7.claims([pruned(fold, 0.4, 10) for fold in range(10)])
-    untried = [one for one in full if one.ours == "not tried"]
-    assert {one.verdict for one in untried} == {"open"}
-    assert [one.text.split()[0] for one in untried] == ["Decision", "Car", "Class"]
-
-
 def test_what_is_not_there_is_left_open() -> None:
-    for experiment in sharkey.EXPERIMENTS:
+    for experiment in (*sharkey.EXPERIMENTS, *sharkey_more.EXPERIMENTS):
         assert experiment.blocks([]) == []
         assert {one.verdict for one in experiment.claims([])} == {"open"}
     only_car = results_5({}, ("car",), 1)

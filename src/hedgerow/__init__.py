@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from hedgerow.estimators.snr import SNRForestClassifier as SNRForestClassifier
     from hedgerow.evaluation.private import private_calibration as private_calibration
     from hedgerow.evaluation.private import private_score as private_score
-    from hedgerow.evaluation.private import private_scorer as private_scorer
     from hedgerow.evaluation.public import calibration as calibration
+    from hedgerow.evaluation.scorer import private_scorer as private_scorer
+    from hedgerow.multiparty.run import together as together
     from hedgerow.release.merging import merge as merge
     from hedgerow.release.merging import merge_columns as merge_columns
     from hedgerow.release.public_plan import PublicPlan as PublicPlan
@@ -74,8 +75,9 @@ _HOME = {
     "merge_columns": "hedgerow.release.merging",
     "private_calibration": "hedgerow.evaluation.private",
     "private_score": "hedgerow.evaluation.private",
-    "private_scorer": "hedgerow.evaluation.private",
+    "private_scorer": "hedgerow.evaluation.scorer",
     "pseudo_data": "hedgerow.sharing.pseudo.tables",
+    "together": "hedgerow.multiparty.run",
 }
 
 __all__ = ["__version__", *_HOME]

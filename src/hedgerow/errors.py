@@ -7,6 +7,7 @@
     ├── BudgetError (ValueError)          a privacy budget cannot pay, or its file is not usable
     │   └── LedgerError                   a curator's ledger cannot be used, or a step that its history does not allow
     ├── CuratorError                      a data owner's service cannot be reached, or refuses
+    ├── TogetherError                     owners who count together cannot begin, or cannot finish
     ├── ReleaseError (ValueError)         a release document is damaged, hostile or of an unknown version
     │   └── MergeError                    releases that cannot be put together
     ├── KeyFileError (ValueError)         a key for signatures cannot be used
@@ -15,8 +16,12 @@
 
     HedgerowWarning (UserWarning)
     ├── UnreviewedSchemaWarning           domains were read from private rows: no ε is claimed
+    ├── DraftWarning                      a schema was read from private rows, and what was changed or left out
+    ├── FractionWarning                   an ε was given as the float 1/3, which is a decimal near it
     ├── NoBudgetWarning                   rows were read without a shared budget to keep the total
     ├── SchemaMismatchWarning             the released counts lack many rows: the schema does not fit the table
+    ├── TransformerWarning                what stands in front of an estimator has learnt from its rows without noise
+    ├── ExactScoreWarning                 a score is an exact look at rows: no budget pays for it
     └── MissingColumnsWarning             rows are classified without some columns
 
 A message says what is wrong, what was got, what was expected and what to do next. It never holds a value, a count or a
@@ -61,6 +66,10 @@ class CuratorError(HedgerowError):
         self.status, self.code = status, code
 
 
+class TogetherError(HedgerowError):
+    """Owners who count together cannot begin, or cannot finish: the message says who, and whether anything was spent."""
+
+
 class ReleaseError(HedgerowError, ValueError):
     """A release document cannot be trusted or understood."""
 
@@ -89,6 +98,14 @@ class UnreviewedSchemaWarning(HedgerowWarning):
     """Domains were read from private rows, so no differential privacy is claimed."""
 
 
+class DraftWarning(HedgerowWarning):
+    """A schema was drafted from rows: it is as private as they are, and says what was taken for what and left out."""
+
+
+class FractionWarning(HedgerowWarning):
+    """An amount is a float that stands near a fraction and is not exactly it: "1/3", as text, is."""
+
+
 class SchemaMismatchWarning(HedgerowWarning):
     """The released counts lack many rows: they hold values that the schema does not declare."""
 
@@ -99,6 +116,10 @@ class NoBudgetWarning(HedgerowWarning):
 
 class MissingColumnsWarning(HedgerowWarning):
     """Rows are classified by the columns that they have; others are missing from the table."""
+
+
+class TransformerWarning(HedgerowWarning):
+    """A transformer in front of a private estimator has learnt from the rows without noise: no differential privacy is claimed."""
 
 
 class ExactScoreWarning(HedgerowWarning):

@@ -24,7 +24,8 @@ from hedgerow.engines.remote import RemoteEngine, RemoteSource
 from hedgerow.errors import BudgetError, PlanError
 from hedgerow.mechanisms.choices import exponential_mechanism
 from hedgerow.mechanisms.coins import SYSTEM, Coins
-from hedgerow.mechanisms.noise import add_noise, check_noise_source, choose_columns, sampler_named
+from hedgerow.mechanisms.noise import add_noise, add_share, check_noise_source, check_shared_noise, choose_columns, sampler_named
+from hedgerow.mechanisms.shares import SecureSum
 from hedgerow.queries import BY_NAME, QUERIES
 from hedgerow.queries.boost_round import BoostRound
 from hedgerow.queries.choose import ChooseLocally
@@ -72,9 +73,19 @@ class NamedQueries:
 class PrivateTable(NamedQueries):
     """Rows behind a reservation: an answer is noisy, and paid for before the rows are looked at."""
 
-    __slots__ = ("_coins", "_engine", "_k", "_meter", "_sampler", "codebook", "sampler")
+    __slots__ = ("_coins", "_engine", "_k", "_meter", "_sampler", "_secure_sum", "codebook", "sampler")
 
-    def __init__(self, engine: Engine, meter: Reservation, coins: Coins = SYSTEM, sampler: str = "hedgerow") -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        meter: Reservation,
+        coins: Coins = SYSTEM,
+        sampler: str = "hedgerow",
+        secure_sum: SecureSum | None = None,
+    ) -> None:
+        if secure_sum is not None and (sampler != "hedgerow" or isinstance(engine, RemoteEngine)):
+            raise PlanError('owners who count together draw shares of noise here: expected rows of one\'s own, and sampler="hedgerow".')
+        self._secure_sum = secure_sum
         self._sampler = sampler_named(sampler, coins)
         self._engine = engine
         self._meter = meter
@@ -82,7 +93,7 @@ class PrivateTable(NamedQueries):
         self.codebook: Codebook = engine.codebook
         self._k = engine.codebook.schema.k  # rows of one person that the engine counts at most
         _check_unit(Unit.of(engine.codebook.schema), meter)
-        self.sampler = f"{sampler}, {coins.name}"
+        self.sampler = f"{sampler}, {coins.name}" if secure_sum is None else f"{sampler}, {coins.name}, {secure_sum.name}"
 
     def ask(self, query: Query[Answer], price: Price) -> Answer:
         """The private answer to a query, for a price that is charged before any row is looked at. `queries/` says what it is."""
@@ -97,6 +108,8 @@ class PrivateTable(NamedQueries):
         events = query.events(price, self._k)
         for event in events:
             check_noise_source(event, self._sampler)
+            if self._secure_sum is not None:
+                check_shared_noise(event)
         if isinstance(self._engine, RemoteEngine):
             return self._engine.released(query, price, lambda: self._charge(events))
         self._charge(events)
@@ -105,9 +118,18 @@ class PrivateTable(NamedQueries):
             return self._round(query, sums, events)
         if isinstance(query, CountingQuery):
             exact = query.exact(sums, self.codebook)
+            if self._secure_sum is not None:
+                return query.released(self._together(exact, events[0], self._secure_sum))
             return query.released([add_noise(numbers, events[0], self._coins, self._sampler) for numbers in exact])
         assert isinstance(query, ChoiceQuery)
         return [self._chosen(query, sums, events[0])]
+
+    def _together(self, exact: Sums, event: Event, secure_sum: SecureSum) -> Sums:
+        """The counts of all owners with the noise of one: a share is added here, and leaves through the secure sum alone.  [M4]"""
+        own = np.concatenate([numbers.ravel() for numbers in exact])
+        total = secure_sum.sum(add_share(own, event, self._coins, secure_sum.shares))
+        ends = np.cumsum([numbers.size for numbers in exact])[:-1]
+        return [part.reshape(numbers.shape) for part, numbers in zip(np.split(total, ends), exact, strict=True)]
 
     def _charge(self, events: tuple[Event, ...]) -> tuple[Event, ...]:
         self._meter.charge(*events)
@@ -169,8 +191,17 @@ def reserved(engine: Engine, budget: Budget, epsilon: Fraction, what: str, delta
     return budget.reserve(epsilon, what, delta, Unit.of(engine.codebook.schema))
 
 
-def private_table(engine: Engine, reservation: Reservation, coins: Coins = SYSTEM, sampler: str = "hedgerow") -> PrivateTable:
-    """The rows behind a reservation; of rows elsewhere the noise is their holder's."""
+def private_table(
+    engine: Engine,
+    reservation: Reservation,
+    coins: Coins = SYSTEM,
+    sampler: str = "hedgerow",
+    secure_sum: SecureSum | None = None,
+) -> PrivateTable:
+    """The rows behind a reservation; of rows elsewhere the noise is their holder's.
+
+    secure_sum: with other owners, whose counts are added to these; each adds a share of the noise
+    """
     if isinstance(engine, RemoteEngine):
-        return PrivateTable(engine, reservation, engine.coins)
-    return PrivateTable(engine, reservation, coins, sampler)
+        return PrivateTable(engine, reservation, engine.coins, secure_sum=secure_sum)
+    return PrivateTable(engine, reservation, coins, sampler, secure_sum)

@@ -98,7 +98,7 @@ def test_the_bounds_of_the_queries_are_attained() -> None:
     for name in ("hedgerow", "dpdf", "diffpid3", "private-id3", "evaluate"):
         for finding in replay(Request(REQUESTS[name][0]), pairs_for(SMALL, ["outlier", "purity"]), answers=QUICK).findings:
             shares |= {verb: max(share, shares.get(verb, 0.0)) for verb, share in finding.shares.items()}
-    for verb in ("rows", "leaf_counts", "sizes", "class_counts", "tables", "confusion", "reliability"):
+    for verb in ("rows", "leaf_counts", "sizes", "class_counts", "tables", "confusion", "reliability", "score_bins"):
         assert shares[verb] == 1, verb
     assert 0.5 < shares["choose"] <= 1
 

@@ -264,7 +264,7 @@ def test_trees_are_shown_pruned_and_whole(place: SimpleNamespace, run: Callable[
     whole, pruned = run("show", place.forest, "--unpruned").stdout, run("show", place.forest).stdout
     assert "Tree 1 of 1: 5 of 6 leaves after pruning, height 2" in pruned
     assert "Tree 1 of 1: 6 leaves, height 2" in whole
-    assert "current: yes, 90.0 % ± 0.5 % sure  [no 50 ± 2.8, yes 450 ± 2.8]" in pruned
+    assert "current: yes, confidence 90.0 % ± 0.5 %  [no 50 ± 2.8, yes 450 ± 2.8]" in pruned
     assert "current: sex?  (500 ± 4 rows)" in whole
     for suffix in ("svg", "html"):
         for options, name in ([], "pruned"), (["--unpruned"], "whole"):
@@ -272,7 +272,7 @@ def test_trees_are_shown_pruned_and_whole(place: SimpleNamespace, run: Callable[
             assert run("show", place.forest, "-o", path, *options).exit_code == 0
             assert ("after pruning" in path.read_text(encoding="utf-8")) == (name == "pruned")
     texts = run("rules", place.forest).stdout
-    assert "If smoker is current, then yes (90.0 % ± 0.5 % sure, about 500 ± 4 rows: yes 450 ± 2.8, no 50 ± 2.8)." in texts
+    assert "If smoker is current, then yes (confidence 90.0 % ± 0.5 %, support about 500 ± 4 rows: yes 450 ± 2.8, no 50 ± 2.8)." in texts
     assert "sex" not in texts
     assert "sex is m" in run("rules", place.forest, "--unpruned").stdout
     assert "If smoker is never, then no" in run("rules", place.forest, "--sub-rules").stdout

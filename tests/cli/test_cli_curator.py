@@ -71,7 +71,7 @@ def test_what_an_owner_may_not_have_meant_is_said(folder: Path, run: Callable[..
     done = run(*again)
     assert done.exit_code == 0, done.output
     assert "registered as 'patients', too" in done.stderr
-    assert "protects hardly at all" in done.stderr
+    assert "hardly any protection" in done.stderr
     assert "--dataset 'same rows'" in done.stdout
     run("curator", "analyst", folder, "ada", "--dataset", "patients", "--purpose", "research")
     for option, name, warned in (("--analyst", "ada", False), ("--analyst", "aada", True), ("--purpose", "research", False)):
@@ -174,6 +174,8 @@ def test_the_unit_of_older_books_is_stated_once(run: Callable[..., Any], tmp_pat
         file.executescript((Path(__file__).parents[1] / "data" / "ledger-v1.sql").read_text())
     file.close()
     books = tmp_path / "old.sqlite"
+    assert "hedgerow curator upgrade" in run("ledger", "show", books).stderr
+    assert "sound: 12 entries" in run("curator", "upgrade", books, "--backup", tmp_path / "copy.sqlite").stdout
     assert "unit not stated: see `hedgerow curator unit`" in run("ledger", "show", books).stdout
     assert run("curator", "unit", books, "strange").exit_code != 0
     assert run("curator", "unit", books, "visits", input="n\n").exit_code == 2
@@ -183,3 +185,18 @@ def test_the_unit_of_older_books_is_stated_once(run: Callable[..., Any], tmp_pat
     assert run("curator", "unit", books, "visits", "--yes").exit_code != 0
     assert Ledger.open(books).verify().sound
     assert [entry.kind for entry in Ledger.open(books).entries()][-1] == "unit"
+
+
+def test_what_was_paid_for_and_has_no_answer(folder: Path, run: Callable[..., Any]) -> None:
+    assert "0 request(s) were paid for" in run("curator", "lost", folder).output
+    ledger = Ledger.open(folder)
+    opened, settled, waiting = (ledger.reserve("patients", "ada", "research", "0.25", what=what).key for what in ("one", "two", "three"))
+    for key in (opened, settled):
+        ledger.opened(key)
+    ledger.settle(settled, "0.2")
+    ledger.database.close()
+    done = run("curator", "lost", folder)
+    assert done.exit_code == 0, done.output
+    assert "2 request(s) were paid for" in done.output
+    assert waiting not in done.output.replace("\n", "")
+    assert Ledger.open(folder).reservation(waiting).state == "reserved"  # to look changes nothing

@@ -34,7 +34,7 @@ def test_explain_adds_up_and_agrees_with_predict(grown: SimpleNamespace, run: Ca
     assert result.exit_code == 0, result.output
     head, about, *lines = result.stdout.splitlines()
     assert about.strip() == "what adds to the log-odds of yes:"
-    assert lines[0].split("  ")[1] == "at the start"
+    assert lines[0].split("  ")[1] == "intercept"
     assert {line.split()[0] for line in lines[1:-1]} == {"smoker", "age", "sex"}
     assert sum(map(number, lines[:-1])) == pytest.approx(number(lines[-1]), abs=0.03)
     assert all("±" in line or number(line) == 0 for line in lines[1:])  # what has no weight in the reading that was chosen adds nothing

@@ -151,4 +151,4 @@ def test_a_forest_takes_new_rows_unless_it_has_boosted_trees(here: Path, run: Ca
 def test_two_forests_that_chose_for_themselves_are_not_merged(here: Path, run: Callable[..., Any]) -> None:
     for name in "ab":
         done(run("fit", f"{name}.csv", "--schema", "schema.toml", "--epsilon", 5, "-o", f"{name}.json"))
-    refused(run("merge", "a.json", "b.json", "-o", "merged.json"), "What differs", "same plan.json")
+    refused(run("merge", "a.json", "b.json", "-o", "merged.json"), "these forests were fitted", "hedgerow count plan.json")

@@ -276,6 +276,43 @@ def test_share_with_rules(place: SimpleNamespace, run: Run) -> None:
     assert (out / "pseudo.csv").exists()
 
 
+@pytest.mark.parametrize("form", ["rules", "csv"])
+def test_share_with_an_owner_who_has_rules_alone(form: str, written: SimpleNamespace, run: Run) -> None:
+    out = written.folder / "out"
+    words = ["share", written.data, "--schema", written.schema, "--rules", getattr(written, form), "-o", out]
+    result = run(*words, "-k", 30, *(["--bins", 10] if form == "csv" else []), "--test", written.test)
+    assert result.exit_code == 0, result.output
+    assert "1 tree and 1 rule set" in result.stdout
+    shared = RuleSet.load(out / "rules.json")
+    assert len(shared) == 3, "two of four rules were merged: one had 17 persons"
+    assert measure(shared.paths, Requirement.of(30)).satisfied
+    local = Release.load(out / "data.json")
+    pseudo_rows = len((out / "pseudo.csv").read_text().splitlines()) - 1
+    assert pseudo_rows == shared.paths.totals.sum() + local.forest.counts[0].sum()
+    assert (out / "comparison.svg").exists()
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_share_with_bad_rules_writes_nothing(case: str, written: SimpleNamespace, run: Run) -> None:
+    rules, says = BAD[case]
+    written.rules.write_text(json.dumps({"rules": rules, "bins": 10}))
+    out = written.folder / "out"
+    result = run("share", written.data, "--schema", written.schema, "--rules", written.rules, "-k", 30, "-o", out)
+    assert result.exit_code == 2
+    assert says in " ".join(result.stderr.split())
+    assert not out.exists()
+
+
+def test_share_says_what_to_change_where_nothing_is_left(written: SimpleNamespace, run: Run) -> None:
+    words = ["share", written.data, "--schema", written.schema, "--rules", written.rules, "-k", 100_000, "-o", written.folder / "out"]
+    result = run(*words)
+    said = " ".join(result.output.split())
+    assert result.exit_code == 2
+    assert "data shares nothing. All persons together do not satisfy 100000-anonymity" in said
+    assert "rules shares nothing. No rule with a condition satisfies it" in said
+    assert not (written.folder / "out").exists(), "no tree, no pseudo-data"
+
+
 @pytest.mark.parametrize(
     ("more", "says"),
     [

@@ -17,7 +17,7 @@ def test_a_draft_marks_every_entry_and_leaves_out_identifiers(tmp_path: Path, ru
     result = run("schema", "draft", data, "--target", "ill", "-o", schema)
     assert result.exit_code == 0, result.output
     assert "may identify people: patient" in result.stdout
-    assert "schema check" in result.stdout
+    assert "schema review" in result.stdout
     assert "patient-" not in result.output
     drafted = Schema.load(schema)
     assert drafted.unreviewed == ("ward", "dose", "ill")
@@ -101,3 +101,36 @@ def test_a_draft_with_persons(tmp_path: Path, run: Callable[..., Any]) -> None:
         assert words in " ".join(refused.stderr.split())
         assert "patient-" not in refused.output
         assert not (tmp_path / "other.toml").exists()
+
+
+def test_review_shows_what_waits_and_accepts_all_or_some(tmp_path: Path, run: Callable[..., Any]) -> None:
+    data, schema = tmp_path / "data.csv", tmp_path / "schema.toml"
+    lines = [f"{i % 3},{i / 7},{'yes' if i % 2 else 'no'},{i % 90}" for i in range(300)]
+    data.write_text('ward,"dose [mg]",ill,age\n' + "\n".join(lines))
+    assert run("schema", "draft", data, "--target", "ill", "-o", schema).exit_code == 0
+    schema.write_text(schema.read_text().replace("high = 44", "high = 50   # what a dose may be"))
+    before = schema.read_bytes()
+    shown = run("schema", "review", schema)
+    assert shown.exit_code == 1
+    assert "0 to 50" in shown.stdout
+    assert "--accept" in shown.stdout
+    assert schema.read_bytes() == before
+    some = run("schema", "review", schema, "dose [mg]", "ill")
+    assert some.exit_code == 1, some.output
+    assert "accepted as public facts: dose [mg], ill" in some.stdout
+    assert Schema.load(schema).unreviewed == ("ward", "age")
+    assert "# what a dose may be" in schema.read_text()  # what the owner wrote stays
+    assert run("schema", "review", schema, "wrd").exit_code == 2
+    every = run("schema", "review", schema, "--accept")
+    assert every.exit_code == 0, every.output
+    assert "unreviewed" not in schema.read_text()
+    assert "# what a dose may be" in schema.read_text()
+    assert run("schema", "check", schema).exit_code == 0
+    assert "nothing waits" in run("schema", "review", schema).stdout
+
+
+def test_review_accepts_a_file_that_is_written_in_another_way(tmp_path: Path, run: Callable[..., Any]) -> None:
+    schema = tmp_path / "schema.toml"
+    schema.write_text('attributes.age = {kind = "numeric", low = 0, high = 9, unreviewed = true}\n[target]\nname = "y"\nclasses = [0, 1]\n')
+    assert run("schema", "review", schema, "--accept").exit_code == 0
+    assert Schema.load(schema).unreviewed == ()

@@ -26,16 +26,19 @@ def new_address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Call
     import psycopg
 
     made: list[str] = []
-    with psycopg.connect(server, autocommit=True) as connection:
 
-        def new() -> str:
-            made.append(f"ledger_{secrets.token_hex(6)}")
-            connection.execute(f'CREATE SCHEMA "{made[-1]}"')
-            return f"{server}?options=-csearch_path%3D{made[-1]}"
+    def do(statement: str) -> None:
+        with psycopg.connect(server, autocommit=True) as connection:  # a new one: a test may restart the server
+            connection.execute(statement)
 
-        yield new
-        for name in made:
-            connection.execute(f'DROP SCHEMA "{name}" CASCADE')
+    def new() -> str:
+        made.append(f"ledger_{secrets.token_hex(6)}")
+        do(f'CREATE SCHEMA "{made[-1]}"')
+        return f"{server}?options=-csearch_path%3D{made[-1]}"
+
+    yield new
+    for name in made:
+        do(f'DROP SCHEMA "{name}" CASCADE')
 
 
 @pytest.fixture

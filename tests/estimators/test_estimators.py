@@ -39,8 +39,7 @@ from hedgerow.errors import (
     TableError,
     UnreviewedSchemaWarning,
 )
-from hedgerow.estimators import all_estimators
-from hedgerow.estimators.private import PrivateForestClassifier
+from hedgerow.estimators import all_estimators, surroundings
 from hedgerow.mechanisms.coins import SeededCoins
 
 PRIVATE = [PrivateRDTClassifier, SNRForestClassifier]
@@ -309,7 +308,7 @@ def test_schema_and_epsilon_are_needed() -> None:
 
 
 def test_a_score_is_told_to_be_an_exact_look_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PrivateForestClassifier, "_warned", False)
+    monkeypatch.setattr(surroundings, "said", {"budget"})
     X, y = small_table(300)
     models = [algorithm(small_schema(), 5).fit(X, y) for algorithm in PRIVATE]
     with pytest.warns(ExactScoreWarning, match=r"exact look.*private_score"):
@@ -319,7 +318,7 @@ def test_a_score_is_told_to_be_an_exact_look_once(monkeypatch: pytest.MonkeyPatc
         warnings.simplefilter("error")
         for model in models:
             model.score(X, y)
-    monkeypatch.setattr(PrivateForestClassifier, "_warned", False)
+    monkeypatch.setattr(surroundings, "said", set())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         RandomDecisionTreesClassifier().fit(pd.DataFrame(X), y).score(pd.DataFrame(X), y)  # it has no guarantee to lose

@@ -38,6 +38,7 @@ from hedgerow.queries import (
     LeafSizes,
     Reliability,
     Rows,
+    ScoreBins,
     Sizes,
     Tables,
 )
@@ -188,6 +189,7 @@ def looks(codebook: Any) -> dict[str, Callable[[Any, Any], Any]]:
         "confusion": lambda table, price: table.ask(Confusion(rdt.predict_codes), price),
         "confusion of a model": lambda table, price: table.ask(Confusion(MostProbable(model)), price),
         "reliability": lambda table, price: table.ask(Reliability(dpdf.predict_codes_proba, 5), price),
+        "score_bins": lambda table, price: table.ask(ScoreBins(dpdf.predict_codes_proba, 4, (0, 1)), price),
         "choose": lambda table, price: table.ask(Choose(tree, leaves, values, allowed, GINI), price / 10),
         "choose by gini index": lambda table, price: table.ask(Choose(tree, leaves, values, allowed, NORMAL_GINI), price / 10),
         "choose by gain": lambda table, price: table.ask(Choose(tree, leaves, values, allowed, information_gain(5000)), price / 10),
@@ -221,6 +223,7 @@ COUNTING = (
     "gradient_sums",
     "confusion",
     "reliability",
+    "score_bins",
     "leaf_sizes",
     "boost_round",
 )

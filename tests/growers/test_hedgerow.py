@@ -721,7 +721,7 @@ def test_a_run_that_chose_after_its_counts_shapes_with_all_that_it_reserved() ->
 
 def test_forests_that_chose_for_themselves_are_not_merged() -> None:
     other = fitted("0.1", rows=2000)
-    with pytest.raises(MergeError, match=r"was not counted by the plan of release 1.*Count both from the same plan"):
+    with pytest.raises(MergeError, match=r"these forests were fitted, each by itself, not counted in one plan.*Use one plan for all"):
         merge([tables_alone(), other])
 
 

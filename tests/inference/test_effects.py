@@ -22,10 +22,14 @@ from hedgerow.inference.effects import Effect, alike, effect_importances, effect
 from hedgerow.inference.explain import explain
 from hedgerow.inference.layout import Layout, attributes_to_ask
 from hedgerow.inference.parts import Parts, contributions, score_errors
+from hedgerow.inference.vote import ADDITIVE
+from hedgerow.plots.effect_html import explanations_content
 from hedgerow.plots.effect_svg import effect_svg, effects_svg
 from hedgerow.plots.effect_text import effect_text, explanation_text, signed, two_sided_bar
 from hedgerow.plots.report import html_report
 from hedgerow.plots.waterfall_svg import waterfall_svg
+from hedgerow.release.certificate import no_certificate
+from hedgerow.release.release import Release
 from hedgerow.schema.attributes import Categorical, Numeric, Target
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Schema
@@ -285,6 +289,33 @@ def test_an_explanation_adds_up_and_names_what_the_row_says(classes: int) -> Non
     assert (words["colour"], words["word"], words["sex"]) == ("red", "w1", "m")
     assert re.match(r"\d+ to \d+|\d+ or more", words["age"])
     assert {said.value for said in nothing.said} == {"missing or not declared"}
+
+
+def test_an_explanation_names_what_is_not_known() -> None:
+    """Also where the attribute is one of the others, which are added up."""
+    forest = additive("none", "flat")
+    book = forest.tables.codebook
+    codes = np.array([[3, 8, 0, 0], [0, 0, 0, 0]], dtype=book.dtype)  # colour without a branch, age unknown; everything known
+    lost, known = explain(forest, codes, [0, 1])
+    assert (lost.unknown, known.unknown) == (("colour", "age"), ())
+    assert "not known of this row: colour, age (missing, or a value that is not declared)" in explanation_text(lost, 1)
+    assert "not known" not in explanation_text(known, 1)
+    assert "not known of this row: colour, age" in explanations_content([lost], 1)
+
+
+def test_what_predictions_do_not_use_is_neither_exact_nor_a_rule() -> None:
+    """The top tree alone: the attributes are noisy numbers that add nothing."""
+    forest = additive("one", "tree", strength=0.0)
+    drawn = [effect_svg(effect) for effect in effects(forest)]
+    silent = [text for text in drawn if "No prediction uses it: its effect is zero." in text]
+    assert len(silent) == 3
+    assert not any("Exact numbers" in text for text in drawn)
+    assert [bool(mask.all()) for mask in forest.unused] == [False, *[True] * (len(forest.tables.forest.trees) - 1)]
+    certificate = no_certificate("a test")
+    chosen = {"top questions": 1, "joined": True, "reading": "tree", "strength": 0.0}
+    release = Release(forest.tables.forest, certificate, algorithm="Hedgerow forest", vote=ADDITIVE, chosen=chosen)
+    assert {rule.tree for rule in release.rules()} == {0}
+    assert {rule.tree for rule in release.rules(pruned=False)} == set(range(len(forest.tables.forest.trees)))
 
 
 def test_text_bars() -> None:

@@ -136,13 +136,12 @@ def test_rules_hold_for_exactly_the_rows_that_reach_their_node():
 def test_words():
     forest = small_forest([[9, 0, 1], [1, 30, 9], [0, 0, 1], [5, 1, 1]])
     words = {rule.node: rule.text() for rule in rules(forest, sub_rules=True)}
-    assert words[0] == "For every row, cardiac (53.4 % sure, 58 rows: cardiac 31, none 15, other 12)."
-    assert words[1] == "If smoker is never, then none (90 % sure, 10 rows: none 9, other 1, cardiac 0)."
-    assert words[3] == "If smoker is former or current and age is below 40, then cardiac (75 % sure, 40 rows: cardiac 30, other 9, none 1)."
-    assert words[4] == "If smoker is former or current and age is 40 to 80, then other (100 % sure, 1 row: other 1, none 0, cardiac 0)."
-    assert words[5] == (
-        "If smoker is former or current and age is 80 or more or unknown, then none (71.4 % sure, 7 rows: none 5, cardiac 1, other 1)."
-    )
+    assert words[0] == "For every row, cardiac (confidence 53.4 %, support 58 rows: cardiac 31, none 15, other 12)."
+    assert words[1] == "If smoker is never, then none (confidence 90 %, support 10 rows: none 9, other 1, cardiac 0)."
+    smoked = "If smoker is former or current and age is"
+    assert words[3] == f"{smoked} below 40, then cardiac (confidence 75 %, support 40 rows: cardiac 30, other 9, none 1)."
+    assert words[4] == f"{smoked} 40 to 80, then other (confidence 100 %, support 1 row: other 1, none 0, cardiac 0)."
+    assert words[5] == (f"{smoked} 80 or more or unknown, then none (confidence 71.4 %, support 7 rows: none 5, cardiac 1, other 1).")
 
 
 def test_of_many_classes_the_text_names_the_largest_and_the_row_has_all():
@@ -166,10 +165,10 @@ def test_noise_is_said():
     forest = small_forest([[10, 1204, 1], [0, 0, 0], [0, 0, 0], [-30, -20, -10]], (Fraction(20),))
     words = {rule.node: str(rule) for rule in rules(forest)}
     assert (
-        words[1]
-        == "If smoker is never, then cardiac (99 % ± 3 % sure, about 1,215 ± 49 rows: cardiac 1,204 ± 28, none 10 ± 28, other 1 ± 28)."
+        words[1] == "If smoker is never, then cardiac "
+        "(confidence 99 % ± 3 %, support about 1,215 ± 49 rows: cardiac 1,204 ± 28, none 10 ± 28, other 1 ± 28)."
     )
-    assert "(33 % ± 50 % sure, about −60 ± 49 rows: other −10 ± 28," in words[5]
+    assert "(confidence 33 % ± 50 %, support about −60 ± 49 rows: other −10 ± 28," in words[5]
 
 
 @pytest.mark.parametrize(
@@ -365,7 +364,7 @@ def test_labels_are_compared_by_their_text():
     forest = CountedForest(book, (TreeBuilder(book.sizes).build(),), (np.array([[3, 5]]),))
     (rule,) = rules(forest, label="1")
     assert rule.label == 1
-    assert str(rule) == "For every row, 1 (62.5 % sure, 8 rows: 1 5, 0 3)."
+    assert str(rule) == "For every row, 1 (confidence 62.5 %, support 8 rows: 1 5, 0 3)."
 
 
 def test_a_forest_with_a_hundred_thousand_leaves():

@@ -17,8 +17,8 @@ from hedgerow.mechanisms.gaussian import (
     _accepts,
     _discrete_gaussian,
     _gaussian_kernel,
-    _geometric,
     discrete_gaussian,
+    geometric,
 )
 from hedgerow.mechanisms.samplers import LARGEST_DRAW
 
@@ -126,10 +126,10 @@ def test_what_lies_beyond_64_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clipped proposal is decided by its true size, which is drawn on; an accepted one stays clipped."""
     further = iter([-3, LARGEST_DRAW, -1, LARGEST_DRAW, 5])
     monkeypatch.setattr(gaussian, "discrete_laplace", lambda scale, size, coins: np.array([next(further)], dtype=np.int64))
-    assert _geometric(Fraction(2**50), SYSTEM) == 2 * LARGEST_DRAW + 5
+    assert geometric(Fraction(2**50), SYSTEM) == 2 * LARGEST_DRAW + 5
 
     seen = []
-    monkeypatch.setattr(gaussian, "_geometric", lambda scale, coins: 7)
+    monkeypatch.setattr(gaussian, "geometric", lambda scale, coins: 7)
     monkeypatch.setattr(gaussian, "bernoulli_exp", lambda x, coins, word, bits: seen.append((x, word, bits)) or True)
     sigma_squared = Fraction(2**100)
     scale, centre, rate = parts(sigma_squared)

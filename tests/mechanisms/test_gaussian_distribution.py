@@ -17,7 +17,7 @@ from slow import slow_but
 
 from hedgerow.accounting.zcdp import gaussian_variance
 from hedgerow.mechanisms.coins import SYSTEM
-from hedgerow.mechanisms.gaussian import GUARD, _discrete_gaussian, _geometric, discrete_gaussian
+from hedgerow.mechanisms.gaussian import GUARD, _discrete_gaussian, discrete_gaussian, geometric
 
 pytestmark = pytest.mark.statistical
 
@@ -115,7 +115,7 @@ def test_no_place_in_a_short_array_is_special() -> None:
 
 
 def test_geometric() -> None:
-    draws = np.array([_geometric(Fraction(2), SYSTEM) for _ in range(10_000)])
+    draws = np.array([geometric(Fraction(2), SYSTEM) for _ in range(10_000)])
     r = math.exp(-0.5)
     probabilities = (1 - r) * r ** np.arange(60.0)
     assert chi_square_p(np.bincount(np.minimum(draws, 59), minlength=60), probabilities) > ALARM

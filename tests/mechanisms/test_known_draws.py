@@ -21,8 +21,9 @@ import pytest
 from hedgerow.mechanisms.choices import GUARD, _choose, exponential_mechanism, permute_and_flip
 from hedgerow.mechanisms.coins import SeededCoins
 from hedgerow.mechanisms.exactmath import bernoulli_exp, uniform_index
-from hedgerow.mechanisms.gaussian import _discrete_gaussian, _geometric
+from hedgerow.mechanisms.gaussian import _discrete_gaussian, geometric
 from hedgerow.mechanisms.samplers import _discrete_laplace
+from hedgerow.mechanisms.shares import _thinned, laplace_share
 
 
 def laplace(coins: SeededCoins, scale: Fraction, size: int, *tuning: Any) -> Any:
@@ -33,8 +34,8 @@ def gaussian(coins: SeededCoins, sigma_squared: Fraction, size: int, guard: floa
     return _discrete_gaussian(sigma_squared, size, coins, guard, block)
 
 
-def geometric(coins: SeededCoins, scale: Fraction) -> Any:
-    return [_geometric(scale, coins) for _ in range(60)]
+def geometrics(coins: SeededCoins, scale: Fraction) -> Any:
+    return [geometric(scale, coins) for _ in range(60)]
 
 
 def choice(coins: SeededCoins, rate: Fraction, set_aside: bool, guard: float, buffer_words: int, spread: int = 10) -> Any:
@@ -43,6 +44,14 @@ def choice(coins: SeededCoins, rate: Fraction, set_aside: bool, guard: float, bu
     allowed[:, 2] |= ~allowed.any(axis=1)
     scores[0] = [2**63 - 1, -(2**63), 2**63 - 1 - 2**53, 2**63 - 2**53, 0, 1]
     return _choose(scores, allowed, rate, coins, set_aside, guard, buffer_words)
+
+
+def share(coins: SeededCoins, scale: Fraction, shares: int, size: int) -> Any:
+    return laplace_share(scale, shares, size, coins)
+
+
+def half(coins: SeededCoins, scale: Fraction, shares: int, size: int, *tuning: int) -> Any:
+    return _thinned(scale, shares, size, coins, *tuning)
 
 
 def few(coins: SeededCoins, rate: Fraction) -> Any:
@@ -79,7 +88,7 @@ CASES: dict[str, tuple[Callable[..., Any], ...]] = {
     "gaussian of 1": (gaussian, F(1), 200),
     "gaussian of 22/7, exactly": (gaussian, F(22, 7), 100, math.inf),
     "gaussian of 100, in large blocks": (gaussian, F(100), 300, GUARD, 2**17),
-    "geometric": (geometric, F(3, 2)),
+    "geometric": (geometrics, F(3, 2)),
     "gaussian of 10^8": (gaussian, F(10**8), 100),
     "gaussian of 10^8, half exactly": (gaussian, F(10**8), 100, 0.2),
     "gaussian of 2^100": (gaussian, F(2**100), 60),
@@ -99,6 +108,10 @@ CASES: dict[str, tuple[Callable[..., Any], ...]] = {
             ("small rate", F(1, 2**1001), GUARD, 2**17),
         ]
     },
+    "three shares of 7/2": (share, F(7, 2), 3, 300),
+    "two shares of 2^50": (share, F(2**50), 2, 60),
+    "half a share, cut in Python": (half, F(10), 5, 100, 1),
+    "half a share, words run out": (half, F(10), 5, 100, 2**53, 3),
     "a few rows": (few, F(1000)),
     "exponential mechanism": (public, exponential_mechanism),
     "permute-and-flip": (public, permute_and_flip),
@@ -145,6 +158,10 @@ ANSWERS = {
     "a few rows": "d48e4c543854",
     "exponential mechanism": "b711a9c86466",
     "permute-and-flip": "ee6dbe618485",
+    "three shares of 7/2": "1b902fb014dd",
+    "two shares of 2^50": "8e9a42ed6319",
+    "half a share, cut in Python": "8467b33298f5",
+    "half a share, words run out": "758524c656e4",
     "coins": "9ab7b3ab1a3c",
     "indices": "d045779401cc",
 }

@@ -66,18 +66,18 @@ def test_tree_text():
     assert tree_text(forest, 0).split("\n") == [
         "Tree 1 of 1: 2 leaves, height 1; ± is the standard deviation of the noise",
         "colour?  (1,626 ± 8.4 rows)",
-        "├─ red: no, 100 % ± 4 % sure  [no 120 ± 4.2, yes −4 ± 4.2]",
-        "└─ blue: yes, 99.3 % ± 0.3 % sure  [no 10 ± 4.2, yes 1,500 ± 4.2]",
+        "├─ red: no, confidence 100 % ± 4 %  [no 120 ± 4.2, yes −4 ± 4.2]",
+        "└─ blue: yes, confidence 99.3 % ± 0.3 %  [no 10 ± 4.2, yes 1,500 ± 4.2]",
     ]
     cut = tree_text(forest, 0, 0).split("\n")
-    assert cut[1:] == ["yes, 92.0 % ± 0.3 % sure  [no 130 ± 6, yes 1,496 ± 6]  … asks on: colour?"]
+    assert cut[1:] == ["yes, confidence 92.0 % ± 0.3 %  [no 130 ± 6, yes 1,496 ± 6]  … asks on: colour?"]
 
 
 def test_exact_counts_have_no_error():
     text = tree_text(stump([[3, 1], [0, 0]], ()), 0)
     assert "±" not in text
     assert "exact counts, no noise" in text
-    assert "red: no, 75 % sure  [no 3, yes 1]" in text
+    assert "red: no, confidence 75 %  [no 3, yes 1]" in text
     assert 'hw-whisker" d' not in tree_svg(stump([[3, 1], [0, 0]], ()), 0)
 
 
@@ -172,8 +172,8 @@ def test_nodes_that_were_counted_by_themselves_need_not_add_up():
     assert "├─ red: size?  (500 ± 6 rows)" in whole  # its own count, not the 497 of its children
     assert pruned.split("\n")[1:] == [
         "colour?  (990 ± 6 rows)",
-        "├─ red: no, 96.0 % ± 0.8 % sure  [no 480 ± 4.2, yes 20 ± 4.2]",
-        "└─ blue: yes, 98.0 % ± 0.8 % sure  [no 10 ± 4.2, yes 495 ± 4.2]",
+        "├─ red: no, confidence 96.0 % ± 0.8 %  [no 480 ± 4.2, yes 20 ± 4.2]",
+        "└─ blue: yes, confidence 98.0 % ± 0.8 %  [no 10 ± 4.2, yes 495 ± 4.2]",
     ]
     assert {"red", "500 ± 6"} <= set(texts(parse(tree_svg(forest, 0, removed=removed))))
     assert "size?" not in texts(parse(tree_svg(forest, 0, removed=removed)))

@@ -93,9 +93,9 @@ def test_everything_is_on_the_page(scored):
     lines = estimator.plan(rows=2_000).lines()
     text = check(html_report(release, score=score, plan_lines=lines, budget=budget)).text
     assert release.certificate.sentence() in text
-    assert "1/3 (about 0.3333)" in text
+    assert "1/3" in text
     for event in [*release.certificate.events, *score.certificate.events]:
-        for words in (event.query, event.mechanism, event.epsilon, f"{event.queries:,}", event.scale):
+        for words in (event.query, event.mechanism, f"{event.queries:,}", *event.shown):
             assert words in text
     for words in [*release.certificate.assumptions, release.certificate.sampler, release.content_hash, release.made_by]:
         assert words in text
@@ -103,12 +103,12 @@ def test_everything_is_on_the_page(scored):
         assert name in text
         assert value in text
     assert "13/30 of ε = 2/3 spent, 7/30 left" in text
-    assert "the release and its score together cost ε = 13/30 (about 0.4333)" in text
+    assert "the release and its score together cost ε = 13/30" in text
     for number in score.confusion.ravel():
         assert f"{number:,}".replace("-", "−") in text
     assert "Tree 1 of" in text
     assert "What this means, and what it does not" in text
-    assert "sure, about" in text
+    assert "support about" in text
 
 
 def test_a_greedy_forest_shows_pruned_trees_attributes_and_its_charges_once(data):

@@ -26,7 +26,19 @@ from hedgerow.mechanisms.coins import SYSTEM
 from hedgerow.mechanisms.gaussian import discrete_gaussian
 from hedgerow.mechanisms.noise import add_noise
 from hedgerow.private_table import PrivateTable
-from hedgerow.queries import BoostRound, ClassCounts, Confusion, GradientSums, LeafCounts, LeafSizes, Reliability, Rows, Sizes, Tables
+from hedgerow.queries import (
+    BoostRound,
+    ClassCounts,
+    Confusion,
+    GradientSums,
+    LeafCounts,
+    LeafSizes,
+    Reliability,
+    Rows,
+    ScoreBins,
+    Sizes,
+    Tables,
+)
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.additive_model import GRID, AdditiveModel
 
@@ -61,6 +73,11 @@ QUERY_CASES: dict[str, tuple[Callable[[PrivateTable], Any], Callable[[], Any], i
     "leaf_counts": (lambda table: table.ask(LeafCounts(TREES), PRICE), lambda: exact_answers.leaf_counts(ENGINE, TREES), len(TREES)),
     "confusion": (lambda table: [table.ask(Confusion(predict), PRICE)], lambda: [exact_answers.confusion(ENGINE, predict)], 1),
     "reliability": (lambda table: [table.ask(Reliability(sure, 5), PRICE)], lambda: [exact_answers.reliability(ENGINE, sure, 5)], 1),
+    "score_bins": (
+        lambda table: [table.ask(ScoreBins(sure, 5, (0, 1)), PRICE)],
+        lambda: [exact_answers.score_bins(ENGINE, sure, 5, (0, 1))],
+        2,
+    ),
     "sizes": (
         lambda table: [table.ask(Sizes(TREE, LEAVES), PRICE)],
         lambda: [exact_answers.class_counts(ENGINE, TREE, LEAVES).sum(axis=1)],

@@ -38,6 +38,7 @@ from hedgerow.queries import (
     LeafSizes,
     Reliability,
     Rows,
+    ScoreBins,
     Sizes,
     Tables,
 )
@@ -83,6 +84,7 @@ QUERY_CASES = {
     "leaf_counts": lambda table, epsilon: table.ask(LeafCounts(TREES), epsilon),
     "confusion": lambda table, epsilon: table.ask(Confusion(zeros), epsilon),
     "reliability": lambda table, epsilon: table.ask(Reliability(sure, 5), epsilon),
+    "score_bins": lambda table, epsilon: table.ask(ScoreBins(sure, 5, (1, 0)), epsilon),
     "gradient_sums": lambda table, epsilon: table.ask(GradientSums(TREES, MODEL), epsilon),
     "leaf_sizes": lambda table, epsilon: table.ask(LeafSizes(TREES), epsilon),
     "boost_round": lambda table, price: table.ask(BoostRound(BOOSTED[:1], MODEL, isinstance(price, Rho)), price)[1],
@@ -158,6 +160,7 @@ def test_almost_no_noise_gives_the_truth(query: str) -> None:
         "leaf_counts": lambda: exact_answers.leaf_counts(engine, TREES),
         "confusion": lambda: exact_answers.confusion(engine, zeros),
         "reliability": lambda: exact_answers.reliability(engine, sure, 5),
+        "score_bins": lambda: exact_answers.score_bins(engine, sure, 5, (1, 0)),
         "sizes": lambda: by_hand(NODES).sum(axis=1),
         "class_counts": lambda: by_hand(NODES)[:, :2],
         "tables": lambda: exact_answers.split_counts(engine, TREE, NODES),
@@ -180,7 +183,7 @@ def with_delta(epsilon: Any = 1, delta: Any = "1e-6", sampler: str = "hedgerow")
     return PrivateTable(engine, reservation, sampler=sampler), reservation, engine
 
 
-QUERIES = {"leaf_counts": len(TREES), "leaf_sizes": len(TREES), "tables": 4, "gradient_sums": len(TREES)}
+QUERIES = {"leaf_counts": len(TREES), "leaf_sizes": len(TREES), "tables": 4, "gradient_sums": len(TREES), "score_bins": 2}
 SQUARED = {"gradient_sums": 4096**2, "boost_round": 2027**2}
 
 

@@ -45,6 +45,7 @@ from hedgerow.queries import (
     LeafSizes,
     Reliability,
     Rows,
+    ScoreBins,
     Sizes,
     Tables,
 )
@@ -101,6 +102,13 @@ COUNTS: dict[str, tuple[Any, Any, int, int, int]] = {  # query; the truth; how m
     "leaf_counts": (lambda t, p: t.ask(LeafCounts(TREES), p), lambda e: exact_answers.leaf_counts(e, TREES), 3, 1, 1),
     "confusion": (lambda t, p: [t.ask(Confusion(flags), p)], lambda e: [exact_answers.confusion(e, flags)], 1, 1, 1),
     "reliability": (lambda t, p: [t.ask(Reliability(sure, 5), p)], lambda e: [exact_answers.reliability(e, sure, 5)], 1, 1, 1),
+    "score_bins": (
+        lambda t, p: [t.ask(ScoreBins(sure, 5, (0, 1)), p)],
+        lambda e: [exact_answers.score_bins(e, sure, 5, (0, 1))],
+        2,
+        1,
+        1,
+    ),
     "sizes": (lambda t, p: [t.ask(Sizes(TREE, NODES), p)], lambda e: [exact_answers.class_counts(e, TREE, NODES).sum(axis=1)], 1, 1, 1),
     "class_counts": (
         lambda t, p: [t.ask(ClassCounts(TREE, NODES), p)],

@@ -31,7 +31,20 @@ from hedgerow.mechanisms.noise import add_noise
 from hedgerow.mechanisms.noise import choose_columns as real_choose_columns
 from hedgerow.mechanisms.samplers import discrete_laplace
 from hedgerow.private_table import PrivateTable
-from hedgerow.queries import Best, Choose, ChooseLocally, ClassCounts, Confusion, LeafCounts, LeafSizes, Reliability, Rows, Sizes, Tables
+from hedgerow.queries import (
+    Best,
+    Choose,
+    ChooseLocally,
+    ClassCounts,
+    Confusion,
+    LeafCounts,
+    LeafSizes,
+    Reliability,
+    Rows,
+    ScoreBins,
+    Sizes,
+    Tables,
+)
 from hedgerow.queries.scores import GINI, MAX, NORMAL_GINI, Score, information_gain, scores_of
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.splits import by_value
@@ -69,6 +82,11 @@ QUERY_CASES: dict[str, tuple[Callable[[PrivateTable], Any], Callable[[], Any], i
     ),
     "confusion": (lambda table: [table.ask(Confusion(predict), Fraction(1))], lambda: [exact_answers.confusion(ENGINE, predict)], 1),
     "reliability": (lambda table: [table.ask(Reliability(sure, 5), Fraction(1))], lambda: [exact_answers.reliability(ENGINE, sure, 5)], 1),
+    "score_bins": (
+        lambda table: [table.ask(ScoreBins(sure, 5, (0, 1)), Fraction(1))],
+        lambda: [exact_answers.score_bins(ENGINE, sure, 5, (0, 1))],
+        2,
+    ),
     "sizes": (
         lambda table: [table.ask(Sizes(TREE, LEAVES), Fraction(1))],
         lambda: [exact_answers.class_counts(ENGINE, TREE, LEAVES).sum(axis=1)],

@@ -16,7 +16,10 @@ CASES: dict[str, tuple[set[str], set[str]]] = {  # where; the queries that it ha
     "private_table/test_private_table.py": (set(test_private_table.QUERY_CASES), {*BY_NAME, "choose_locally"}),
     "whole/test_user_level.py": (set(test_user_level.QUERY_CASES), {*BY_NAME, "choose_locally"}),
     "remote/test_remote_table.py": ({name.split()[0] for name in test_remote_table.QUERY_CASES}, set(BY_NAME)),
-    "curator/http/test_sessions.py": ({*test_sessions.BODIES, "reliability"}, set(BY_NAME)),  # of a release: test_remote_table.py
+    "curator/http/test_sessions.py": (
+        {*test_sessions.BODIES, "reliability", "score_bins"},
+        set(BY_NAME),
+    ),  # of a release: test_remote_table.py
     "private_table/test_queries_by_hand.py": (
         {*test_queries_by_hand.COUNTS, "tables", "boost_round"},
         COUNTING,

@@ -19,9 +19,9 @@ from hedgerow.accounting.meter import Budget
 from hedgerow.engines.engine import Engine
 from hedgerow.engines.memory import MemoryRows
 from hedgerow.engines.opening import open_place
-from hedgerow.errors import TableError
+from hedgerow.errors import PlanError, TableError
 from hedgerow.private_table import PrivateTable
-from hedgerow.queries import Best, Block, Confusion, Query, Reliability
+from hedgerow.queries import Best, Block, Confusion, Query, Reliability, ScoreBins
 from hedgerow.schema.codebook import Codebook
 
 ROWS = 7
@@ -64,15 +64,37 @@ def test_a_prediction_is_one_class_for_each_row(shape: str) -> None:
 @pytest.mark.parametrize("shape", list(WRONG_SHARES))
 def test_probabilities_are_one_number_for_each_row_and_class(shape: str) -> None:
     question = Reliability(lambda codes: WRONG_SHARES[shape](len(codes)), 4)
-    with pytest.raises(TableError, match="one number for each row and class"):
-        question.add(Block(CODES, CLASSES, CODEBOOK.n_classes), question.zeros(CODEBOOK))
+    scores = ScoreBins(lambda codes: WRONG_SHARES[shape](len(codes)), 4, (1,))
+    for query in (question, scores):
+        with pytest.raises(TableError, match="one number for each row and class"):
+            query.add(Block(CODES, CLASSES, CODEBOOK.n_classes), query.zeros(CODEBOOK))
+
+
+def test_score_bins_by_hand() -> None:
+    """On an edge is in the bin below; what is no number is in the lowest; a class that is not declared has a row of its own."""
+    shares = np.array([0.0, 0.1, 0.11, 0.5, np.nextafter(0.5, 1), 1.0, np.nan, np.inf])
+    classes = np.array([0, 1, 1, 0, 1, 2, 1, 0], dtype=np.uint16)
+    query = ScoreBins(lambda codes: np.stack([1 - shares, shares], axis=1), 4, (1, 0))
+    (found,) = sums = query.zeros(CODEBOOK)
+    query.add(Block(np.zeros((8, 4), dtype=np.uint8), classes, 2), sums)
+    assert found[0].tolist() == [[2, 1, 0, 0], [2, 1, 1, 0], [0, 0, 0, 1]]
+    assert found[1].sum() == 8
+
+
+@pytest.mark.parametrize("classes", [(), (0, 0), (2,), (-1,)])
+def test_scored_classes_are_declared_and_different(classes: tuple[int, ...]) -> None:
+    """A class that is scored twice would be paid for twice; nothing is charged for it."""
+    reservation = Budget(1).reserve(1, "test")
+    with pytest.raises(PlanError, match="each once"):
+        PrivateTable(in_memory(Path()), reservation).ask(ScoreBins(lambda codes: np.full((len(codes), 2), 0.5), 4, classes), Fraction(1))
+    assert reservation.charged == 0
 
 
 def test_a_row_adds_one_to_one_cell_of_each_table() -> None:
     """Whatever the predictor says, also where one row is all there is."""
     confusion = Best([lambda codes: np.ones(len(codes), dtype=np.int64), lambda codes: codes[:, 1].astype(np.int64) % 2])
     sure = Reliability(lambda codes: np.full((len(codes), 2), 0.5), 4)
-    queries: list[Query[Any]] = [confusion, sure]
+    queries: list[Query[Any]] = [confusion, sure, ScoreBins(lambda codes: np.full((len(codes), 2), 0.5), 4, (0,))]
     for n in (0, 1, ROWS):
         for question in queries:
             sums = question.zeros(CODEBOOK)

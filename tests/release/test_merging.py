@@ -31,6 +31,7 @@ import hedgerow
 from hedgerow import (
     DiffPID3Classifier,
     DPDFClassifier,
+    HedgerowClassifier,
     ID3Classifier,
     PrivateID3Classifier,
     PrivateRDTClassifier,
@@ -407,6 +408,16 @@ OTHER_PLANS: dict[str, tuple[Callable[[], PublicPlan], str]] = {
     "planned rows": (lambda: another_schema(rows=ROWS + 1), "rows planned for: 3000 and 3001"),
     "no planned rows": (lambda: another_schema(rows=None), "rows planned for: 3000 and None"),
 }
+
+
+@pytest.mark.parametrize("rows", [None, 800])
+@pytest.mark.parametrize("make", [HedgerowClassifier, PrivateRDTClassifier, SNRForestClassifier])
+def test_forests_that_were_fitted_say_so(make: Any, rows: int | None) -> None:
+    """And not a difference in signal to noise, or in their seeds."""
+    first, second = (make(small_schema(rows=rows), 1, random_state=seed).fit(*small_table(800, seed=seed)).release_ for seed in (1, 2))
+    with pytest.raises(MergeError, match=r"these forests were fitted, each by itself, not counted in one plan.*Use one plan") as found:
+        merge([first, second])
+    assert "signal to noise" not in str(found.value)
 
 
 @pytest.mark.parametrize("kind", list(OTHER_PLANS))

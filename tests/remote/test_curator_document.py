@@ -38,8 +38,16 @@ def run(words: list[str], folder: Path, **more: str) -> str:
 
 @pytest.mark.slow
 def test_ten_minutes(tmp_path: Path) -> None:
-    demo, *owner, serve, fit = commands(FIRST)
-    assert [demo[0], *(words[1] for words in owner), serve[0], fit[0]] == ["demo", "register", "analyst", "ceiling", "serve", "fit"]
+    demo, *owner, serve, plan, fit = commands(FIRST)
+    assert [demo[0], *(words[1] for words in owner), serve[0], plan[0], fit[0]] == [
+        "demo",
+        "register",
+        "analyst",
+        "ceiling",
+        "serve",
+        "plan",
+        "fit",
+    ]
     run([*demo, "--rows", "4000"], tmp_path)
     folder = tmp_path / "clinic"
     said = "".join(run(words, folder) for words in owner)
@@ -55,7 +63,8 @@ def test_ten_minutes(tmp_path: Path) -> None:
         done = subprocess.run([sys.executable, "analyst.py"], cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr
         assert done.stdout.count("ε = 0.5 differential privacy") == 2
-        run([word.replace("http://127.0.0.1:8300", served.address) for word in fit], folder, HEDGEROW_TOKEN=token)
+        for words in (plan, fit):
+            run([word.replace("http://127.0.0.1:8300", served.address) for word in words], folder, HEDGEROW_TOKEN=token)
         for words in commands(BACKUP):
             run(words, folder)
     finally:

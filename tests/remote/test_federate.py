@@ -23,6 +23,8 @@ from typer.testing import CliRunner
 import hedgerow
 from hedgerow import Categorical, HedgerowClassifier, Numeric, PublicPlan, Release, Schema, Target
 from hedgerow.cli import app
+from hedgerow.curator.ledger.heads import KEY_FILE
+from hedgerow.release.signing import make_key
 from hedgerow.remote.federation import differences
 
 SOURCES = str(Path(hedgerow.__file__).parents[1])
@@ -237,7 +239,7 @@ def test_killed_between_answers(three: Three, hold: Hold) -> None:
 
 @pytest.mark.slow
 def test_counts_that_failed_over_the_rows_are_paid_again(three: Three, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing was stored, so there is no answer to send again: the same key, a second charge, and never noise for nothing."""
+    """Nothing was stored, so there is no answer to send again: the next run takes a new key, and pays a second time."""
 
     def fails(*_: Any, **__: Any) -> None:
         raise RuntimeError("row 17 holds 57.3")
@@ -451,3 +453,23 @@ def test_differences() -> None:
     plan = HedgerowClassifier(SCHEMA, epsilon="0.5").public_plan(rows=1000)
     assert differences(Release.from_json(counted(plan)), plan) == ""
     assert "ε" in differences(Release.from_json(counted(plan)), HedgerowClassifier(SCHEMA, epsilon=1).public_plan(rows=1000))
+
+
+@pytest.mark.slow
+def test_answers_that_are_signed(three: Three) -> None:
+    """Nothing is paid to who signs with another key or not at all; what came and is not signed is not merged."""
+    keys = [make_key(clinic.curator.releases.parent / KEY_FILE, clinic.name) for clinic in three.clinics[:2]]
+    trust = three.folder / "trust"
+    trust.mkdir()
+    (trust / "a.pub").write_text(f"{keys[0].text} a\n")
+    assert "no key is trusted" in three.run("--require-signed", code=2)
+    said = three.run("--require-signed", "--trust", trust, code=2)
+    assert f"it signs with {keys[1].fingerprint}, which is not trusted. Nothing was spent" in said
+    assert "it signs nothing" in said
+    assert three.charges() == [["0.5"], [], []]
+    (trust / "b.pub").write_text(f"{keys[1].text} b\n")
+    three.run("--require-signed", "--trust", trust, "--disjoint", clinics=three.clinics[:2])
+    assert [part.signed_by for part in three.forest.certificate.parts] == [[key.text] for key in keys]
+    (trust / "b.pub").unlink()
+    said = three.run("--require-signed", "--trust", trust, "--force", clinics=three.clinics[:2], code=2)
+    assert "is not signed with a trusted key" in said

@@ -35,7 +35,7 @@ def run(words: list[str], folder: Path) -> str:
 
 @contextmanager
 def serving(commands: list[list[str]], folder: Path) -> Iterator[list[tuple[str, str]]]:
-    """Services while they run: the addresses and the tokens that they print. They start and stop together."""
+    """Services while they run: the addresses and the tokens of their owners. They start and stop together."""
     environment = {**os.environ, "PYTHONPATH": SOURCES, "PYTHONUNBUFFERED": "1"}
     with ExitStack() as open_:
         processes = []
@@ -44,21 +44,21 @@ def serving(commands: list[list[str]], folder: Path) -> Iterator[list[tuple[str,
             process = subprocess.Popen(command(words), cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=log, text=True)
             processes.append(open_.enter_context(process))
         try:
-            yield [said_by(process) for process in processes]
+            yield [said_by(process, words, folder) for process, words in zip(processes, commands, strict=True)]
         finally:
             for process in processes:
                 process.terminate()
 
 
-def said_by(process: subprocess.Popen[str]) -> tuple[str, str]:
-    """The address, which is said when requests are answered, and the token."""
+def said_by(process: subprocess.Popen[str], words: list[str], folder: Path) -> tuple[str, str]:
+    """The address, which is said when requests are answered, and the token, which is in a file."""
     said = ""
     while (found := re.search(r"serving at (\S+)", said)) is None:
         assert process.stdout is not None
         line = process.stdout.readline()
         assert line, "the service has ended"
         said += line
-    return found[1], re.findall(r"hrw_[\w-]{43}", said)[0]
+    return found[1], (folder / words[1] / "owner.token").read_text().strip()
 
 
 @pytest.mark.slow

@@ -54,3 +54,23 @@ def test_what_is_refused(served: Served, place: str, run: Callable[..., Any], tm
     monkeypatch.delenv("HEDGEROW_TOKEN")
     assert "HEDGEROW_TOKEN" in refused(place)
     assert served.spent == 0
+
+
+def test_what_it_would_cost(served: Served, place: str, run: Callable[..., Any], tmp_path: Path) -> None:
+    told = run("plan", place, "--epsilon", "1/2", "--trees", "7", "--algorithm", "rdt", "--rows", "1000")
+    assert told.exit_code == 0, told.output
+    said = " ".join(told.output.split())
+    assert "it would cost ε = 0.5; left for you before it: (ε = 50, δ = 0.001). Nothing was spent." in said
+    assert "trees" in said
+    assert "would refuse it" in run("plan", place, "--epsilon", "60").output
+    (tmp_path / "schema.toml").write_text(SCHEMA.to_toml())
+    for wrong, words in (
+        ([place], "--epsilon: missing"),
+        ([place, "--epsilon", "1", "--schema", str(tmp_path / "schema.toml")], "Leave them out"),
+        ([place, "--epsilon", "1", "--depth", "3", "--algorithm", "snr", "--max-leaves", "5"], "has no such setting"),
+        (["--epsilon", "1"], "--schema: missing"),
+        (["--epsilon", "1", "--schema", str(tmp_path / "schema.toml"), "--purpose", "x"], "belongs to a service"),
+    ):
+        result = run("plan", *wrong)
+        assert (result.exit_code, words in " ".join(result.output.split())) == (2, True), result.output
+    assert served.spent == 0

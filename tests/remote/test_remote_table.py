@@ -44,6 +44,7 @@ from hedgerow.queries import (
     LeafSizes,
     Reliability,
     Rows,
+    ScoreBins,
     Sizes,
     Tables,
 )
@@ -84,6 +85,7 @@ QUERY_CASES: dict[str, Any] = {
     "confusion": lambda table, release: table.ask(Confusion(release.predict_codes), PRICE),
     "confusion of a model": lambda table, _: table.ask(Confusion(MostProbable(MODEL)), PRICE),
     "reliability": lambda table, release: table.ask(Reliability(release.predict_codes_proba, 5), PRICE),
+    "score_bins": lambda table, release: table.ask(ScoreBins(release.predict_codes_proba, 6, (1,)), PRICE),
     "gradient_sums": lambda table, _: table.ask(GradientSums(TREES, MODEL), PRICE),
     "leaf_sizes": lambda table, _: table.ask(LeafSizes(TREES), PRICE),
     "choose_tree": lambda table, _: table.ask(ChooseTree(BOOSTED, BOOSTED_MODEL, False), PRICE),

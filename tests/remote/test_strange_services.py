@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import socket
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -146,3 +148,27 @@ def test_what_it_says_is_one_line(service: Service, status: int, code: str, kind
     service.says("i", {**JOB, "id": "a\nb", "state": "failed"})
     with pytest.raises(CuratorError, match="the job a b could not"):
         connected(service).job("i").wait()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["head", "body"])
+def test_a_service_that_sends_a_byte_now_and_then_is_left(monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    monkeypatch.setattr(module, "REQUEST_SECONDS", 1.0)
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n"
+    ended = threading.Event()
+
+    def drip(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection, suppress(OSError):
+            connection.sendall(head + b"\r\n" if where == "body" else head + b"X-")
+            while not ended.wait(0.05):
+                connection.sendall(b"x")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=drip, args=(listener,), daemon=True)
+        thread.start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        with pytest.raises(CuratorError, match="did not answer within 1 seconds"):
+            module.Transport(url, "hrw_x", timeout=0.9).json("GET", "/v1/datasets")
+        ended.set()
+        thread.join(180)

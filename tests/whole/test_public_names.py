@@ -45,6 +45,7 @@ def test_exactly_these_names_are_public() -> None:
         "private_score",
         "private_scorer",
         "pseudo_data",
+        "together",
     ]
     for name in hedgerow.__all__:
         assert getattr(hedgerow, name) is not None

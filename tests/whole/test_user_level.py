@@ -56,6 +56,7 @@ from hedgerow.queries import (
     LeafSizes,
     Reliability,
     Rows,
+    ScoreBins,
     Sizes,
     Tables,
 )
@@ -103,6 +104,7 @@ QUERY_CASES: dict[str, Callable[[PrivateTable, Any], Any]] = {
     "leaf_counts": lambda table, price: table.ask(LeafCounts(TREES), price),
     "confusion": lambda table, price: [table.ask(Confusion(zeros), price)],
     "reliability": lambda table, price: [table.ask(Reliability(sure, 5), price)],
+    "score_bins": lambda table, price: [table.ask(ScoreBins(sure, 5, (1,)), price)],
     "gradient_sums": lambda table, price: table.ask(GradientSums(TREES, MODEL), price),
     "leaf_sizes": lambda table, price: table.ask(LeafSizes(TREES), price),
     "boost_round": lambda table, price: [table.ask(BoostRound(BOOSTED[:1], MODEL, isinstance(price, Rho)), price)[1]],

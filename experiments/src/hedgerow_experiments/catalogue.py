@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from hedgerow.errors import ExperimentError
-from hedgerow_experiments import audits, dpdf, dpdf_claims, dprf, jagannathan, learning, sharkey
+from hedgerow_experiments import auc, audits, dpdf, dpdf_claims, dprf, jagannathan, learning, sharkey, sharkey_more
 from hedgerow_experiments.experiment import Claim, Experiment, Result
 from hedgerow_experiments.peers import experiment as peers
 
-PAPERS: tuple[Experiment, ...] = (*jagannathan.EXPERIMENTS, *dpdf.EXPERIMENTS, *dprf.EXPERIMENTS, *sharkey.EXPERIMENTS)
-PEERS: tuple[Experiment, ...] = peers.EXPERIMENTS
+PAPERS: tuple[Experiment, ...] = (
+    *jagannathan.EXPERIMENTS,
+    *dpdf.EXPERIMENTS,
+    *dprf.EXPERIMENTS,
+    *sharkey.EXPERIMENTS,
+    *sharkey_more.EXPERIMENTS,
+)
+PEERS: tuple[Experiment, ...] = (*peers.EXPERIMENTS, *auc.EXPERIMENTS)
 AUDITS: tuple[Experiment, ...] = audits.EXPERIMENTS
 LEARNING: tuple[Experiment, ...] = learning.EXPERIMENTS
 OVERALL: dict[str, Callable[[Mapping[str, Sequence[Result]]], list[Claim]]] = {  # claims about several experiments of a paper together

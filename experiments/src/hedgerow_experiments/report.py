@@ -70,7 +70,7 @@ def documents(store: Store, audit_page: str = AUDIT_PAGE) -> dict[str, str]:
     beside = [section for section in peers if section]
     files = {"REPRODUCTION.md": markdown("The papers reproduced", reproduction)}
     if beside:
-        files["PEERS.md"] = markdown("Hedgerow beside its peers", [block for section in beside for block in section.blocks])
+        files["PEERS.md"] = markdown("Hedgerow beside its peers", [*beside[0].blocks, *beside[1:]])
     growing = [section for section in learning if section]
     if growing:
         files["LEARNING.md"] = markdown("What more rows and more ε bring", growing)

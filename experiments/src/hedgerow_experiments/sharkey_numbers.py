@@ -9,7 +9,8 @@ from hedgerow_experiments.experiment import Found, Result, Verdict
 from hedgerow_experiments.statistics import Mean, difference
 
 C45, NAIVE_BAYES, RULE = "C4.5", "naive bayes", "conjunctive rule"
-TITLES = {C45: "decision tree (C4.5)", NAIVE_BAYES: "naive Bayes", RULE: "conjunctive rule"}
+DECISION_TABLE, FOREST = "decision table", "random forest"
+TITLES = {name: name for name in (RULE, DECISION_TABLE, FOREST)} | {C45: "decision tree (C4.5)", NAIVE_BAYES: "naive Bayes"}
 SETS_5 = ("adult", "car", "nursery", "cmc")
 SETS_6 = ("adult", "nursery")
 SET_TITLES = {"adult": "Adult", "car": "Car", "nursery": "Nursery", "cmc": "CMC"}

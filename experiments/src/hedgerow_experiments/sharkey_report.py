@@ -344,5 +344,4 @@ def claims_6(results: Sequence[Result]) -> list[Claim]:
             [better(mean) for mean in made[RULE, "adult"]],
             with_owners(["adult"]),
         ),
-        Claim("Decision tables and random forests were used as global models, too.", "not tried", "open"),
     ]

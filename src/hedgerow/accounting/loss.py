@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from numbers import Rational
 from typing import Any
 
-from hedgerow.errors import PlanError
+from hedgerow.errors import FractionWarning, PlanError
 
 MAX_SCALE = 2**50  # noise wider than this could not be added to counts without losing exactness in 64 bits
 LEAST_DELTA, MOST_DELTA = Fraction(1, 2**1000), Fraction(1, 2)
 _MAX_DIGITS = 100
+MOST_MEANT = 100  # the largest denominator of a fraction that a float is taken to stand for
 _MAX_BITS = 600  # of the denominator of a sum: its text still fits a document
 
 
@@ -61,7 +63,7 @@ def _fraction(value: Any, what: str) -> Fraction:
         if isinstance(value, Rational):
             return Fraction(int(value.numerator), int(value.denominator))  # a NumPy integer would wrap around later
         if isinstance(value, float):
-            return Fraction(repr(float(value)))
+            return _decimal_of(float(value), what)
         if isinstance(value, Decimal):
             return Fraction(value)
         if isinstance(value, str) and len(value) <= _MAX_DIGITS and not _huge_exponent(value):
@@ -69,6 +71,20 @@ def _fraction(value: Any, what: str) -> Fraction:
     except (ValueError, ZeroDivisionError, OverflowError, InvalidOperation):
         pass
     raise PlanError(expected)
+
+
+def _decimal_of(value: float, what: str) -> Fraction:
+    """The decimal that Python prints, and a kind word where a fraction was meant that no float is."""
+    exact = Fraction(repr(value))
+    meant = exact.limit_denominator(MOST_MEANT)
+    if meant != exact and abs(meant - exact) < abs(exact) * Fraction(1, 2**50):
+        said = text_of_fraction(meant)
+        warnings.warn(
+            f'{what}: {value!r} is taken as this decimal, which is not exactly {said}. For {said} itself write "{said}", as text.',
+            FractionWarning,
+            stacklevel=2,
+        )
+    return exact
 
 
 def _huge_exponent(text: str) -> bool:

@@ -23,8 +23,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from hedgerow import formatting
 from hedgerow.accounting.events import DISCRETE_GAUSSIAN, Event
-from hedgerow.accounting.loss import exact_delta, exact_epsilon, text_of_delta, text_of_fraction, text_of_loss
+from hedgerow.accounting.loss import exact_delta, exact_epsilon
 from hedgerow.accounting.units import ROW, Unit, check_unit, checked_unit
 from hedgerow.accounting.zcdp import rho_after, rho_for, zcdp_cost
 from hedgerow.errors import BudgetError, PlanError
@@ -108,12 +109,14 @@ class Budget:
 
         unit: what the request is counted in. A table that is counted in another does not take the reservation.
         """
-        amount, amount_delta, counted = exact_epsilon(epsilon), exact_delta(delta), checked_unit(unit)
-        rho = rho_for(amount, amount_delta) if amount_delta else Fraction(0)  # refuses what has no ρ, before anything is taken
-        when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        entry = Entry(uuid.uuid4().hex, when, what, amount, delta=amount_delta, unit=counted)
+        entry = _entry(epsilon, what, delta, unit)
+        rho = rho_for(entry.reserved, entry.delta) if entry.delta else Fraction(0)  # refuses what has no ρ, before anything is taken
         self._change(lambda entries: self._with_room_for(entries, entry))
         return Reservation(self, entry, rho)
+
+    def check_room(self, epsilon: Any, what: str, delta: Any = 0, unit: Unit = ROW) -> None:
+        """Refuse what `reserve` would refuse now, and take nothing: others may wait for this request."""
+        self._with_room_for(self.entries, _entry(epsilon, what, delta, unit))
 
     def _with_room_for(self, entries: tuple[Entry, ...], new: Entry) -> tuple[Entry, ...]:
         own, requested = self.unit, new.unit or ROW
@@ -126,16 +129,17 @@ class Budget:
         remaining = self.epsilon - sum((entry.cost for entry in entries), Fraction(0))
         if not 0 < new.reserved <= remaining:
             raise BudgetError(
-                f"budget cannot pay for {new.what}: requested ε = {text_of_fraction(new.reserved)}, remaining "
-                f"{text_of_fraction(remaining)} of {text_of_fraction(self.epsilon)}, short by "
-                f"{text_of_fraction(new.reserved - remaining)}. Nothing was spent. "
-                + ("Ask for at most what remains." if remaining > 0 else "The budget is used up.")
+                f"budget cannot pay for {new.what}: requested ε = {formatting.amount(new.reserved)}, remaining "
+                f"{formatting.amount(remaining)} of {formatting.amount(self.epsilon)}, short by "
+                f"{formatting.amount(new.reserved - remaining)}. Nothing was spent. "
+                + (f"Ask for at most ε = {formatting.at_most(remaining)}." if remaining > 0 else "The budget is used up.")
             )
         left_delta = self.delta - sum((entry.delta for entry in entries), Fraction(0))
         if not 0 <= new.delta <= left_delta:
             raise BudgetError(
-                f"budget cannot pay for {new.what}: requested δ = {text_of_delta(new.delta)}, remaining {text_of_delta(left_delta)} of "
-                f"{text_of_delta(self.delta)}, short by {text_of_delta(new.delta - left_delta)}. Nothing was spent. "
+                f"budget cannot pay for {new.what}: requested δ = {formatting.amount(new.delta)}, remaining "
+                f"{formatting.amount(left_delta)} of {formatting.amount(self.delta)}, short by "
+                f"{formatting.amount(new.delta - left_delta)}. Nothing was spent. "
                 + ("Ask for at most what remains." if self.delta else "This budget pays for pure ε alone: it was made without a δ.")
             )
         return (*entries, new)
@@ -154,12 +158,20 @@ class Budget:
             self._entries = change(self._entries)
 
     def __repr__(self) -> str:
-        delta = f"; δ = {text_of_delta(self.delta)}, remaining {text_of_delta(self.remaining_delta)}" if self.delta else ""
+        delta = f"; δ = {formatting.amount(self.delta)}, remaining {formatting.amount(self.remaining_delta)}" if self.delta else ""
         unit = self.unit
         return (
-            f"{type(self).__name__}(ε = {text_of_fraction(self.epsilon)}, spent {text_of_fraction(self.spent)}, "
-            f"remaining {text_of_fraction(self.remaining)}{delta}{'' if unit is None else f'; for {unit.words}'})"
+            f"{type(self).__name__}(ε = {formatting.amount(self.epsilon)}, spent {formatting.amount(self.spent)}, "
+            f"remaining {formatting.amount(self.remaining)}{delta}{'' if unit is None else f'; for {unit.words}'})"
         )
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows it: a bar of what is spent, and the requests."""
+        total, entries = self.epsilon, self.entries
+        spent = sum((entry.cost for entry in entries), Fraction(0))
+        words = f"{formatting.amount(spent)} of ε = {formatting.amount(total)} spent, {formatting.amount(total - spent)} left"
+        lines = [(entry.what, formatting.loss(entry.cost, entry.delta)) for entry in entries]
+        return formatting.gauge_html(float(spent / total), words) + (formatting.pairs_html(lines) if lines else "")
 
     # scikit-learn clones an estimator by copying its parameters. A copied budget would pay twice with the same money, so a
     # copy is the budget itself, and it cannot travel to another process.
@@ -174,6 +186,11 @@ class Budget:
             "a Budget in memory cannot be sent to another process: each copy would spend the same money again. "
             "Use threads, or hedgerow.BudgetFile(path), which all processes share."
         )
+
+
+def _entry(epsilon: Any, what: str, delta: Any, unit: Unit) -> Entry:
+    when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return Entry(uuid.uuid4().hex, when, what, exact_epsilon(epsilon), delta=exact_delta(delta), unit=checked_unit(unit))
 
 
 class Reservation:
@@ -244,10 +261,14 @@ class Reservation:
                         self._charge_rho(event)
                     else:
                         self._charge_epsilon(event)
-            except BudgetError:
+                self._confirm()
+            except BaseException:
                 self._charged, self._rho_charged, self._all_pure = before
                 raise
             self._events.extend(events)
+
+    def _confirm(self) -> None:
+        """The last step of a charge, which nothing follows but the look: what is refused here is not charged."""
 
     def _charge_epsilon(self, event: Event) -> None:
         left = self.epsilon - self._charged
@@ -258,8 +279,8 @@ class Reservation:
         if self._settled or not 0 < event.epsilon <= left:
             short = max(event.epsilon - left, Fraction(0))
             raise BudgetError(
-                f"{self.what}: {event.query} requested ε = {text_of_fraction(event.epsilon)}, remaining of its "
-                f"reservation {text_of_fraction(left)}, short by {text_of_fraction(short)}"
+                f"{self.what}: {event.query} requested ε = {formatting.amount(event.epsilon)}, remaining of its "
+                f"reservation {formatting.amount(left)}, short by {formatting.amount(short)}"
                 + ("; the reservation is settled already." if self._settled else ".")
             )
         self._charged += event.epsilon
@@ -275,7 +296,7 @@ class Reservation:
             self._rho_charged = self._rho_charged + cost if fits else rho_after(self._rho_charged, cost, self._rho)  # [Z1]
         except PlanError as error:
             raise BudgetError(
-                f"{self.what}: {event.query} is more than what is left of {text_of_loss(self.epsilon, self.delta)}: {error}"
+                f"{self.what}: {event.query} is more than what is left of {formatting.loss(self.epsilon, self.delta)}: {error}"
             ) from error
         self._charged, self._all_pure = (self._charged if pure is None else pure), pure is not None
 

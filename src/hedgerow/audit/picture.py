@@ -37,7 +37,7 @@ def words_of(finding: Finding, epsilon: float, delta: float = 0.0) -> list[str]:
     """The event, its counts, and the bound: a sentence each."""
     likely, other = ("with", "without") if finding.likelier == "with" else ("without", "with")
     counts = f"{finding.hits[0]:,} of {finding.runs[0]:,} runs {likely} the row, {finding.hits[1]:,} of {finding.runs[1]:,} {other} it."
-    shown = ", ".join(f"{bound:.3f} ({confidence} sure)" for confidence, bound in finding.bounds.items())
+    shown = ", ".join(f"{bound:.3f} (confidence {confidence})" for confidence, bound in finding.bounds.items())
     return [f"Event: {plain(finding.event)}.", f"It happened in {counts}", f"So ε is at least {shown}; {claim(epsilon, delta)} is claimed."]
 
 
@@ -100,7 +100,7 @@ def _bounds(audit: Audit, top: float) -> tuple[list[str], float]:
     def place(value: float) -> float:
         return left + (right - left) * value / most
 
-    parts = [label(16, top + 8, "lower bounds on ε (faint: 95 % sure; solid: what the verdict rests on)", 12, more=BOLD)]
+    parts = [label(16, top + 8, "lower bounds on ε (faint: confidence 95 %; solid: what the verdict rests on)", 12, more=BOLD)]
     top += 30
     for i, (finding, name) in enumerate(zip(audit.findings, names, strict=True)):
         middle, colour = top + row * (i + 0.5), TOO_MUCH if finding.violated else WITHOUT

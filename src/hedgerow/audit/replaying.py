@@ -24,7 +24,7 @@ from hedgerow.audit.content import parts_of
 from hedgerow.audit.listening import Listening
 from hedgerow.audit.neighbours import Pair, Table
 from hedgerow.audit.transcript import Charged, Stopped, Transcript
-from hedgerow.errors import AuditError, PlanError
+from hedgerow.errors import AuditError, ExactScoreWarning, NoBudgetWarning, PlanError
 from hedgerow.release.certificate import Certificate
 from hedgerow.release.parts import EventRecord
 
@@ -133,7 +133,8 @@ def run(ears: Listening, train: Train, table: Table, transcript: Transcript, mos
             f"replay: {transcript.loose} was drawn for no query of a PrivateTable, so that what it was added to is not known. Next: "
             "`audit` attacks any function."
         )
-    said = [(warning.category.__name__, str(warning.message)) for warning in told]
+    once = (NoBudgetWarning, ExactScoreWarning)  # said by the first fit or score of a process, whatever the rows are
+    said = [(each.category.__name__, str(each.message)) for each in told if not issubclass(each.category, once)]
     transcript.finish(parts_of({"output": output, "warnings": said, "printed": printed.getvalue()}))
     transcript.wrong = transcript.wrong or accounts_wrong(transcript, output, most)
     return transcript

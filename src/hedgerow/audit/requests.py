@@ -54,7 +54,8 @@ def evaluate(X: Any, y: Any, schema: Schema, epsilon: Any, settings: dict[str, A
 
     model = HedgerowClassifier(schema, epsilon, **settings).fit(X, y)
     score, calibration = (ask(model, X, y, epsilon=epsilon) for ask in (private_score, private_calibration))
-    return (model, score, calibration, *private_evaluation(model, X, y, epsilon=epsilon, bins=4))
+    ranked = private_score(model, X, y, epsilon=epsilon, metrics=["auc"], bins=4)
+    return (model, score, calibration, ranked, *private_evaluation(model, X, y, epsilon=epsilon, bins=4))
 
 
 def tune(X: Any, y: Any, schema: Schema, epsilon: Any, settings: dict[str, Any]) -> Any:

@@ -46,11 +46,10 @@ def hedgerow(
     facts about a table, set a total ε, and every query of the rows is charged before it runs. A typical sequence:
 
         hedgerow schema draft data.csv --target class -o schema.toml
-        (review schema.toml: it may hold public facts only)
-        hedgerow schema check schema.toml
-        hedgerow budget init budget.json --epsilon 2
-        hedgerow plan --schema schema.toml --epsilon 1 --rows 10000
-        hedgerow fit data.csv --schema schema.toml --epsilon 1 --budget budget.json -o forest.json
+        hedgerow schema review schema.toml     (it may hold public facts only; --accept once it does)
+        hedgerow budget init budget.json --epsilon 2 --delta 1e-6
+        hedgerow plan --schema schema.toml --epsilon 1 --delta 1e-6 --rows 10000
+        hedgerow fit data.csv --schema schema.toml --epsilon 1 --delta 1e-6 --budget budget.json -o forest.json
         hedgerow evaluate forest.json test.csv --epsilon 0.1 --budget budget.json
         hedgerow rules forest.json --top 10
         hedgerow predict forest.json new-rows.csv -o predictions.csv

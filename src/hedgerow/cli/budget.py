@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hedgerow import formatting
+from hedgerow.accounting.meaning import SUGGESTED_DELTA, sentence, short
 from hedgerow.cli.console import gauge, say, table
 from hedgerow.errors import PlanError
 
@@ -34,7 +36,7 @@ RowsPerPerson = Annotated[
 @app.command("init")
 def init(
     path: BudgetArgument,
-    epsilon: Annotated[str, typer.Option("--epsilon", help="The total, such as 2 or 1/3.", show_default=False)],
+    epsilon: Annotated[str, typer.Option("--epsilon", help=f"The total, such as 2 or 1/3. Protection: {short()}.", show_default=False)],
     delta: Annotated[
         str,
         typer.Option(
@@ -50,23 +52,26 @@ def init(
     Use one file for everything that reads the same people's rows, for as long as they exist: the ε of all requests add
     up, and so do their δ. An existing file is never replaced, since that would forget what was spent.
 
+    Give it a --delta, such as 1e-6, even if you are not sure that you need one: a budget without one pays for pure ε alone, which is less
+    accurate, and it cannot be added later. What is not requested is not spent.
+
     A budget has a unit: ε for one row, or for one person with at most so many rows, as the schema says. Those do not add up, so that
     requests of another unit are refused. Without --row or --person it takes the unit of its first request.
 
     Example:
 
-        hedgerow budget init budget.json --epsilon 2
-
         hedgerow budget init budget.json --epsilon 2 --delta 1e-6
 
-        hedgerow budget init budget.json --epsilon 2 --person patient_id --rows-per-person 5
+        hedgerow budget init budget.json --epsilon 2 --delta 1e-6 --person patient_id --rows-per-person 5
     """
     from hedgerow.accounting.budget_file import BudgetFile
-    from hedgerow.accounting.loss import text_of_loss
 
     unit = _unit_given(row, person, rows_per_person)
     made = BudgetFile.create(path, epsilon, delta, unit)
-    say(f"made {path}: {text_of_loss(made.epsilon, made.delta)} in all{'' if unit is None else f' for {unit.words}'}, nothing spent")
+    say(f"made {path}: {formatting.loss(made.epsilon, made.delta)} in all{'' if unit is None else f' for {unit.words}'}, nothing spent")
+    say(f"spent in full: {sentence(made.epsilon)}")
+    if not made.delta:
+        say(f"it pays for pure ε alone; for a δ, which buys accuracy, make it with --delta {SUGGESTED_DELTA} instead", style="yellow")
 
 
 @app.command("unit")
@@ -111,8 +116,6 @@ def show(path: BudgetArgument) -> None:
         hedgerow budget show budget.json
     """
     from hedgerow.accounting.budget_file import BudgetFile
-    from hedgerow.accounting.loss import text_of_delta
-    from hedgerow.accounting.loss import text_of_fraction as exact
 
     held = BudgetFile(path).read()  # once: another process may charge between two reads
     total, total_delta, entries = held.epsilon, held.delta, held.entries
@@ -121,9 +124,9 @@ def show(path: BudgetArgument) -> None:
         (
             entry.when,
             entry.what,
-            exact(entry.reserved),
-            "not settled: stays spent" if entry.spent is None else exact(entry.spent),
-            *([text_of_delta(entry.delta)] if total_delta else []),
+            formatting.amount(entry.reserved),
+            "not settled: stays spent" if entry.spent is None else formatting.amount(entry.spent),
+            *([formatting.amount(entry.delta)] if total_delta else []),
         )
         for entry in entries
     ]
@@ -133,11 +136,11 @@ def show(path: BudgetArgument) -> None:
     else:
         say("no requests yet")
     say(f"unit: {_unit_shown(held)}")
-    say(f"total ε {exact(total)}, spent {exact(spent)}, remaining {exact(total - spent)}")
+    say(f"total ε {formatting.amount(total)}, spent {formatting.amount(spent)}, remaining {formatting.amount(total - spent)}")
     say(gauge(spent, total))
     if total_delta:
         gone = sum((entry.delta for entry in entries), start=total * 0)
-        say(f"total δ {text_of_delta(total_delta)}, spent {text_of_delta(gone)}, remaining {text_of_delta(total_delta - gone)}")
+        say(f"total δ {formatting.amount(total_delta)}, spent {formatting.amount(gone)}, remaining {formatting.amount(total_delta - gone)}")
 
 
 def _unit_shown(held: Held) -> str:

@@ -15,8 +15,10 @@ from typing import Any
 
 import typer
 
+from hedgerow import formatting
 from hedgerow.accounting.budget_file import BudgetFile
-from hedgerow.accounting.loss import exact_delta, exact_epsilon, text_of_delta, text_of_fraction, text_of_loss
+from hedgerow.accounting.loss import exact_delta, exact_epsilon, text_of_delta, text_of_fraction
+from hedgerow.accounting.meaning import INIT
 from hedgerow.accounting.meter import Budget, Entry
 from hedgerow.cli.console import complain, gauge, say, warn
 from hedgerow.cli.errors import INTERRUPTED
@@ -64,7 +66,7 @@ def open_budget(path: Path | None, epsilon: Any, delta: Any = 0, owners: bool = 
     if path is not None:
         budget = TrackedBudgetFile(path)
         if amount_delta and not budget.delta:
-            total, requested = text_of_fraction(budget.epsilon), text_of_delta(amount_delta)
+            total, requested = text_of_fraction(budget.epsilon), text_of_delta(amount_delta)  # to be typed
             raise BudgetError(
                 f"{path}: this budget pays for pure ε alone, and δ = {requested} was requested. Nothing was spent. Leave --delta out; or, "
                 "for a table that nothing was spent on yet, make a budget that has one: "
@@ -74,8 +76,8 @@ def open_budget(path: Path | None, epsilon: Any, delta: Any = 0, owners: bool = 
     if owners:
         return RemoteBudget(amount, amount_delta)
     warnings.warn(
-        f"no --budget: nothing adds up the {text_of_loss(amount, amount_delta)} of this request and what others to the same "
-        "table spend. `hedgerow budget init budget.json --epsilon TOTAL` makes a file that does.",
+        f"no --budget: nothing adds up the {formatting.loss(amount, amount_delta)} of this request and what others to the same "
+        f"table spend. `{INIT}` makes a file that does.",
         NoBudgetWarning,
         stacklevel=2,
     )
@@ -104,9 +106,8 @@ def _charge_that_stays(budget: RequestBudget) -> str:
     if isinstance(budget, RemoteBudget):
         return "What was looked at stays charged in the owner's ledger."
     where = f" in {budget.name}" if isinstance(budget, BudgetFile) else " (there is no budget file: keep account of it)"
-    return (
-        f"The charge of {text_of_loss(charge.cost, charge.delta)} stays{where}: the rows may have been looked at, so it is not given back."
-    )
+    spent = formatting.loss(charge.cost, charge.delta)
+    return f"The charge of {spent} stays{where}: the rows may have been looked at, so it is not given back."
 
 
 @contextmanager
@@ -131,12 +132,12 @@ def _interrupts_noted() -> Iterator[list[int]]:
 def print_remaining(budget: RequestBudget) -> None:
     ended = budget.charge
     if ended is not None and ended.cost < ended.reserved:
-        unused, reserved = text_of_fraction(ended.reserved - ended.cost), text_of_fraction(ended.reserved)
+        unused, reserved = formatting.amount(ended.reserved - ended.cost), formatting.amount(ended.reserved)
         back = ": it is given back to the budget" if isinstance(budget, BudgetFile) else ""
         say(f"ended early: of the reserved ε = {reserved}, {unused} was not used{back}")
     if isinstance(budget, BudgetFile):
         left, total = budget.remaining, budget.epsilon
-        delta = f", δ = {text_of_delta(budget.remaining_delta)} of {text_of_delta(budget.delta)}" if budget.delta else ""
+        delta = f", δ = {formatting.amount(budget.remaining_delta)} of {formatting.amount(budget.delta)}" if budget.delta else ""
         unit = "" if budget.unit is None else f" for {budget.unit.words}"
-        say(f"budget {budget.name}: ε = {text_of_fraction(left)} of {text_of_fraction(total)}{delta} left{unit}")
+        say(f"budget {budget.name}: ε = {formatting.amount(left)} of {formatting.amount(total)}{delta} left{unit}")
         say(f"  {gauge(total - left, total)}")

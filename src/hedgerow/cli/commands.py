@@ -24,6 +24,7 @@ COMMANDS = {  # in the order of the help
     "update": Command("update", "update", "Add new rows to a forest: count them in its trees, add noise, add the counts."),
     "count": Command("count", "count", "Count your own rows in the trees of a plan that you share with others, and save the noisy counts."),
     "merge": Command("merge", "merge", "Put forests together that were counted from one plan. Reads no rows, costs no ε."),
+    "together": Command("together", "app", "Count your own rows together with other owners: one release for all."),
     "predict": Command("predict", "predict", "Predict the class of each row of a table. Costs no ε."),
     "explain": Command(
         "explain", "explain", "Tell why a row is predicted as it is: what each attribute adds, the largest first. Costs no ε."

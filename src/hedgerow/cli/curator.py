@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hedgerow import formatting
+from hedgerow.cli import curator_books, curator_status
 from hedgerow.cli.console import say, table, warn
-from hedgerow.cli.ledger import Address, existing
+from hedgerow.cli.ledger import Address, existing, packages
 from hedgerow.cli.places import CSVOption, QueryOption, TableOption
 from hedgerow.errors import LedgerError, PlanError
 
@@ -27,6 +29,9 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
+app.command("upgrade")(curator_books.upgrade)
+app.command("accept")(curator_books.accept)
+app.command("status")(curator_status.status)
 Dataset = Annotated[str, typer.Argument(metavar="DATASET", help="The name of the dataset.", show_default=False)]
 Person = Annotated[str, typer.Argument(metavar="PERSON", help="The name of the person.", show_default=False)]
 Epsilon = Annotated[str, typer.Option("--epsilon", help="The most that may be spent, such as 2 or 1/3.", show_default=False)]
@@ -63,11 +68,11 @@ def register(
 
     Example:
 
-        hedgerow curator register curator/ patients visits.parquet --schema schema.toml --epsilon 2
+        hedgerow curator register curator/ patients visits.parquet --schema schema.toml --epsilon 2 --delta 1e-6
     """
-    from hedgerow.accounting.loss import exact_delta, text_of_fraction, text_of_loss
+    from hedgerow.accounting.loss import exact_delta
+    from hedgerow.accounting.meaning import sentence
     from hedgerow.accounting.units import Unit
-    from hedgerow.cli.ledger import packages
     from hedgerow.cli.places import EngineName, Place
     from hedgerow.schema.schema import Schema
 
@@ -86,8 +91,8 @@ def register(
         if other is not None and other.place == made.place:
             warn(f"these rows are registered as {other.name!r}, too: what is spent on both adds up for its persons")
     if amount > LARGE:
-        warn(f"ε = {text_of_fraction(amount)} protects hardly at all; a ceiling of 1 is careful. Change it: hedgerow curator ceiling")
-    say(f"registered {dataset}: everybody together may spend {text_of_loss(amount, amount_delta)} for {Unit.of(reviewed).words}")
+        warn(f"ε = {formatting.amount(amount)}: {sentence(amount)}. Change it: hedgerow curator ceiling")
+    say(f"registered {dataset}: everybody together may spend {formatting.loss(amount, amount_delta)} for {Unit.of(reviewed).words}")
     say(f"next: hedgerow curator analyst {shlex.quote(address)} NAME --dataset {shlex.quote(dataset)} --purpose research")
 
 
@@ -108,8 +113,6 @@ def ceiling(
 
         hedgerow curator ceiling curator/ patients --epsilon 0.5 --analyst ada
     """
-    from hedgerow.accounting.loss import text_of_loss
-
     with _stores(address) as (ledger, accounts, registry):
         _check_known(registry, dataset)
         before = ledger.balance(dataset, analyst=analyst, purpose=purpose)
@@ -119,8 +122,8 @@ def ceiling(
     who = f"analyst {analyst}" if analyst is not None else f"purpose {purpose}" if purpose is not None else "everybody together"
     if (analyst or purpose) and (analyst or purpose) not in granted:
         warn(f"nothing is granted to or for {analyst or purpose!r} on {dataset} yet, so this ceiling binds nobody; is it spelled right?")
-    was = "none" if before.epsilon is None else text_of_loss(before.epsilon, before.delta or before.epsilon * 0)
-    say(f"{dataset}, {who}: {text_of_loss(after.epsilon or after.spent * 0, after.delta or after.spent * 0)} (before: {was})")
+    was = "none" if before.epsilon is None else formatting.loss(before.epsilon, before.delta or before.epsilon * 0)
+    say(f"{dataset}, {who}: {formatting.loss(after.epsilon or after.spent * 0, after.delta or after.spent * 0)} (before: {was})")
 
 
 @app.command("unit")
@@ -271,11 +274,36 @@ def show(address: Address) -> None:
         table("tokens", ["id", "person", "role", "", "made", "expires"], states)
 
 
+@app.command("lost")
+def lost(address: Address) -> None:
+    """List requests that were paid for and have no answer, with the reason: left by a crash, or lost by an older version.
+
+    While the service runs, what is under way is among them: it was opened, and its answer is not stored yet. The same list is on the
+    owner's page of the ledger, without those.
+
+    Example:
+
+        hedgerow curator lost curator/
+    """
+    from hedgerow.cli.lost import show_lost
+    from hedgerow.curator.http.recovery import lost_requests
+    from hedgerow.curator.http.service_context import Curator
+
+    with existing(address).database as database:
+        found = lost_requests(Curator.of(database, Path()))
+    show_lost(found)
+    say(f"{len(found)} request(s) were paid for and have no answer")
+
+
 @contextmanager
 def _stores(address: str, make: bool = False) -> Iterator[tuple[Ledger, Accounts, Registry]]:
-    ledger = existing(address, make)
+    packages()
     from hedgerow.curator.ledger.accounts import Accounts
+    from hedgerow.curator.ledger.database import open_database
+    from hedgerow.curator.ledger.ledger import Ledger
     from hedgerow.curator.ledger.registry import Registry
+
+    ledger = Ledger(open_database(address, make))
 
     with ledger.database as database:
         yield ledger, Accounts(database), Registry(database)

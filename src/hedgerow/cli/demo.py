@@ -118,7 +118,7 @@ def _steps(folder: Path, rows: int, output: Path) -> None:
     _heading(3, "What would be built, before any row is touched")
     shared = f"--schema {schema.name} --epsilon {FOR_THE_FOREST} --delta {DELTA}"
     _command(f"plan {shared} --rows {rows}")
-    plan(schema, epsilon=FOR_THE_FOREST, delta=DELTA, rows=rows)
+    plan(schema=schema, epsilon=FOR_THE_FOREST, delta=DELTA, rows=rows)
 
     _heading(4, "Charge, query, release")
     _command(f"fit {train.name} {shared} --budget {budget.name} -o {forest.name}")

@@ -9,13 +9,18 @@ import typer
 
 from hedgerow.cli import console
 from hedgerow.cli.console import guarantee, say, warn
+from hedgerow.cli.explain import check_picture
 from hedgerow.cli.options import BudgetPath, Jobs, threads
+from hedgerow.cli.outputs import check_output
 from hedgerow.cli.places import CSVOfRows, Data, EngineName, EngineOption, MasterOption, Place, PurposeOption, QueryOption, TableOption
 from hedgerow.errors import PlanError
+from hedgerow.formatting import number
 
 if TYPE_CHECKING:
     from hedgerow.evaluation.private import PrivateScore
     from hedgerow.inference.calibration import Calibration
+    from hedgerow.inference.ranking import Ranking
+    from hedgerow.release.release import Release
 
 
 def evaluate(
@@ -25,6 +30,14 @@ def evaluate(
     calibration: Annotated[
         bool, typer.Option("--calibration", help="Also whether its probabilities are right: half of the ε pays for that.")
     ] = False,
+    auc: Annotated[
+        bool, typer.Option("--auc", help="Also the area under the ROC curve, the Brier score, and thresholds for a class.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The ROC curve or the whole score: a name that ends in .svg or .html.", show_default=False),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
     public: Annotated[
         bool, typer.Option("--public", help="The test rows may be looked at freely: exact numbers, no ε, no guarantee.")
     ] = False,
@@ -42,19 +55,28 @@ def evaluate(
     An exact test score would leak, so this one is noisy and charged like any other query. Use rows that were not used
     for training. The ± of the accuracy is one standard error: noise and the chance of the draw of test rows together.
     With --calibration, half of the ε pays for the confusion matrix and half for counts that tell whether a forest that
-    says 80 % is right in 80 of 100 cases. With --public nothing is charged, and nothing protects the people in the rows.
+    says 80 % is right in 80 of 100 cases. With --auc the rows are counted by the probability that the forest gives a
+    class: of two classes these counts are all that is asked, of more they get half of the ε. With --public nothing is
+    charged, and nothing protects the people in the rows.
 
     Example:
 
         hedgerow evaluate forest.json test.csv --epsilon 0.1 --budget budget.json
 
         hedgerow evaluate forest.json test.csv --epsilon 0.5 --calibration --budget budget.json
+
+        hedgerow evaluate forest.json test.csv --epsilon 0.5 --auc -o roc.html --budget budget.json
     """
+    if output is not None:
+        check_picture(output)
+        check_output(output, [forest, *([Path(data)] if Path(data).is_file() else [])], force)
+        if output.suffix.lower() == ".svg" and not auc:
+            raise PlanError("--output: an .svg shows the ROC curve, which --auc counts. Add --auc, or choose a name that ends in .html.")
     place = Place(data, table, query, engine, master, purpose, csv)
     if public and (epsilon is not None or budget is not None):
         raise PlanError("--public: nothing is charged for public rows; leave out --epsilon and --budget, or --public.")
     if public:
-        _evaluate_public(forest, place, calibration, threads(jobs))
+        _evaluate_public(forest, place, calibration, metrics_of(auc), output, threads(jobs))
         return
     if epsilon is None:
         raise PlanError("--epsilon: missing; expected the exact privacy loss, such as 0.1 (or --public, for rows that are public).")
@@ -68,22 +90,31 @@ def evaluate(
     found = None
     with paid_query(request_budget, unfinished="There is no score."), place.rows() as rows:
         if calibration:
-            score, found = private_evaluation(release, rows, epsilon=epsilon, budget=request_budget, n_jobs=n_jobs)
+            score, found = private_evaluation(release, rows, epsilon=epsilon, budget=request_budget, metrics=metrics_of(auc), n_jobs=n_jobs)
         else:
-            score = private_score(release, rows, epsilon=epsilon, budget=request_budget, n_jobs=n_jobs)
+            score = private_score(release, rows, epsilon=epsilon, budget=request_budget, metrics=metrics_of(auc), n_jobs=n_jobs)
     show_score(score)
+    write_picture(release, score, output)
     if found is not None:
         show_calibration(found)
+    if len(score.certificate.events) > 1:
         each = " and ".join(f"ε = {event.epsilon} for {WHAT[event.query]}" for event in score.certificate.events)
         say(f"charged: {each}")
     guarantee(score.certificate.sentence(), score.certificate.private)
     print_remaining(request_budget)
 
 
-WHAT = {"confusion": "the confusion matrix", "reliability": "the reliability counts"}
+WHAT = {"confusion": "the confusion matrix", "reliability": "the reliability counts", "score_bins": "the counts of score bins"}
+RECALLS = (0.5, 0.8, 0.9)  # thresholds that are shown
 
 
-def _evaluate_public(forest: Path, place: Place, with_calibration: bool, n_jobs: int) -> None:
+def metrics_of(auc: bool) -> tuple[str, ...]:
+    return ("accuracy", "auc") if auc else ("accuracy",)
+
+
+def _evaluate_public(
+    forest: Path, place: Place, with_calibration: bool, metrics: tuple[str, ...], output: Path | None, n_jobs: int
+) -> None:
     from hedgerow.evaluation.public import calibration, public_score
     from hedgerow.release.release import Release
 
@@ -93,8 +124,9 @@ def _evaluate_public(forest: Path, place: Place, with_calibration: bool, n_jobs:
         "these rows: right only for rows that anyone may see."
     )
     with place.rows() as rows:
-        score = public_score(release, rows, n_jobs=n_jobs)
+        score = public_score(release, rows, metrics=metrics, n_jobs=n_jobs)
         show_score(score)
+        write_picture(release, score, output)
         if with_calibration:
             show_calibration(calibration(release, rows, n_jobs=n_jobs))
     guarantee(score.certificate.sentence(), score.certificate.private)
@@ -107,17 +139,53 @@ def show_score(score: PrivateScore) -> None:
     lines = [[name, *numbers] for name, numbers in zip(names, score.confusion.tolist(), strict=True)]
     heads = ["true class", *(f"predicted {name}" for name in names)]
     noisy = score.noise_sd > 0
-    title = f"noisy confusion matrix, each number ± {score.noise_sd:.3g}" if noisy else "confusion matrix, exact"
+    title = f"noisy confusion matrix, each number ± {number(score.noise_sd, 3)}" if noisy else "confusion matrix, exact"
     console.table(title, heads, lines, numbers=range(1, len(names) + 1))
-    rows = f"about {score.rows:,.0f} ± {score.rows_error:.2g} rows" if noisy else f"{score.rows:,.0f} rows"
+    rows = f"about {score.rows:,.0f} ± {number(score.rows_error, 2)} rows" if noisy else f"{score.rows:,.0f} rows"
     say(f"accuracy: {score.accuracy:.3f} ± {score.accuracy_error:.2g}, on {rows}", style="bold")
+    if score.ranking is not None:
+        show_ranking(score.ranking)
     label, share = score.majority
     say(f"always answering {class_text(label)} would give about {share:.3f}")
     if score.undeclared > max(8 * score.undeclared_error, 0.05 * score.rows):
         warn(
-            f"about {score.undeclared:,} ± {score.undeclared_error:.2g} test rows have no declared class and are not part of "
+            f"about {score.undeclared:,} ± {number(score.undeclared_error, 2)} test rows have no declared class and are not part of "
             "this score. Does the schema declare the classes of this table?"
         )
+
+
+def show_ranking(ranking: Ranking) -> None:
+    """Areas under the curves, and what some thresholds would give."""
+    from hedgerow.cli.predict import class_text
+    from hedgerow.inference.text import share_with_error
+
+    mean = ", mean of each class against the others" if len(ranking.of) > 1 else f", {class_text(ranking.of[0].label)} against the rest"
+    say(f"area under the ROC curve: {ranking.auc:.3f} ± {ranking.auc_error:.2g}{mean}", style="bold")
+    say(f"Brier score: {ranking.brier:.3f} ± {ranking.brier_error:.2g}")
+    if ranking.unclear:
+        warn(f"too few rows beside the noise to say anything about: {', '.join(map(class_text, ranking.unclear))}")
+    lines = []
+    for each in ranking.of:
+        for recall in RECALLS if each.clear else ():
+            point = ranking.threshold_for(recall=recall, label=each.label)
+            right = share_with_error(point.precision, point.precision_error) if point.precision == point.precision else "too few rows"
+            taken = share_with_error(point.false_positive_rate, point.false_positive_rate_error)
+            found = share_with_error(point.recall, point.recall_error)
+            area = f"{each.auc:.3f} ± {each.auc_error:.2g}"
+            lines.append([class_text(each.label), area, f"{point.threshold:.2f}", found, right, taken])
+    heads = ["class", "area", "taken from", "found (recall)", "right (precision)", "of others taken"]
+    console.table("thresholds: rows with at least that probability are taken for the class", heads, lines, numbers=range(2, 6))
+
+
+def write_picture(release: Release, score: PrivateScore, output: Path | None) -> None:
+    if output is None:
+        return
+    from hedgerow.plots.report import score_page
+    from hedgerow.plots.roc_svg import roc_svg
+
+    svg = output.suffix.lower() == ".svg" and score.ranking is not None
+    output.write_text(roc_svg(score.ranking) if svg and score.ranking is not None else score_page(release, score), encoding="utf-8")
+    say(f"wrote {output}")
 
 
 def show_calibration(found: Calibration, width: int = 40) -> None:
@@ -139,7 +207,7 @@ def show_calibration(found: Calibration, width: int = 40) -> None:
                 "".join(bar),
             ]
         )
-    noisy = f"noisy reliability, each count ± {found.noise_sd:.3g}" if found.charged else "reliability, exact"
+    noisy = f"noisy reliability, each count ± {number(found.noise_sd, 3)}" if found.charged else "reliability, exact"
     heads = ["it says", "rows", "it is right", "│ what it says"]
     console.table(f"{noisy}: how often the most probable class is right", heads, lines, numbers=(0, 1, 2))
     say(f"expected calibration error: {found.ece:.3f} ± {found.ece_error:.2g}", style="bold")

@@ -15,7 +15,7 @@ from hedgerow.cli.console import clean, console, one_line, table, warn
 from hedgerow.cli.count import private_key
 from hedgerow.cli.fit import summarise
 from hedgerow.cli.outputs import check_output, file_lock
-from hedgerow.cli.tables import SignKey, show_tables, stem
+from hedgerow.cli.tables import SignKey, TrustedKeys, known_keys, show_tables, stem
 from hedgerow.errors import CuratorError
 
 if TYPE_CHECKING:
@@ -55,6 +55,11 @@ def federate(
             show_default=False,
         ),
     ] = None,
+    trust: TrustedKeys = None,
+    require_signed: Annotated[
+        bool,
+        typer.Option("--require-signed", help="Refuse an answer that none of the --trust keys has signed."),
+    ] = False,
     sign: SignKey = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
 ) -> None:
@@ -70,7 +75,7 @@ def federate(
 
         hedgerow federate https://clinic-a.example/datasets/visits https://clinic-b.example/datasets/visits --plan plan.json --tokens tokens.txt -o forest.json
     """  # noqa: E501 - a command is one line
-    check_output(output, [plan, tokens, sign], force)
+    check_output(output, [plan, tokens, sign, *(trust or [])], force)
     from hedgerow.release.public_plan import PublicPlan
     from hedgerow.remote.federation import ANSWERED, Federation
     from hedgerow.remote.federation_folder import Folder
@@ -79,13 +84,16 @@ def federate(
 
     found, places, key = PublicPlan.load(plan), places_of(urls), private_key(sign)
     cost_of(found, epsilon)
+    if require_signed and not trust:
+        raise CuratorError("--require-signed: no key is trusted. Give the services' public keys with --trust.")
+    trusted = known_keys(trust) if require_signed else None
     if at_least is not None and at_least > len(places):
         raise CuratorError(f"--at-least: got {at_least}; expected at most {len(places)}, the number of addresses.")
     known = tokens_for(places, tokens, os.environ)
     where = folder if folder is not None else output.with_name(f"{stem(output)}.federation")
     with Folder.open(where, found.content_hash, places, purpose) as opened:
         with _shown() as news:
-            federation = Federation(found, known, opened, news, timeout)
+            federation = Federation(found, known, opened, news, timeout, trusted)
             status = federation.collect()
         answered = [each for each in status if each.state == ANSWERED]
         table("requested", ["dataset", "owner", "answer"], [(each.place.url, each.owner or "–", _answer(each)) for each in status])

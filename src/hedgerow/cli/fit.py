@@ -150,8 +150,9 @@ def fit(
         from hedgerow.errors import SchemaError
 
         raise SchemaError(
-            f"{schema}: the entries {', '.join(declared.unreviewed)} were read from data and are not reviewed. Check "
-            "them and delete their `unreviewed` lines, or add --accept-draft to train a forest that claims no ε."
+            f"{schema}: the entries {', '.join(declared.unreviewed)} were read from data and are not reviewed. Look "
+            f"at them with `hedgerow schema review {schema}`, accept them with --accept there, or add --accept-draft here to train a "
+            "forest that claims no ε."
         )
     how: dict[str, Any] = {"schema": declared, "accept_draft": accept_draft, "n_jobs": threads(jobs)}
     named = owner is not None or batch is not None
@@ -250,8 +251,8 @@ def show_events(certificate: Certificate) -> None:
         heads += ["ρ each"] if gaussian else []
         rows = [
             (
-                *(e.query, e.mechanism, times, "–" if e.epsilon == "0" else e.epsilon, e.queries, e.shown_sensitivity, e.scale),
-                *([e.rho or ""] if gaussian else []),
+                *(e.query, e.mechanism, times, e.shown[0], e.queries, e.shown_sensitivity, e.shown[2]),
+                *([e.shown[1]] if gaussian else []),
             )
             for e, times in Counter(certificate.events).items()
         ]

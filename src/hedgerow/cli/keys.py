@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hedgerow import formatting
 from hedgerow.cli.console import guarantee, one_line, say, warn
 from hedgerow.cli.tables import TrustedKeys, known_keys, who_signed
 
@@ -100,10 +101,9 @@ def verify(document: Document, trust: TrustedKeys = None) -> None:
 
 
 def _holds_no_data(plan: PublicPlan) -> bool:
-    from hedgerow.accounting.loss import text_of_fraction
     from hedgerow.training.shared_plans import rebuild
 
-    say(f"plan: {one_line(plan.algorithm)}, {len(plan.trees)} trees, ε = {text_of_fraction(plan.epsilon)} for each table that is counted")
+    say(f"plan: {one_line(plan.algorithm)}, {len(plan.trees)} trees, ε = {formatting.amount(plan.epsilon)} for each table that is counted")
     if rebuild(plan):
         seed = "" if plan.seed is None else " and its seed"
         say(f"it holds no data: its trees follow from its schema{', its settings' if seed else ' and its settings'}{seed} alone")

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hedgerow import formatting
 from hedgerow.cli.console import gauge, say, table, warn
 from hedgerow.cli.outputs import check_output
 from hedgerow.errors import LedgerError
 
 if TYPE_CHECKING:
     from hedgerow.curator.ledger.balances import Balance
+    from hedgerow.curator.ledger.database import Database
     from hedgerow.curator.ledger.ledger import Ledger
 
 NOT_SOUND = 1
@@ -38,8 +40,6 @@ def show(address: Address) -> None:
 
         hedgerow ledger show curator/
     """
-    from hedgerow.accounting.loss import text_of_delta
-    from hedgerow.accounting.loss import text_of_fraction as exact
     from hedgerow.curator.ledger.balances import DATASET
 
     ledger = existing(address)
@@ -50,10 +50,10 @@ def show(address: Address) -> None:
         lines = [
             (
                 "everyone" if balance.scope == DATASET else f"{balance.scope} {balance.name}",
-                exact(balance.spent),
-                "no ceiling of its own" if balance.epsilon is None else exact(balance.epsilon),
-                text_of_delta(balance.spent_delta),
-                "" if balance.delta is None else text_of_delta(balance.delta),
+                formatting.amount(balance.spent),
+                "no ceiling of its own" if balance.epsilon is None else formatting.amount(balance.epsilon),
+                formatting.amount(balance.spent_delta),
+                "" if balance.delta is None else formatting.amount(balance.delta),
             )
             for balance in sorted(balances, key=lambda balance: balance.scope != DATASET)
             if balance.dataset == whole.dataset
@@ -66,7 +66,10 @@ def show(address: Address) -> None:
     if open_ones:
         warn("reservations that never settled: under way now, or left by a crash; they stay spent")
         heads = ["when", "dataset", "analyst", "purpose", "what", "ε", "rows looked at"]
-        rows = [(r.when, r.dataset, r.analyst, r.purpose, r.what, exact(r.epsilon), "perhaps" if r.opened else "no") for r in open_ones]
+        rows = [
+            (r.when, r.dataset, r.analyst, r.purpose, r.what, formatting.amount(r.epsilon), "perhaps" if r.opened else "no")
+            for r in open_ones
+        ]
         table("not settled", heads, rows, numbers=(5,))
     say(f"head: {ledger.head()}")
 
@@ -77,28 +80,54 @@ def verify(
     head: Annotated[
         str | None, typer.Option("--head", help="A head that was written down earlier (NUMBER:HASH).", show_default=False)
     ] = None,
+    heads: Annotated[
+        Path | None,
+        typer.Option("--heads", help="A file of heads: a copy, or as sent elsewhere.  [default: beside it]", show_default=False),
+    ] = None,
+    trust: Annotated[
+        Path | None, typer.Option("--trust", help="The service's public key (service.key.pub), from elsewhere.", show_default=False)
+    ] = None,
 ) -> None:
     """Read the whole ledger again: is any entry altered, missing, added or out of order, and was every step possible?
 
-    Entries are chained by hashes, so a change anywhere shows. Whoever can write to the database could cut off its end: write the head down
-    elsewhere now and then (`hedgerow ledger show` prints it), and give it here. Exit code 1 if something is wrong.
+    It is only read: nothing is made or changed, and a copy that may not be written will do. Compared with the chain are the balances,
+    people, tokens, grants, datasets and answers, the copies of releases, and the file of heads. Give heads that were sent elsewhere, and
+    the key, to notice also whoever could change all of the folder. Exit code 1 if something is wrong.
 
     Example:
 
         hedgerow ledger verify curator/
 
-        hedgerow ledger verify curator/ --head 1204:9f2c…
+        hedgerow ledger verify backup.sqlite --heads sent.heads --trust service.key.pub
     """
-    found = existing(address).verify(head)
-    if not found.sound:
+    from hedgerow.curator.ledger.heads import existing_heads
+    from hedgerow.curator.ledger.keeping import named_key
+    from hedgerow.curator.ledger.release_copies import copy_problems
+    from hedgerow.curator.ledger.verification import Problem
+    from hedgerow.release.signing import load_public_key
+
+    ledger = existing(address)
+    found = ledger.verify(head)
+    problems = [*found.problems, *(Problem(None, why) for why in copy_problems(ledger.database))]
+    compared = found.heads or 0
+    if heads is not None:
+        sent = ledger.verify(heads=existing_heads(heads))
+        compared += sent.heads or 0
+        problems += [problem for problem in sent.problems if problem not in problems]
+    if trust is not None and named_key(ledger) != load_public_key(trust).text:
+        problems.append(Problem(None, "the key of the service in the ledger is not the one that is trusted: the chain was written anew?"))
+    if problems:
         warn(f"the ledger is not sound: {found.entries} entries, the last that follows is {found.head}")
-        table("problems", ["entry", "what is wrong"], [("" if p.seq is None else p.seq, p.why) for p in found.problems], numbers=(0,))
+        table("problems", ["entry", "what is wrong"], [("" if p.seq is None else p.seq, p.why) for p in problems], numbers=(0,))
         raise typer.Exit(NOT_SOUND)
     if found.unguarded:
         warn(f"guards against accidental changes are missing from the database: {', '.join(found.unguarded)}")
     say(f"the ledger is sound: {found.entries} entries, head {found.head}", style="green")
-    if head is None:
-        say("write the head down elsewhere: with --head, a later check finds an end that was cut off")
+    if compared:
+        say(f"it has all heads that were written down: {compared:,} lines were compared")
+    elif head is None:
+        say("no heads were compared: with --heads or --head, a check finds an end that was cut off")
+    note(ledger.database, "verified", str(found.head))
 
 
 @app.command("export")
@@ -143,7 +172,8 @@ def backup(
 
         hedgerow ledger backup curator/ -o backup.sqlite
     """
-    from hedgerow.curator.ledger.database import ENDINGS
+    packages()
+    from hedgerow.curator.ledger.database import ENDINGS, read_database
     from hedgerow.curator.ledger.ledger import Ledger
 
     if output.suffix not in ENDINGS:
@@ -154,7 +184,7 @@ def backup(
     try:
         part.unlink(missing_ok=True)
         ledger.database.copy_to(part)
-        with Ledger.open(part).database as copy:
+        with read_database(part) as copy:
             found = Ledger(copy).verify()
         if not found.sound:
             raise LedgerError(f"the copy is {found}\nNothing was kept. Look with `hedgerow ledger verify {address}`.")
@@ -164,7 +194,16 @@ def backup(
     finally:
         for name in (part, part.with_name(f"{part.name}-wal"), part.with_name(f"{part.name}-shm")):
             name.unlink(missing_ok=True)
+    note(ledger.database, "backup", f"{output}, head {found.head}")
     say(f"wrote {output}: {found.entries:,} entries, head {found.head}")
+
+
+def note(database: Database, what: str, text: str) -> None:
+    """For `hedgerow curator status`: what was done last, in a file beside the ledger, if it can be written. Nothing depends on it."""
+    if database.file is not None:
+        from hedgerow.curator.ledger.notes import write_note
+
+        write_note(database.file.parent, what, text)
 
 
 def unit_of_account(whole: Balance) -> str:
@@ -174,17 +213,13 @@ def unit_of_account(whole: Balance) -> str:
     return ", unit not stated: see `hedgerow curator unit`" if whole.unknown_unit() else ""
 
 
-def existing(address: str, make: bool = False) -> Ledger:
-    """An existing ledger: reading one must not make a new one, unless `make` says so."""
+def existing(address: str) -> Ledger:
+    """An existing ledger, to read alone: nothing is made or changed."""
     packages()
-    from hedgerow.curator.ledger.database import FILE
+    from hedgerow.curator.ledger.database import read_database
     from hedgerow.curator.ledger.ledger import Ledger
 
-    if "://" not in address and not make:
-        path = Path(address)
-        if not path.is_file() and not (path / FILE).is_file():
-            raise LedgerError(f"ledger {address!r}: there is none; expected the folder of a ledger, or postgresql://user@host/name.")
-    return Ledger.open(address)
+    return Ledger(read_database(address))
 
 
 def packages() -> None:

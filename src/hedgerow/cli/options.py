@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hedgerow.accounting.meaning import short
 from hedgerow.errors import PlanError
 from hedgerow.training.algorithms import ALGORITHMS, help_text
 
@@ -65,7 +66,9 @@ AlgorithmName = Annotated[
         help=help_text(),
     ),
 ]
-Epsilon = Annotated[str | None, typer.Option("--epsilon", help="The exact privacy loss, such as 1, 0.5 or 1/3.", show_default=False)]
+Epsilon = Annotated[
+    str | None, typer.Option("--epsilon", help=f"The exact privacy loss, such as 1, 0.5 or 1/3. Protection: {short()}.", show_default=False)
+]
 Delta = Annotated[
     str | None,
     typer.Option(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hedgerow.cli.console import pairs, say, warn
+from hedgerow.cli.console import one_line, pairs, say, warn
 from hedgerow.cli.options import (
     FIRST,
     NOT_PROVEN,
@@ -25,7 +27,7 @@ from hedgerow.cli.options import (
     MinLeaf,
     MinRows,
     NoiseRuleName,
-    SchemaFile,
+    OwnSchema,
     Seed,
     Sensitivity,
     StoppingRuleName,
@@ -36,6 +38,7 @@ from hedgerow.cli.options import (
     confidence_of,
 )
 from hedgerow.cli.outputs import check_output
+from hedgerow.cli.places import PurposeOption
 from hedgerow.cli.tables import SignKey
 from hedgerow.errors import PlanError
 from hedgerow.training.algorithms import UPDATES
@@ -46,7 +49,15 @@ if TYPE_CHECKING:
 
 
 def plan(
-    schema: SchemaFile,
+    place: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[URL]",
+            help="A dataset at an owner's service, https://host/datasets/NAME: the service says what it would cost, and what is left.",
+            show_default=False,
+        ),
+    ] = None,
+    schema: OwnSchema = None,
     algorithm: AlgorithmName = FIRST,
     epsilon: Epsilon = None,
     delta: Delta = None,
@@ -79,6 +90,7 @@ def plan(
         Path | None, typer.Option("--save", help="Save the plan for several owners to count (hedgerow, rdt, snr).", show_default=False)
     ] = None,
     sign: SignKey = None,
+    purpose: PurposeOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing plan file.")] = False,
 ) -> None:
     """Show what `fit` would build and what it would cost. Touches no data, costs nothing.
@@ -99,14 +111,21 @@ def plan(
         hedgerow plan --schema schema.toml --algorithm rdt --epsilon 1 --rows 10000 --trees 5
 
         hedgerow plan --schema schema.toml --epsilon 0.5 --rows 30000 --owners 3 --save plan.json
+
+        hedgerow plan https://curator.example/datasets/patients --epsilon 0.5
     """
+    if place is not None and (schema is not None or save is not None or owners > 1):
+        raise PlanError("--schema, --save, --owners: the service plans with the schema of its dataset. Leave them out, or the address.")
+    if place is None and purpose is not None:
+        raise PlanError("--purpose: it belongs to a service, https://host/datasets/NAME. Leave it out.")
+    if place is None and schema is None:
+        raise PlanError("--schema: missing; expected the reviewed schema (TOML), or the address of a dataset at an owner's service.")
     if save is not None:
         check_output(save, [schema, sign], force)
     elif sign is not None:
         raise PlanError("--sign: only a plan that is saved can be signed. Add --save plan.json.")
     from hedgerow.schema.schema import Schema
 
-    declared = Schema.load(schema)
     options = ForestOptions(
         algorithm,
         epsilon,
@@ -129,6 +148,11 @@ def plan(
         random_state=seed,
     )
     recipe, known = options.recipe(), options.known
+    if place is not None:
+        _quote(place, options, rows, purpose)
+        return
+    assert schema is not None
+    declared = Schema.load(schema)
     drawn = known.seeded or not known.updates
     shared = not drawn and (save is not None or owners > 1)  # the tables of all attributes, for any number of rows
     if rows is None and declared.rows is None and options.depends_on_rows and not shared:
@@ -148,6 +172,25 @@ def plan(
         warn(f"unreviewed in {schema}: {', '.join(declared.unreviewed)}. Until they are reviewed, no ε can be claimed.")
     if options.unproven is not None:
         warn(f"{NOT_PROVEN[options.unproven]}.")
+
+
+def _quote(url: str, options: ForestOptions, rows: int | None, purpose: str | None) -> None:
+    """What the service says: nothing is spent."""
+    from hedgerow.accounting.loss import text_of_loss
+    from hedgerow.remote.connection import connect
+    from hedgerow.remote.places import place_of, tokens_for
+
+    place = place_of(url)
+    settings: dict[str, Any] = {name: str(value) if isinstance(value, StrEnum) else value for name, value in options.settings.items()}
+    if "epsilon" not in settings:
+        raise PlanError("--epsilon: missing; expected what a request may cost, such as 0.5.")
+    with connect(place.service, tokens_for([place], None, os.environ)[place]) as connection:
+        found = connection.quote(place.dataset, str(options.algorithm), purpose=purpose, rows=rows, **settings)
+    pairs("plan", [(one_line(what), one_line(text)) for what, text in found.plan])
+    left = text_of_loss(found.remaining.epsilon, found.remaining.delta)
+    say(f"it would cost {text_of_loss(found.cost.epsilon, found.cost.delta)}; left for you before it: {left}. Nothing was spent.")
+    if found.cost.epsilon > found.remaining.epsilon or found.cost.delta > found.remaining.delta:
+        warn("more than what is left: the service would refuse it")
 
 
 def _those_that_add_up(joined: str) -> str:

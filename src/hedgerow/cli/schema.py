@@ -1,9 +1,7 @@
-"""`hedgerow schema draft` and `hedgerow schema check`."""
+"""`hedgerow schema draft`, `hedgerow schema review` and `hedgerow schema check`."""
 
 from __future__ import annotations
 
-import difflib
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +10,7 @@ import typer
 from hedgerow.cli.console import say, table
 from hedgerow.cli.outputs import check_output
 from hedgerow.cli.places import CSVOfRows, csv_rows
-from hedgerow.errors import PlanError, TableError
+from hedgerow.errors import PlanError
 
 if TYPE_CHECKING:
     from hedgerow.schema.attributes import Attribute
@@ -41,14 +39,21 @@ def draft(
         int | None,
         typer.Option("--rows-per-person", min=1, help="How many rows of a person count at most.  [default: 1]", show_default=False),
     ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option("--keep", help="A column that stays in though it looks like an identifier. May be repeated.", show_default=False),
+    ] = None,
     csv: CSVOfRows = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write a first schema from a table, for you to review.
 
     The draft is read from the private rows: its values and bounds are as private as they are, and every entry is marked
-    `unreviewed`. Compare each with what is publicly known, widen bounds, add values that could occur, then delete its
-    mark. Until then nothing can be claimed for a forest trained with it.
+    `unreviewed`. Compare each with what is publicly known, widen bounds, add values that could occur, then accept it with
+    `hedgerow schema review`. Until then nothing can be claimed for a forest trained with it.
+
+    Columns that look like identifiers are left out. '?', 'NA' and empty cells are taken for missing, codes such as 0042 stay text, dates
+    count as days, bounds are rounded outward. In Python: `hedgerow.Schema.draft(df, "class")`.
 
     With --person, what is trained protects persons and not rows: at most --rows-per-person rows of each are counted, and the noise
     grows with that number. The column is not learnt from.
@@ -64,32 +69,66 @@ def draft(
     check_output(output, [data], force)
     from hedgerow.engines.draft import draft_from_file
 
-    schema, left_out = draft_from_file(csv_rows(data, csv), target)
-    if person is not None:
-        schema = _of_persons(schema, left_out, person, rows_per_person)
-        left_out = [name for name in left_out if name != person]
+    schema = draft_from_file(csv_rows(data, csv), target, person, rows_per_person, keep or ())
     schema.save(output)
     say(f"wrote {output}: {len(schema.attributes)} attributes, target {schema.target.name}. It is as private as {data}.")
-    if left_out:
-        say(f"left out, since they have very many different values and may identify people: {', '.join(left_out)}")
-        with output.open("a", encoding="utf-8") as file:
-            file.write(f"\n# left out, since they have very many different values: {', '.join(left_out)!a}\n")
+    for note in schema.notes:
+        say(note)
     say("next:")
-    say(f"  1. in {output}, replace what was read from the data by public knowledge, delete the `unreviewed` lines")
-    say(f"  2. hedgerow schema check {output}")
+    say(f"  1. hedgerow schema review {output}            # a table of what was read; edit the file where only the data tells it")
+    say(f"  2. hedgerow schema review {output} --accept   # once every entry is a public fact")
 
 
-def _of_persons(schema: Schema, left_out: list[str], person: str, rows_per_person: int | None) -> Schema:
-    """The draft with one column as that of persons instead of an attribute."""
-    columns = [*schema.names, schema.target.name, *left_out]
-    if person not in columns:
-        near = difflib.get_close_matches(person, columns, n=1, cutoff=0.5)
-        raise TableError(
-            f"--person: the table has no column {person!r}; its columns are {', '.join(columns[:40])}."
-            + (f" Did you mean {near[0]!r}?" if near else "")
+@app.command("review")
+def review(
+    schema_file: Annotated[Path, typer.Argument(metavar="SCHEMA", help="The schema (TOML).", show_default=False)],
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]…", help="Entries to accept; all if only --accept is given.", show_default=False)
+    ] = None,
+    accept: Annotated[
+        bool, typer.Option("--accept", help="Accept the named entries, or all: you state that they are public facts.")
+    ] = False,
+) -> None:
+    """Look at what a draft read from the data, and accept it.
+
+    Without more it prints the entries that wait for review and changes nothing. With names it accepts those, with --accept all: their
+    `unreviewed` marks go, and the rest of the file stays as it is. You state with it that they are known without the table:
+    what only the rows tell (the largest income, a rare diagnosis) would be published with every forest.
+
+    Example:
+
+        hedgerow schema review schema.toml
+
+        hedgerow schema review schema.toml age sex
+
+        hedgerow schema review schema.toml --accept
+    """
+    from hedgerow.schema.review import accepted_text
+    from hedgerow.schema.schema import Schema
+
+    schema = Schema.load(schema_file)
+    waiting = schema.unreviewed
+    if not names and not accept:
+        show(schema, only=waiting)
+        if not waiting:
+            say("nothing waits for review", style="green")
+            return
+        say(
+            "Would somebody who has never seen the table know these values and bounds? If not, put public ones in their place:",
+            style="yellow",
         )
-    attributes = tuple(attribute for attribute in schema.attributes if attribute.name != person)
-    return replace(schema, attributes=attributes, person=person, rows_per_person=rows_per_person)
+        say(f'  widen bounds, add values that could occur, or give other = "other", in {schema_file}')
+        say(f"then: hedgerow schema review {schema_file} --accept   (or the names of those that are done)")
+        raise typer.Exit(TO_DO)
+    text = accepted_text(schema_file.read_text(encoding="utf-8"), names or waiting, str(schema_file))
+    schema_file.write_text(text, encoding="utf-8")
+    left = Schema.load(schema_file).unreviewed
+    done = [name for name in waiting if name not in left]
+    say(f"accepted as public facts: {', '.join(done) or 'nothing that waited'}")
+    if left:
+        say(f"still unreviewed: {', '.join(left)}", style="yellow")
+        raise typer.Exit(TO_DO)
+    say("valid and reviewed", style="green")
 
 
 @app.command("check")
@@ -110,14 +149,15 @@ def check(
     show(schema)
     if schema.unreviewed:
         say(f"unreviewed: {', '.join(schema.unreviewed)}", style="yellow")
-        say("They were read from the data. Replace them by public knowledge, then delete their `unreviewed` lines.")
+        say(f"They were read from the data. `hedgerow schema review {schema_file}` shows them; add --accept once they are public facts.")
         raise typer.Exit(TO_DO)
     say("valid and reviewed", style="green")
 
 
-def show(schema: Schema) -> None:
-    """The public facts as a table."""
-    rows = [(attribute.name, *_facts(attribute), "no" if attribute.unreviewed else "yes") for attribute in schema.attributes]
+def show(schema: Schema, only: tuple[str, ...] = ()) -> None:
+    """The public facts as a table, of all attributes or of some."""
+    shown = [attribute for attribute in schema.attributes if not only or attribute.name in only]
+    rows = [(attribute.name, *_facts(attribute), "no" if attribute.unreviewed else "yes") for attribute in shown]
     table("attributes", ["name", "kind", "domain", "undeclared value", "missing value", "reviewed"], rows)
     classes = ", ".join(map(str, schema.target.classes))
     say(f"target: {schema.target.name} with {len(schema.target.classes)} classes: {_short(classes)}")
@@ -138,7 +178,12 @@ def _facts(attribute: Attribute) -> tuple[str, str, str, str]:
         other = attribute.other or stops
         return "categorical", f"{len(attribute.domain)}: {values}", other, attribute.missing or other
     cells = f", {len(attribute.edges) - 1} declared cells" if attribute.edges else ""
-    return "numeric", f"{attribute.low:.9g} to {attribute.high:.9g}{cells}", "nearest bound", attribute.missing or stops
+    return (
+        "numeric" if attribute.date is None else f"date, {attribute.date}",
+        attribute.bounds_text + cells,
+        "nearest bound",
+        attribute.missing or stops,
+    )
 
 
 def _short(text: str) -> str:

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-import logging
+import os
+import sys
 from contextlib import closing
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hedgerow.accounting.loss import text_of_fraction as exact
-from hedgerow.cli.console import say, table, warn
+from hedgerow.cli.console import say, warn
+from hedgerow.cli.lost import show_lost
 from hedgerow.cli.tables import checked_owner
 from hedgerow.errors import LedgerError
 
 if TYPE_CHECKING:
     from hedgerow.curator.http.service_context import Curator
 
+TOKEN_FILE = "owner.token"  # in the curator's folder, where the first start has no terminal
+SIGNATURES = 1000  # of heads that are checked at a start; `hedgerow ledger verify` checks all
 LOCAL = ("127.0.0.1", "::1", "localhost")
 
 
@@ -51,11 +56,20 @@ def serve(
         ),
     ] = None,
     behind_tls: Annotated[bool, typer.Option("--behind-tls", help="A TLS proxy is before it: cookies go over https only.")] = False,
+    send_heads: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--send-heads",
+            help="Send the signed head of the ledger there too, whenever it has moved: a file, a URL, or log; may be given again.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Serve forests from tables that stay here, until their budgets are spent.
 
-    The first start prints a token for the owner, once. Each start reads the whole ledger again and refuses to serve from one that was
-    changed; it tells what a crash has left. Ctrl-C stops it: jobs that run may end, jobs that wait are given back.
+    The first start shows a token for the owner, once: on a terminal, or else in the file owner.token. Each start reads the whole ledger
+    again and refuses to serve from one that was changed or put back; it tells what a crash has left. Ctrl-C or SIGTERM stops it: jobs
+    that run may end, jobs that wait are given back.
 
     Example:
 
@@ -66,11 +80,13 @@ def serve(
     try:
         from hedgerow.curator.application import application
         from hedgerow.curator.http import server
+        from hedgerow.curator.http.head_sender import HeadSender, target_of
         from hedgerow.curator.http.limits import Limits
         from hedgerow.curator.http.logs import write_to_stderr
         from hedgerow.curator.http.service_context import Curator
         from hedgerow.curator.http.single_instance import single_instance
         from hedgerow.curator.http.workers import remove_stale_spills
+        from hedgerow.curator.ledger.heads import KEY_FILE
     except ModuleNotFoundError:
         raise LedgerError("the service needs packages that are not installed: pip install 'hedgerow[curator]'.") from None
     from hedgerow.release.parts import TableName
@@ -79,6 +95,7 @@ def serve(
     bounds = Limits() if limits is None else Limits.read(limits)
     if pad is not None:
         bounds = replace(bounds, pad_seconds=pad)
+    targets = [target_of(text) for text in send_heads or []]
     with (
         closing(server.listening_socket(host, port)) as listener,
         closing(Curator.open(folder, ledger)) as curator,
@@ -89,7 +106,7 @@ def serve(
         _look_back(curator)
         token = curator.accounts.first_owner()
         if token is not None:
-            say(f"the owner's token, shown this once and valid for a year: {token}")
+            _hand_over(token, folder)
         address = server.address_of(host, listener)
 
         if not behind_tls and host not in LOCAL:
@@ -101,27 +118,57 @@ def serve(
             say(f"serving at {address}  (Ctrl-C stops it)")
             say("open that address in a browser for the pages, and sign in there with a token")
 
-        server.run(application(curator, bounds, name or "", behind_tls), listener, bounds, started)
-        left = len(curator.ledger.unsettled())
-        say(f"stopped; {left} reservation(s) did not settle and stay spent; head {curator.ledger.head()}")
+        with HeadSender(curator.ledger, folder / KEY_FILE, targets).running():
+            server.run(application(curator, bounds, name or "", behind_tls), listener, bounds, started)
+        try:
+            say(f"stopped; {len(curator.ledger.unsettled())} reservation(s) did not settle; head {curator.ledger.head()}")
+        except LedgerError as error:
+            warn(f"stopped; {error}")
+
+
+def _hand_over(token: str, folder: Path) -> None:
+    """The first owner's token: to a terminal, and to nothing that keeps what is printed; else to a file for its owner alone."""
+    if sys.stdout.isatty():
+        say(f"the owner's token, shown this once and valid for a year: {token}")
+        return
+    path = folder / TOKEN_FILE
+    while True:
+        try:
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+                file.write(f"{token}\n")
+            break
+        except FileExistsError:
+            path = path.with_name(f"{path.name}.new")
+    say(f"the owner's token, valid for a year, is in {path}: read it, and remove the file")
 
 
 def _look_back(curator: Curator) -> None:
-    """Read the ledger again, and tell what never settled: to people as a table, to programs in the log."""
-    from hedgerow.curator.http.logs import log
+    """Read the ledger again, put right what the last service has left, and tell what was lost: to people as a table, to programs in the
+    log.
+    """
+    from hedgerow.curator.http.recovery import recover
     from hedgerow.curator.ledger.balances import DATASET
+    from hedgerow.curator.ledger.keeping import keep_heads, named_key
+    from hedgerow.curator.ledger.notes import write_note
+    from hedgerow.curator.ledger.release_copies import copy_problems
+    from hedgerow.release.signing import fingerprint
 
-    found = curator.ledger.verify()
+    found = curator.ledger.verify(newest=SIGNATURES)
     if not found.sound:
         raise LedgerError(f"the ledger is {found}\nNothing is served from it. Look with `hedgerow ledger verify`.")
+    for why in copy_problems(curator.database, curator.releases):
+        warn(why)
+    heads = keep_heads(curator.ledger)
+    write_note(curator.releases.parent, "verified", str(found.head))
     for balance in curator.ledger.balances():
         if balance.scope == DATASET and balance.unknown_unit() and not balance.closed:
             warn(f"{balance.dataset} was spent from before the ledger had units, so nothing more is paid: hedgerow curator unit states it")
-    left = curator.ledger.unsettled()
-    if left:
-        warn("reservations that never settled, left by a crash or a stop; they stay spent")
-        rows = [(r.when, r.dataset, r.analyst, r.purpose, r.what, exact(r.epsilon), "perhaps" if r.opened else "no") for r in left]
-        table("not settled", ["when", "dataset", "analyst", "purpose", "what", "ε", "rows looked at"], rows, numbers=(5,))
-    for r in left:
-        log("never settled", logging.WARNING, job=r.key, dataset=r.dataset, person=r.analyst, epsilon=exact(r.epsilon), opened=r.opened)
+    done = recover(curator)
+    if done.stored:
+        say(f"{len(done.stored)} answer(s) that the last service could not store are stored now")
+    if done.released:
+        amount = exact(sum((r.epsilon for r in done.released), Fraction(0)))
+        say(f"{len(done.released)} reservation(s) that were never opened are given back: ε = {amount}")
+    show_lost(done.lost)
     say(f"the ledger is sound: {found.entries} entries, head {found.head}")
+    say(f"releases and heads are signed with {fingerprint(named_key(curator.ledger) or '')} ({heads.key_path.name}.pub)")

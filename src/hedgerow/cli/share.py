@@ -27,6 +27,10 @@ def share(
     l: L = None,  # noqa: E741
     alpha: Alpha = None,
     hits: Hits = False,
+    rules: Annotated[
+        list[Path] | None,
+        typer.Option("--rules", help="An owner who has a rule set and no table: JSON or CSV. May be repeated.", show_default=False),
+    ] = None,
     local: Annotated[
         str, typer.Option("--local", help="What each owner shares: tree, or rules (its paths, pruned as a rule set).")
     ] = "tree",
@@ -61,6 +65,9 @@ def share(
     a table that is generalised to the same requirement (LD): accuracy, the share of rows that it puts into the same class as the basis
     (class match), and the share of paths that two trees have in common (path match). comparison.svg draws it.
 
+    --rules adds owners who have rules instead of rows (`hedgerow anonymity prune --help`): they are pruned like the others, and the miner
+    learns from them, too. The models that need rows, the basis and LD, go without them.
+
     Anonymity is NOT differential privacy. Without -k, -c or --alpha the trees are shared as they are, with no privacy at all.
 
     Example:
@@ -70,6 +77,7 @@ def share(
     from hedgerow.engines.files import TableFile
     from hedgerow.schema.schema import Schema
     from hedgerow.sharing import pipeline as sharing
+    from hedgerow.sharing.rules.rule_set import RuleSet
     from hedgerow.training.planning import plan as plan_of
 
     declared = Schema.load(schema)
@@ -80,17 +88,17 @@ def share(
     needed = [*declared.names, declared.target.name]
     for path in (*tables, *([] if test is None else [test])):
         TableFile(path, needed, dialect=declared.csv)
-    names = [stem(path.with_suffix("")) for path in tables]
+    given = [RuleSet.load(path, declared, bins if path.suffix == ".csv" and isinstance(bins, int) else None) for path in rules or []]
+    names = [stem(path.with_suffix("")) for path in (*tables, *(rules or []))]
     targets = [output / f"{name}.json" for name in names] + [
         output / "pseudo.csv",
         output / "pseudo.csv.certificate.json",
         output / "comparison.svg",
     ]
     if len(set(names)) < len(names):
-        raise PlanError("share: two tables have the same name; the trees are named by them.")
+        raise PlanError("share: two owners' files have the same name; what they share is named by them. Rename one.")
     if taken := [path for path in targets if path.exists()]:
         raise PlanError(f"output {str(taken[0])!r} exists already. Choose an empty folder.")
-    output.mkdir(parents=True, exist_ok=True)
 
     def read(path: Path) -> tuple[dict[str, Any], Any]:
         columns = TableFile(path, needed, dialect=declared.csv).text_columns(needed)
@@ -105,21 +113,30 @@ def share(
             progress(place / len(tables))
             how: dict[str, Any] = {"model": local, "siblings": siblings, "hits_only": hits, **learning.settings}
             published.append(sharing.publish(*read(path), declared, requirement, **how))
+    published += [sharing.publish_rules(each, requirement, hits_only=hits) for each in given]
     rows_shown = []
-    for name, each in zip(names, published, strict=True):
-        if each.shared is not None:
-            each.shared.save(output / f"{name}.json")
-        one, groups = ("tree", "paths") if local == "tree" else ("rule set", "rules")
+    for place, (name, each) in enumerate(zip(names, published, strict=True)):
+        one, groups = ("tree", "paths") if local == "tree" and each.local is not None else ("rule set", "rules")
         left = f"the empty {one}: shares nothing" if each.shared is None else f"{each.groups} {groups}"
-        rows_shown.append((name, f"{len(each.local.forest.trees[0].leaves)} paths", each.steps, left))
-    table("owners", ["table", "local tree", "merges", "shared"], rows_shown, numbers=(2,))
+        had = f"{len(each.local.forest.trees[0].leaves)} paths" if each.local is not None else f"{len(given[place - len(tables)])} rules"
+        rows_shown.append((name, had, each.steps, left))
+    table("owners", ["owner", "has", "merges", "shared"], rows_shown, numbers=(2,))
+    for name, each in zip(names, published, strict=True):
+        if each.shared is None:
+            say(f"{name} shares nothing. {each.why}")
     learnt, made = sharing.mine([each.shared for each in published], model, rows=rows, seed=seed, method=method)
+    output.mkdir(parents=True, exist_ok=True)
+    for target, each in zip(targets, published, strict=False):
+        if each.shared is not None:
+            each.shared.save(target)
     certificate = made.save(output / "pseudo.csv")
-    models = f"{sum(each.shared is not None for each in published)} {'trees' if local == 'tree' else 'rule sets'}"
+    shared = [each.shared for each in published if each.shared is not None]
+    kinds = {"tree": sum(not isinstance(each, RuleSet) for each in shared), "rule set": sum(isinstance(each, RuleSet) for each in shared)}
+    models = " and ".join(f"{number} {kind}{'s' if number > 1 else ''}" for kind, number in kinds.items() if number)
     say(f"wrote {output}: {models}, {len(made):,} pseudo-rows in pseudo.csv")
     say(f"pseudo-data: {certificate.sentence()}")
     if test is not None:
-        owners = [(name, each.local) for name, each in zip(names, published, strict=True)]
+        owners = [(name, each.local) for name, each in zip(names, published, strict=True) if each.local is not None]
         rows_of = [read(path) for path in tables]
         _compare(learnt, model, owners, rows_of, read(test), declared, requirement, suppression, seed, output / "comparison.svg")
 

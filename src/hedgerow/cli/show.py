@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hedgerow import formatting
 from hedgerow.cli.console import guarantee, pairs, say
 from hedgerow.cli.fit import show_events
 from hedgerow.cli.outputs import check_output
@@ -231,7 +232,7 @@ def summary(release: Release) -> None:
         ("attributes", ", ".join(release.schema.names)),
         *([("person", f"one value of {release.schema.person}; rows of each that count: at most {release.schema.k}")] if persons else []),
         ("trees", f"{len(forest.trees)}, height {max(tree.height for tree in forest.trees)}, {counts:,} counts"),
-        ("noise on a count", f"standard deviation {forest.leaf_noise_sd:.3g}" if forest.noisy else _exact(release)),
+        ("noise on a count", f"standard deviation {formatting.number(forest.leaf_noise_sd, 3)}" if forest.noisy else _exact(release)),
     ]
     lines.append(("importances", _importances(release)))
     lines += [(f"set: {name}", str(value)) for name, value in release.parameters.items()]
@@ -271,14 +272,12 @@ def _importances(release: Release) -> str:
 def show_certificate(release: Release) -> None:
     from fractions import Fraction
 
-    from hedgerow.accounting.loss import text_of_delta
-
     certificate = release.certificate
     guarantee(certificate.sentence(), certificate.private)
     lines = [
         ("guarantee", certificate.guarantee),
-        ("ε", certificate.epsilon or "not claimed"),
-        *([("δ", text_of_delta(Fraction(certificate.delta)))] if certificate.delta else []),
+        ("ε", "not claimed" if certificate.epsilon is None else formatting.amount(Fraction(certificate.epsilon))),
+        *([("δ", formatting.amount(Fraction(certificate.delta)))] if certificate.delta else []),
         ("reason", certificate.reason),
         ("neighbours", certificate.neighbours),
         ("unit", certificate.unit),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hedgerow import formatting
 from hedgerow.cli.console import say, table, warn
 from hedgerow.errors import PlanError
 
@@ -68,7 +70,6 @@ def who_signed(keys: Iterable[str], known: dict[str, str] | None = None) -> str:
 
 def show_tables(release: Release) -> None:
     """The counted tables, one line each, and what their number means for the noise."""
-    from hedgerow.accounting.loss import text_of_delta
     from hedgerow.inference.rebuild import accumulated
 
     parts = release.certificate.parts
@@ -81,10 +82,10 @@ def show_tables(release: Release) -> None:
         heads += [*(["rows of a person"] if persons else []), *(["columns"] if united else [])]
         rows = [
             (
-                part.owner or "–",
+                " + ".join(part.owners) or "–",
                 part.id,
-                part.epsilon,
-                *([text_of_delta(part.exact_delta)] if delta else []),
+                formatting.amount(Fraction(part.epsilon)),
+                *([formatting.amount(part.exact_delta)] if delta else []),
                 part.statement,
                 *([f"at most {part.k}" if part.of_persons else "1, assumed"] if persons else []),
                 *([columns[part.ensemble]] if united else []),

@@ -20,6 +20,7 @@ from hedgerow.curator.http.middleware import ServiceMiddleware
 from hedgerow.curator.http.request_context import Service
 from hedgerow.curator.http.service_context import Curator
 from hedgerow.curator.http.sessions import Sessions
+from hedgerow.curator.http.storing import Storage
 from hedgerow.curator.web import datasets, owner_datasets, owner_ledger, owner_people, results, sign_in
 from hedgerow.curator.web.authentication import PageAuthentication
 from hedgerow.errors import HedgerowError
@@ -34,7 +35,8 @@ def application(curator: Curator, limits: Limits, name: str = "", behind_tls: bo
 
     behind_tls: a proxy before it speaks https, so that cookies of the pages are marked Secure.
     """
-    service = Service(curator, limits, Jobs(curator, limits), Sessions(curator, limits), name)
+    storage = Storage(curator)
+    service = Service(curator, limits, storage, Jobs(curator, limits, storage), Sessions(curator, limits, storage), name)
 
     @asynccontextmanager
     async def running(_: FastAPI) -> AsyncIterator[None]:
@@ -59,10 +61,10 @@ def application(curator: Curator, limits: Limits, name: str = "", behind_tls: bo
 
     @app.get("/ready", tags=["service"], response_model=responses.Status)
     def ready() -> JSONResponse:
-        """The ledger can be read, and jobs are taken."""
+        """The ledger can be read, answers can be stored, and jobs are taken."""
         try:
             curator.ledger.head()
-            fine = service.jobs.ready
+            fine = service.jobs.ready and curator.ledger.in_charge()
         except HedgerowError:
             fine = False
         if not fine:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import os
+import warnings
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,44 +13,147 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.engines.draft_columns import (
+    AS_CODES,
+    AS_DATES,
+    AS_MISSING,
+    EITHER,
+    EMPTY,
+    MANY,
+    MAX_TEXT_CATEGORIES,
+    MAX_WHOLE_CATEGORIES,
+    Drafted,
+    Values,
+    as_whole_numbers,
+    drafted,
+    in_order,
+)
 from hedgerow.engines.files import CSVTable, TableFile
-from hedgerow.errors import TableError
-from hedgerow.schema.attributes import Attribute, Categorical, Numeric, Target, Value, is_missing, text_of
+from hedgerow.errors import DraftWarning, TableError
+from hedgerow.schema.attributes import Attribute, Categorical, Numeric, Target, is_missing, text_of
 from hedgerow.schema.coders import Coder
 from hedgerow.schema.columns import columns_of, objects, one_column
 from hedgerow.schema.schema import Schema
 
-MAX_WHOLE_CATEGORIES = 12  # a column of whole numbers with more distinct values than this is numeric
-MAX_TEXT_CATEGORIES = 100  # a text column with more is left out of a draft: it looks like an identifier
+
+def draft_of(table: Any, target: Any, person: str | None = None, rows_per_person: int | None = None, keep: Collection[str] = ()) -> Schema:
+    """`Schema.draft`: of a data frame, a mapping or a file, with one warning that says what was read, changed and left out."""
+    if isinstance(table, (str, os.PathLike, CSVTable)):
+        schema = draft_from_file(Path(table) if isinstance(table, str) else table, target, person, rows_per_person, keep)  # type: ignore[arg-type]
+    else:
+        names = column_names(table)
+        columns = dict(zip(names, columns_of(table, names, any_type=True), strict=True))
+        if isinstance(target, str):
+            schema = draft({name: _as_array(column) for name, column in columns.items()}, target, person, rows_per_person, keep)
+        else:
+            label = str(getattr(target, "name", None) or "target")
+            found = {name: _as_array(column) for name, column in columns.items() if name != label}
+            schema = draft({**found, label: _as_array(one_column(target, label))}, label, person, rows_per_person, keep)
+    notes = "".join(f" {note[:1].upper()}{note[1:]}." for note in schema.notes)
+    warnings.warn(
+        f"the draft was read from the rows and is as private as they are.{notes} Compare each entry with what is publicly known, then "
+        "schema.accept(); until then no ε can be claimed.",
+        DraftWarning,
+        stacklevel=3,
+    )
+    return schema
 
 
-def draft_from_file(path: str | Path | CSVTable, target: str) -> tuple[Schema, list[str]]:
-    """A draft schema of a file, and the columns left out because they look like identifiers. It keeps the dialect of a CSV."""
+def draft_from_file(
+    path: str | Path | CSVTable,
+    target: str,
+    person: str | None = None,
+    rows_per_person: int | None = None,
+    keep: Collection[str] = (),
+) -> Schema:
+    """A draft schema of a file. It keeps the dialect of a CSV."""
     file = TableFile(path, [])
-    if target not in file.columns:
-        near = difflib.get_close_matches(target, file.columns, n=1, cutoff=0.5)
+    names = list(file.columns)
+    _require(target, names, f"table {file.name!r}")
+    columns = {name: _objects(column) for name, column in file.text_columns(names).items()}
+    schema = draft(columns, target, person, rows_per_person, keep)
+    return replace(schema, csv=path.dialect if isinstance(path, CSVTable) else None)
+
+
+def draft(
+    columns: Mapping[str, NDArray[Any]],
+    target: str,
+    person: str | None = None,
+    rows_per_person: int | None = None,
+    keep: Collection[str] = (),
+) -> Schema:
+    """A draft of named columns, one of which is the target; its notes say what was done."""
+    names = list(columns)
+    for name, what in ((target, "target"), *([(person, "--person")] if person is not None else []), *((each, "keep") for each in keep)):
+        _require(name, names, f"{what}: the table")
+    found = {name: drafted(name, column, name in keep) for name, column in columns.items() if name not in (target, person)}
+    attributes = [each.attribute for each in found.values() if each.attribute is not None]
+    if not attributes:
+        raise TableError("table: no column is left to learn from; every one looks like an identifier, or is empty.")
+    labels = Values.of(columns[target])
+    return Schema(attributes, _target(target, labels), person=person, rows_per_person=rows_per_person, notes=_notes(found, target, labels))
+
+
+def _target(name: str, labels: Values) -> Target:
+    if not labels.values:
+        raise TableError(f"table: the target column {name!r} has no values to draft classes from.")
+    if len(labels.values) > MAX_TEXT_CATEGORIES:
         raise TableError(
-            f"table {file.name!r} has no column {target!r}; its columns are {', '.join(list(file.columns)[:40])}."
-            + (f" Did you mean {near[0]!r}?" if near else "")
+            f"table: the target column {name!r} has more than {MAX_TEXT_CATEGORIES} different values; expected a few classes. "
+            "If it is a number, put it into classes first (for example below and above a limit)."
         )
-    columns: dict[str, Any] = {name: _whole_numbers(column) for name, column in file.text_columns(list(file.columns)).items()}
-    labels = columns.pop(target)
-    schema, left_out = draft(columns, labels, target, keep_all=False)
-    return replace(schema, csv=path.dialect if isinstance(path, CSVTable) else None), left_out
+    return Target(name, in_order(as_whole_numbers(labels.values)), unreviewed=True)
 
 
-def _whole_numbers(column: NDArray[Any]) -> NDArray[Any]:
-    """Text that is whole numbers throughout, as those numbers: a file has no types of its own."""
-    if all(value is None or (value.lstrip("-").isdecimal() and text_of(value) == str(int(value))) for value in set(column)):
-        return np.array([None if value is None else int(value) for value in column], dtype=object)
-    return column
+def _notes(found: Mapping[str, Drafted], target: str, labels: Values) -> list[str]:
+    """What was done to which columns, one sentence each."""
+    said: dict[str, list[str]] = {}
+    for name, each in found.items():
+        if each.attribute is None:
+            said.setdefault(each.why, []).append(name)
+        for what, where in each.said:
+            said.setdefault(what, []).append(where)
+    notes = []
+    if MANY in said:
+        notes.append(f"left out, since they have very many different values and may identify people: {', '.join(said[MANY])}")
+    if EMPTY in said:
+        notes.append(f"left out, since nothing stands in them: {', '.join(said[EMPTY])}")
+    for what in (AS_MISSING, AS_CODES, AS_DATES):
+        if what in said:
+            notes.append(f"{what}: {'; '.join(said[what])}")
+    if EITHER in said:
+        notes.append(f"these dates fit two formats, check which is right: {'; '.join(said[EITHER])}")
+    if labels.gaps:
+        notes.append(f"rows without a value of {target} are not counted")
+    if any(isinstance(each.attribute, Numeric) for each in found.values()):
+        notes.append("bounds are rounded outward; values beyond them count as the nearest bound")
+    return notes
+
+
+def _require(name: str, names: list[str], where: str) -> None:
+    if name not in names:
+        near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
+        raise TableError(
+            f"{where} has no column {name!r}; its columns are {', '.join(names[:40])}." + (f" Did you mean {near[0]!r}?" if near else "")
+        )
+
+
+def _objects(column: NDArray[Any]) -> NDArray[Any]:
+    return column if column.dtype == object else column.astype(object)
+
+
+# ---------------------------------------------------------------- for models without privacy, whose schema follows the rows
 
 
 def draft_from_table(table: Any, labels: Any, target: str) -> Schema:
-    """A draft of all columns of a data frame, mapping or array; the columns of an array are named x0, x1, …"""
+    """All columns of a data frame, mapping or array as they are, for what claims no ε; the columns of an array are named x0, x1, …"""
     names = column_names(table)
-    columns = dict(zip(names, columns_of(table, names), strict=True))
-    return draft(columns, labels, target, keep_all=True)[0]
+    columns = zip(names, columns_of(table, names), strict=True)
+    attributes = [_as_it_is(name, _as_array(column)) for name, column in columns]
+    present = _values(_as_array(labels))
+    if not present:
+        raise TableError(f"table: the target column {target!r} has no values to draft classes from.")
+    return Schema(attributes, Target(target, in_order(present), unreviewed=True))
 
 
 def column_names(table: Any) -> list[str]:
@@ -61,29 +167,6 @@ def column_names(table: Any) -> list[str]:
     return names
 
 
-def draft(columns: dict[str, Any], labels: Any, target: str, keep_all: bool) -> tuple[Schema, list[str]]:
-    attributes: list[Attribute] = []
-    left_out: list[str] = []
-    for name, column in columns.items():
-        attribute = _attribute(name, _as_array(column))
-        too_many = isinstance(attribute, Categorical) and len(attribute.values) > MAX_TEXT_CATEGORIES
-        if too_many and not keep_all:
-            left_out.append(name)
-        else:
-            attributes.append(attribute)
-    present = _values(_as_array(labels))
-    if not present:
-        raise TableError(f"table: the target column {target!r} has no values to draft classes from.")
-    if len(present) > MAX_TEXT_CATEGORIES and not keep_all:
-        raise TableError(
-            f"table: the target column {target!r} has more than {MAX_TEXT_CATEGORIES} different values; expected a few classes. "
-            "If it is a number, put it into classes first (for example below and above a limit)."
-        )
-    if not attributes:
-        raise TableError("table: no column is left to learn from; every one looks like an identifier.")
-    return Schema(attributes, Target(target, _in_order(present), unreviewed=True)), left_out
-
-
 class _Any(Coder):
     """Any column as an array; no privacy is claimed for what is drafted from it."""
 
@@ -95,7 +178,7 @@ class _Any(Coder):
 
 
 def _as_array(column: Any) -> NDArray[Any]:
-    return _Any().whole_column(one_column(column, "table"))
+    return _Any().whole_column(one_column(column, "table", any_type=True))
 
 
 def _values(column: NDArray[Any]) -> list[Any]:
@@ -110,7 +193,7 @@ def _values(column: NDArray[Any]) -> list[Any]:
     return list(distinct.values())
 
 
-def _attribute(name: str, column: NDArray[Any]) -> Attribute:
+def _as_it_is(name: str, column: NDArray[Any]) -> Attribute:
     values = _values(column)
     if column.dtype.kind == "f":
         has_missing = bool(np.isnan(column).any())
@@ -123,7 +206,7 @@ def _attribute(name: str, column: NDArray[Any]) -> Attribute:
         return Numeric(name, low, high if high > low else low + max(1.0, abs(low) * 1e-6), missing=missing, unreviewed=True)
     if not values:
         return Categorical(name, ["missing"], missing="missing", unreviewed=True)
-    return Categorical(name, _in_order(values), missing=missing, unreviewed=True)
+    return Categorical(name, in_order(values), missing=missing, unreviewed=True)
 
 
 def _numbers(values: list[Any]) -> list[float] | None:
@@ -136,10 +219,3 @@ def _numbers(values: list[Any]) -> list[float] | None:
 
 def _whole(numbers: list[float]) -> bool:
     return all(number.is_integer() for number in numbers)
-
-
-def _in_order(values: list[Any]) -> tuple[Value, ...]:
-    """Distinct values, numbers by size and the rest by text."""
-    plain = [value.item() if hasattr(value, "item") else value for value in values]
-    plain = [value if isinstance(value, (str, int, float)) else str(value) for value in plain]
-    return tuple(sorted(plain, key=lambda v: (isinstance(v, str), text_of(v) if isinstance(v, str) else v)))

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import TableError
 from hedgerow.schema.codebook import BLOCK, Codebook
-from hedgerow.schema.coders import CategoricalCoder, Coder, NumericCoder, as_floats, look_up_few
+from hedgerow.schema.coders import CategoricalCoder, Coder, DateCoder, NumericCoder, as_floats, look_up_few
+from hedgerow.schema.columns import objects
 
 BATCH, MOST_CELLS = 65_536, 1 << 21  # rows, and values, that come at a time
 WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")  # what an int64 holds
@@ -23,6 +24,7 @@ NUMBERS = (*WHOLE, "UBIGINT", "HUGEINT", "UHUGEINT", "FLOAT", "DOUBLE", "BOOLEAN
 DTYPES = {f"{sign}int{bits}": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}  # of Arrow, for NumPy
 DTYPES |= {"float": "float32", "double": "float64"}
 NO_NUMBERS = ("DATE", "TIME", "INTERVAL", "UUID")  # types that begin so
+DATES = ("DATE", "TIMESTAMP", "DATETIME", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS")
 NO_VALUES = ("BLOB", "BIT", "STRUCT", "MAP", "UNION", "VARIANT", "GEOMETRY")
 
 
@@ -88,6 +90,8 @@ class Encoding:
 def _column(coder: Coder, column: str, kind: str, name: str, few: bool) -> tuple[str, Callable[[Any, NDArray[Any]], None]]:
     base = kind.split("(")[0].split(" ")[0].upper()
     nested = kind.endswith("]") or base in NO_VALUES
+    if isinstance(coder, DateCoder) and (base == "VARCHAR" or base in DATES) and "ZONE" not in kind.upper():
+        return _days(coder, column, base, few)
     if nested or (isinstance(coder, NumericCoder) and base.startswith(NO_NUMBERS)):
         expected = "numbers" if isinstance(coder, NumericCoder) else "text, numbers or booleans"
         raise TableError(f"column {name!r}: got the type {kind[:60]}; expected {expected}. Convert it first.")
@@ -101,6 +105,19 @@ def _column(coder: Coder, column: str, kind: str, name: str, few: bool) -> tuple
     known = f"ENUM({', '.join(map(quoted, ['', *spellings]))})"  # the first of them stands for what is missing
     codes = np.array([coder.missing, *(coder.code_of_spelling[spelling] for spelling in spellings)], dtype=np.int32)
     return f"enum_code(TRY_CAST(coalesce({text}, '') AS {known}))", _spellings_of(codes, coder.other, few)
+
+
+def _days(coder: DateCoder, column: str, base: str, few: bool) -> tuple[str, Callable[[Any, NDArray[Any]], None]]:
+    """Dates: of a type of their own as numbers of days; text is sent as it is, and read here as it is read everywhere."""
+    if base in DATES:
+        day = f"TRY_CAST(left(CAST({column} AS VARCHAR), 10) AS DATE)"
+        return f"CASE WHEN isfinite({day}) THEN date_diff('day', DATE '1970-01-01', {day}) END", _cells_of(coder, few)
+    encode_into = coder.encode_few if few else coder.encode_into
+
+    def decode(array: Any, out: NDArray[Any]) -> None:
+        encode_into(objects(array.to_pylist()), out)
+
+    return column, decode
 
 
 def _number_sql(column: str, base: str) -> str:

@@ -20,7 +20,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from hedgerow.engines.draft import column_names, draft_from_table
 from hedgerow.engines.engine import Engine, Progress
 from hedgerow.engines.files import CSVTable, TableFile
-from hedgerow.errors import SchemaError
+from hedgerow.errors import PlanError, SchemaError
+from hedgerow.inference.class_weights import IN_FIT
 from hedgerow.mechanisms.coins import SYSTEM, Coins
 from hedgerow.private_table import is_private_table
 from hedgerow.release.release import Release, class_array
@@ -47,10 +48,15 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
     _algorithm: ClassVar[Algorithm]  # of the table of algorithms
     _coins: Coins = SYSTEM  # tests may set a seeded one; the release then says so
 
+    def __new__(cls, *args: Any, **settings: Any) -> Any:
+        if "class_weight" in settings:
+            raise PlanError(IN_FIT)
+        return super().__new__(cls)
+
     @abstractmethod
     def __init__(self) -> None: ...
 
-    def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None, accept_draft: bool = False) -> Any:
+    def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None, accept_draft: bool = False, **refused: Any) -> Any:
         """Learn from rows and their labels.
 
         Parameters
@@ -69,6 +75,8 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         -------
         self
         """
+        refuse_weights(type(self).__name__, refused)
+        self._check_surroundings()
         with closing(self._engine_for(X, y, progress, accept_draft)) as engine:
             self._train(engine)
         self.classes_ = class_array(engine.codebook.schema)
@@ -78,10 +86,15 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         """What `fit` would build and what it costs. Needs no data; `rows` is an assumed size where none is declared."""
         return planning.plan(self._recipe(), self._declared_schema("plan"), rows)
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each row of X: a table as in `fit`, without labels, or a CSV or Parquet file."""
-        best = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[best])
+    def predict(self, X: Any, class_weight: Any = None) -> NDArray[Any]:
+        """The class of each row of X: a table as in `fit`, without labels, or a CSV or Parquet file.
+
+        class_weight: probabilities are multiplied by these before the largest is taken; a dict, or "balanced" (`Release.weighted`)
+        """
+        shares = self.predict_proba(X)
+        if class_weight is not None:
+            shares = self.release_.weighted(shares, class_weight)
+        return np.asarray(self.classes_[shares.argmax(axis=1)])
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each class, in the order of `classes_`, for each row of X."""
@@ -115,6 +128,9 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
     @abstractmethod
     def _train(self, engine: Engine) -> Release:
         """Train on these rows, and keep `release_`."""
+
+    def _check_surroundings(self) -> None:
+        """Whatever is around an estimator without privacy, it has none to lose."""
 
     def _recipe(self) -> Recipe:
         """What is asked for, as the functions of training take it."""
@@ -181,7 +197,7 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         return X, y, None
 
     def _checked_rows(self, X: Any) -> Any:
-        X = rows.without_person(X, self.release_.schema)
+        X = rows.declared_only(X, self.release_.schema)
         if not rows.is_frame(X):
             X = X if isinstance(X, np.ndarray) or hasattr(X, "__array__") else rows_as_array(X, self.n_features_in_)
             X = check_array(X, dtype=None, ensure_all_finite=False)
@@ -203,6 +219,18 @@ class ExactForestClassifier(ForestClassifier):
     def _train(self, engine: Engine) -> Release:
         self.release_ = self._algorithm.exact_method.train(self._recipe(), engine)
         return self.release_
+
+
+def refuse_weights(who: str, given: Mapping[str, Any]) -> None:
+    """Of what scikit-learn's estimators take in `fit`."""
+    if given.get("sample_weight") is not None:
+        raise PlanError(
+            "sample_weight: a weight changes how much one row adds to the counts (the sensitivity), and so the noise that hides it. "
+            "Nothing was spent. Leave it out; to favour a class, use predict(X, class_weight=…), which costs no ε."
+        )
+    unknown = [name for name in given if name != "sample_weight"]
+    if unknown:
+        raise TypeError(f"{who}.fit() got an unexpected keyword argument {unknown[0]!r}")
 
 
 def _free_name(name: str, X: Any) -> str:

@@ -12,6 +12,7 @@ from hedgerow.accounting.loss import exact_epsilon
 from hedgerow.engines.engine import Engine, Progress
 from hedgerow.errors import SchemaError
 from hedgerow.estimators.private import PrivateForestClassifier
+from hedgerow.estimators.surroundings import say_no_budget
 from hedgerow.release.merging_checks import check_random_trees
 from hedgerow.release.parts import TableName
 from hedgerow.release.public_plan import PublicPlan
@@ -22,7 +23,7 @@ from hedgerow.schema.schema import Schema
 from hedgerow.settings import whole
 from hedgerow.training import planning, shared_plans
 from hedgerow.training.counting import count_rows
-from hedgerow.training.rows import without_person
+from hedgerow.training.rows import declared_only
 from hedgerow.trees.plan import Plan
 
 
@@ -94,7 +95,7 @@ class MergeableForestClassifier(PrivateForestClassifier):
             name.check_new(self.release_.certificate.parts)
             codebook = self.release_.codebook
             if y is not None and hasattr(X, "shape"):
-                self._check_columns(without_person(X, codebook.schema), reset=False)
+                self._check_columns(declared_only(X, codebook.schema), reset=False)
             drafted = accept_draft or self._inferred
             reader = self._like(schema=codebook.schema, bins=codebook.bins)
             with closing(reader._engine_for(X, y, progress, drafted)) as engine:
@@ -112,6 +113,7 @@ class MergeableForestClassifier(PrivateForestClassifier):
 
     def _count(self, engine: Engine, plan: PublicPlan, name: TableName, before: Release | None = None) -> Release:
         how: dict[str, Any] = {"budget": self.budget, "sampler": self.sampler, "coins": self._coins, "keep": self._keep}
+        say_no_budget(self, engine)
         return count_rows(engine, plan, name, before=before, **how)
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from typing import Any, ClassVar
+from typing import Any
 
 from hedgerow.accounting.meter import Budget
 from hedgerow.engines.engine import Engine
-from hedgerow.errors import ExactScoreWarning
 from hedgerow.estimators.base import ForestClassifier
+from hedgerow.estimators.surroundings import check_surroundings, say_exact_score, say_no_budget
 from hedgerow.release.parts import TableName
 from hedgerow.release.release import Release, class_array
 from hedgerow.training.fit import train
@@ -28,7 +27,7 @@ class PrivateForestClassifier(ForestClassifier):
     best_params_: dict[str, Any]
 
     _required_parameters = ("schema", "epsilon")  # scikit-learn's name for what an estimator cannot be made without
-    _warned: ClassVar[bool] = False  # about an exact score: once in a process is enough
+    _no_guarantee: str | None = None  # why a release of this fit can claim none
 
     def tune(self, X: Any, y: Any = None, *, grid: Mapping[str, Sequence[Any]], share: Any = 0.3, accept_draft: bool = False) -> Any:
         """Choose settings privately, then fit with the best: `share` of ε pays for the search, the rest for the forest.
@@ -50,6 +49,7 @@ class PrivateForestClassifier(ForestClassifier):
         -------
         self
         """
+        self._check_surroundings()
         search, part = checked_search(self._recipe(), grid, share, type(self).__name__)
         with closing(self._engine_for(X, y, None, accept_draft)) as engine:
             self._train(engine, search=search, share=part)
@@ -58,19 +58,16 @@ class PrivateForestClassifier(ForestClassifier):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The exact accuracy on these rows. It is not noisy and nothing is charged: for rows that are private, use `private_score`."""
-        if not PrivateForestClassifier._warned:
-            PrivateForestClassifier._warned = True
-            warnings.warn(
-                "score: it is an exact look at these rows, which no budget pays for. Where they are private, use "
-                "hedgerow.private_score(model, X, y, epsilon=…, budget=…), or in a search "
-                "scoring=hedgerow.private_scorer(epsilon, budget). (This is said once.)",
-                ExactScoreWarning,
-                stacklevel=2,
-            )
+        say_exact_score()
         return float(super().score(X, y, sample_weight))
+
+    def _check_surroundings(self) -> None:
+        self._no_guarantee = check_surroundings(self)
 
     def _train(self, engine: Engine, name: TableName | None = None, recipe: Recipe | None = None, **search: Any) -> Release:
         how: dict[str, Any] = {"budget": self.budget, "sampler": self.sampler, "coins": self._coins, "name": name, "keep": self._keep}
+        how["no_guarantee"] = self._no_guarantee
+        say_no_budget(self, engine)
         return train(recipe or self._recipe(), engine, **how, **search)
 
     def _keep(self, release: Release, chosen: Mapping[str, Any]) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,14 +25,18 @@ from hedgerow.engines.person_ids import person_column
 from hedgerow.engines.remote import RemoteSource, remote_schema
 from hedgerow.errors import BudgetError, PlanError, TableError
 from hedgerow.inference.calibration import Calibration
+from hedgerow.inference.ranking import ClassRanking, OperatingPoint, Ranking
 from hedgerow.mechanisms.coins import SYSTEM, random_name
 from hedgerow.private_table import PrivateTable, is_private_table, private_table, reserved
-from hedgerow.queries import Confusion, Reliability
+from hedgerow.queries import Confusion, Reliability, ScoreBins
 from hedgerow.queries.predictors import Probabilities
+from hedgerow.queries.query import CountingQuery
 from hedgerow.queries.reliability import bin_edges, checked_bins
+from hedgerow.queries.score_bins import OF_CLASS, OTHERS, UNDECLARED, score_edges
 from hedgerow.release.certificate import Certificate, certificate_of, part_of
 from hedgerow.release.release import Release
 from hedgerow.schema.columns import columns_of, one_column
+from hedgerow.schema.label_types import check_label_type
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,6 +44,8 @@ class PrivateScore:
     """A noisy confusion matrix: rows are true classes, columns predicted ones. Everything else follows from it.
 
     undeclared: the noisy number of test rows that have no declared class; they are not part of the matrix
+    summed:     how many noisy numbers each number of the matrix is a sum of: some, where it was made of score bins
+    ranking:    ROC curves and what follows from them, where "auc" or "brier" was among the metrics
     """
 
     confusion: NDArray[np.int64]
@@ -47,11 +53,13 @@ class PrivateScore:
     classes: tuple[Any, ...]
     noise_scale: Fraction
     certificate: Certificate
+    summed: int = 1
+    ranking: Ranking | None = None
 
     @property
     def noise_sd(self) -> float:
         """Standard deviation of the noise on one number of the matrix."""
-        return math.sqrt(noise_variance(self.noise_scale))
+        return math.sqrt(noise_variance(self.noise_scale) * self.summed)
 
     @property
     def rows(self) -> float:
@@ -84,6 +92,70 @@ class PrivateScore:
         best = int(totals.argmax())
         return self.classes[best], float(np.clip(totals[best] / self.rows, 0, 1))
 
+    @property
+    def recall(self) -> float:
+        """The share of the rows of the second class that are found; of more than two classes, the mean over the classes (macro)."""
+        return self._mean(self._share(1)[0])
+
+    @property
+    def recall_error(self) -> float:
+        """Standard error: noise and the draw of rows."""
+        return self._mean_error(self._share(1)[1])
+
+    @property
+    def precision(self) -> float:
+        """The share of rows taken for the second class that are of it; of more than two classes, the mean over the classes (macro)."""
+        return self._mean(self._share(0)[0])
+
+    @property
+    def precision_error(self) -> float:
+        return self._mean_error(self._share(0)[1])
+
+    @property
+    def auc(self) -> float:
+        """Area under the ROC curve of the second class; of more than two classes, the mean of each against the others (macro)."""
+        return self._ranked.auc
+
+    @property
+    def auc_error(self) -> float:
+        return self._ranked.auc_error
+
+    @property
+    def brier(self) -> float:
+        """Mean of (p − y)² of the second of two classes; of more, the sum of it over the classes."""
+        return self._ranked.brier
+
+    @property
+    def brier_error(self) -> float:
+        return self._ranked.brier_error
+
+    def roc(self, label: Any = None) -> tuple[OperatingPoint, ...]:
+        """The ROC curve of a class, the highest threshold first."""
+        return self._ranked.roc(label)
+
+    def threshold_for(self, *, recall: float | None = None, precision: float | None = None, label: Any = None) -> OperatingPoint:
+        """The highest threshold that finds at least that share of the rows of a class; or the lowest that is right so often. No ε."""
+        return self._ranked.threshold_for(recall=recall, precision=precision, label=label)
+
+    @property
+    def _ranked(self) -> Ranking:
+        if self.ranking is None:
+            raise PlanError('private_score: the scores of the rows were not counted; expected metrics=["auc"], which counts them.')
+        return self.ranking
+
+    def _share(self, axis: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The diagonal over the sums of the matrix, and the standard errors: of recall (axis 1) or precision (axis 0)."""
+        total = np.maximum(self.confusion.sum(axis=axis), 1).astype(np.float64)
+        share = np.clip(self.confusion.diagonal() / total, 0, 1)
+        noise = self.noise_sd**2 * ((1 - share) ** 2 + (len(self.classes) - 1) * share**2) / total**2
+        return share, np.minimum(0.5, np.sqrt(noise + share * (1 - share) / total))
+
+    def _mean(self, shares: NDArray[np.float64]) -> float:
+        return float(shares[1] if len(shares) == 2 else shares.mean())
+
+    def _mean_error(self, errors: NDArray[np.float64]) -> float:
+        return float(errors[1] if len(errors) == 2 else math.sqrt((errors**2).sum()) / len(errors))
+
     def __repr__(self) -> str:
         label, share = self.majority
         return (
@@ -92,21 +164,57 @@ class PrivateScore:
         )
 
 
-def private_score(release: Any, X: Any, y: Any = None, *, epsilon: Any, budget: Budget | None = None, n_jobs: int = 1) -> PrivateScore:
+METRICS = ("accuracy", "recall", "precision", "auc", "brier")
+OF_SCORES = ("auc", "brier")  # they need the scores of the rows, not only the predicted classes
+SCORE_BINS = 20
+
+
+def private_score(
+    release: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    epsilon: Any,
+    budget: Budget | None = None,
+    metrics: Sequence[str] = ("accuracy",),
+    bins: int = SCORE_BINS,
+    n_jobs: int = 1,
+) -> PrivateScore:
     """Charge ε, then count (true class, predicted class) over the rows of a file, a data frame or an array.
 
-    `release` is a Release, or an estimator that has one. Nothing else is taken: what is counted for a row must follow from that row alone,
-    to the last bit, and of a function of your own nobody could know it (PROOF.md, V3).
+    `release` is a Release, or an estimator that has one, also as the last step of a Pipeline. Nothing else is taken: what is counted for
+    a row must follow from that row alone, to the last bit, and of a function of your own nobody could know it (PROOF.md, V3).
+
+    metrics: "accuracy", "recall" and "precision" follow from the confusion matrix and are always there. With "auc" or "brier" the rows are
+             counted by their probability of a class, in `bins` bins, which also gives ROC curves and thresholds (`threshold_for`). Of two
+             classes these counts are all that is asked, and the matrix is made of them; of more, half of the ε pays for the matrix.
     """
-    release = scored_release(release, "private_score")
+    release, before = scored_model(release, "private_score")
     amount = exact_epsilon(epsilon)
-    scale = Confusion.cost(amount, release.schema.k).scale
-    engine = scored_rows(release, X, y, n_jobs, "private_score")
+    questions = score_queries(release, metrics, bins)
+    prices = [amount / len(questions)] * len(questions)
+    engine = scored_rows(release, transformed(X, before, "private_score"), y, n_jobs, "private_score")
     ready_probabilities(release)
-    counts, certificate = _paid(
-        release, engine, amount, budget, "evaluate", lambda table: table.ask(Confusion(release.predict_codes), amount)
-    )
-    return _score(release, counts, scale, certificate)
+
+    def ask(table: PrivateTable) -> list[NDArray[np.int64]]:
+        return [table.ask(query, price) for query, price in zip(questions, prices, strict=True)]
+
+    counts, certificate = _paid(release, engine, amount, budget, "evaluate", ask)
+    return score_of(release, questions, counts, prices, certificate)
+
+
+def score_queries(release: Release, metrics: Sequence[str], bins: int) -> list[CountingQuery[NDArray[np.int64]]]:
+    """What must be asked for these metrics."""
+    named = [metrics] if isinstance(metrics, str) else list(metrics)
+    if not named or not set(named) <= set(METRICS):
+        raise PlanError(f"metrics: got {named}; expected some of {', '.join(METRICS)}. Nothing was spent.")
+    confusion, n_classes = Confusion(release.predict_codes), release.codebook.n_classes
+    if not set(named) & set(OF_SCORES):
+        return [confusion]
+    if checked_bins(bins) % 2:
+        raise PlanError(f"bins: got {bins}; expected an even number, so that one half is the edge of a bin. Nothing was spent.")
+    scores = ScoreBins(release.predict_codes_proba, bins, (1,) if n_classes == 2 else tuple(range(n_classes)))
+    return [scores] if n_classes == 2 else [confusion, scores]
 
 
 def private_calibration(
@@ -127,30 +235,65 @@ def private_calibration(
 
 
 def private_evaluation(
-    release: Any, X: Any, y: Any = None, *, epsilon: Any, budget: Budget | None = None, bins: int = 10, n_jobs: int = 1
+    release: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    epsilon: Any,
+    budget: Budget | None = None,
+    bins: int = 10,
+    metrics: Sequence[str] = ("accuracy",),
+    n_jobs: int = 1,
 ) -> tuple[PrivateScore, Calibration]:
     """Both for one ε, charged at once: half of it pays for the score, half for the calibration. They share a certificate of ε."""
     release = scored_release(release, "private_evaluation")
     amount = exact_epsilon(epsilon)
     half = amount / 2
     bins = checked_bins(bins)
-    scale = Confusion.cost(half, release.schema.k).scale
+    questions = score_queries(release, metrics, SCORE_BINS)
+    prices = [half / len(questions)] * len(questions)
+    scale = Reliability.cost(half, release.schema.k).scale
     engine = scored_rows(release, X, y, n_jobs, "private_evaluation")
     shares = ready_probabilities(release)
 
-    def ask(table: PrivateTable) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        return table.ask(Confusion(release.predict_codes), half), table.ask(Reliability(shares, bins), half)
+    def ask(table: PrivateTable) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
+        score = [table.ask(query, price) for query, price in zip(questions, prices, strict=True)]
+        return score, table.ask(Reliability(shares, bins), half)
 
-    (confusion, counts), certificate = _paid(release, engine, amount, budget, "evaluate", ask)
-    edges = bin_edges(release.codebook.n_classes, bins)
-    return _score(release, confusion, scale, certificate), Calibration(counts, edges, scale, certificate)
+    (answers, counts), certificate = _paid(release, engine, amount, budget, "evaluate", ask)
+    calibration = Calibration(counts, bin_edges(release.codebook.n_classes, bins), scale, certificate)
+    return score_of(release, questions, answers, prices, certificate), calibration
 
 
 def scored_release(release: Any, who: str) -> Release:
-    release = getattr(release, "release_", release)
+    found, before = scored_model(release, who)
+    if before:
+        raise PlanError(f"{who}: got a Pipeline; expected a Release or a fitted estimator. Nothing was spent. private_score takes one.")
+    return found
+
+
+def scored_model(model: Any, who: str) -> tuple[Release, list[Any]]:
+    """The release, and the fitted steps of scikit-learn's Pipeline in front of it; of a search, those of its best estimator."""
+    model, before = getattr(model, "best_estimator_", model), []
+    while hasattr(model, "steps") and hasattr(model, "named_steps"):  # a Pipeline: this room does not import scikit-learn
+        before += [step for _, step in model.steps[:-1] if step is not None and not isinstance(step, str)]
+        model = model.steps[-1][1]
+    release = getattr(model, "release_", model)
     if not isinstance(release, Release):
-        raise PlanError(f"{who}: got {type(release).__name__}; expected a Release or a fitted estimator.")
-    return release
+        raise PlanError(
+            f"{who}: got {type(model).__name__}; expected a Release or a fitted estimator of hedgerow, alone or as the last step of a "
+            "Pipeline. Nothing was spent on the score."
+        )
+    return release, before
+
+
+def transformed(X: Any, steps: Sequence[Any], who: str) -> Any:
+    """What the steps make of rows in memory: each row must follow from itself alone, which is the word of whoever made the pipeline."""
+    if steps and (is_place(X) or is_private_table(X)):
+        raise PlanError(f"{who}: the steps of a Pipeline need rows in memory; got rows that are elsewhere. Nothing was spent.")
+    for step in steps:
+        X = step.transform(X)
+    return X
 
 
 def scored_rows(release: Release, X: Any, y: Any, n_jobs: int, who: str) -> Any:
@@ -167,11 +310,12 @@ def scored_rows(release: Release, X: Any, y: Any, n_jobs: int, who: str) -> Any:
         if y is not None:
             raise TableError(f"{who}: with a file or a database, y must be None: the labels are its target column.")
         return open_place(X, codebook, n_jobs, key=key)
-    columns = columns_of(X, codebook.schema.names)
+    columns = columns_of(X, codebook.schema.names, dates=codebook.schema.dates)
     persons = None if person is None else person_column(X, person)
     if y is None:
         y = columns_of(X, [codebook.schema.target.name])[0]
     y = one_column(y, codebook.schema.target.name)
+    check_label_type(y, codebook.schema)
     if len(columns[0]) != len(y):
         raise TableError(f"{who}: X and y do not have the same number of rows.")
     return MemoryRows(X, y, codebook, n_jobs, persons=persons, key=key)
@@ -216,14 +360,31 @@ def _paid(
     return answer, certificate_of([part])
 
 
-def _score(release: Release, counts: NDArray[np.int64], scale: Fraction, certificate: Certificate) -> PrivateScore:
-    return PrivateScore(counts[:-1], int(counts[-1].sum()), tuple(release.schema.target.classes), scale, certificate)
-
-
-def private_scorer(epsilon: Any, budget: Budget) -> Callable[[Any, Any, Any], float]:
-    """A scorer for scikit-learn's `scoring=`: every call is a noisy accuracy that the budget pays for."""
-
-    def score(estimator: Any, X: Any, y: Any) -> float:
-        return private_score(estimator, X, y, epsilon=epsilon, budget=budget).accuracy
-
-    return score
+def score_of(
+    release: Release,
+    questions: Sequence[CountingQuery[NDArray[np.int64]]],
+    answers: Sequence[NDArray[np.int64]],
+    prices: Sequence[Fraction],
+    certificate: Certificate,
+    kind: type[PrivateScore] = PrivateScore,
+) -> PrivateScore:
+    """The score from the answers to `score_queries`. prices: 0 for exact counts"""
+    classes = tuple(release.schema.target.classes)
+    matrix, undeclared, summed, ranking, scale = None, 0, 1, None, Fraction(0)
+    for query, counts, price in zip(questions, answers, prices, strict=True):
+        noise = query.event(price, release.schema.k).scale if price else Fraction(0)
+        if isinstance(query, ScoreBins):
+            sd = math.sqrt(noise_variance(noise)) if noise else 0.0
+            edges, scored = score_edges(query.bins), zip(query.classes, counts, strict=True)
+            of = (ClassRanking(classes[code], edges, each[OTHERS], each[OF_CLASS], sd) for code, each in scored)
+            ranking = Ranking(tuple(of), classes)
+        if matrix is None:
+            scale = noise
+            if isinstance(query, ScoreBins):  # of two classes: the second is predicted above one half
+                summed = query.bins // 2
+                matrix = counts[0][[OTHERS, OF_CLASS]].reshape(2, 2, summed).sum(axis=2)
+                undeclared = int(counts[0][UNDECLARED].sum())
+            else:
+                matrix, undeclared = counts[:-1], int(counts[-1].sum())
+    assert matrix is not None
+    return kind(matrix, undeclared, classes, scale, certificate, summed, ranking)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from fractions import Fraction
 from typing import Any
 
 from hedgerow.engines.exact import ExactTable
-from hedgerow.evaluation.private import PrivateScore, ready_probabilities, scored_release, scored_rows
+from hedgerow.evaluation.private import PrivateScore, ready_probabilities, score_of, score_queries, scored_release, scored_rows
 from hedgerow.inference.calibration import Calibration
-from hedgerow.queries import Confusion, Reliability
+from hedgerow.queries import Reliability
 from hedgerow.queries.reliability import bin_edges, checked_bins
 from hedgerow.release.certificate import no_certificate
 
@@ -31,13 +32,19 @@ class PublicScore(PrivateScore):
         )
 
 
-def public_score(release: Any, X: Any, y: Any = None, *, n_jobs: int = 1) -> PublicScore:
-    """The exact confusion matrix of a release on PUBLIC rows. For private rows use `private_score`."""
+def public_score(
+    release: Any, X: Any, y: Any = None, *, metrics: Sequence[str] = ("accuracy",), bins: int = 100, n_jobs: int = 1
+) -> PrivateScore:
+    """The exact confusion matrix of a release on PUBLIC rows; with "auc" also ROC curves, rows in one of the bins counting as ties.
+
+    For private rows use `private_score`.
+    """
     release = scored_release(release, "public_score")
+    questions = score_queries(release, metrics, bins)
     with closing(scored_rows(release, X, y, n_jobs, "public_score")) as engine:
-        counts = ExactTable(engine).ask(Confusion(release.predict_codes))
-    classes = tuple(release.schema.target.classes)
-    return PublicScore(counts[:-1], int(counts[-1].sum()), classes, Fraction(0), no_certificate(PUBLIC))
+        table = ExactTable(engine)
+        answers = [table.ask(query) for query in questions]
+    return score_of(release, questions, answers, [Fraction(0)] * len(questions), no_certificate(PUBLIC), PublicScore)
 
 
 def calibration(release: Any, X: Any, y: Any = None, bins: int = 10, *, n_jobs: int = 1) -> Calibration:

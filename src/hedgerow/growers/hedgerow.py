@@ -45,11 +45,11 @@ from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.additive_model import GRID, AdditiveModel, gradient_width
 from hedgerow.trees.forest import NO_CORRECTION, Correction, CountedForest, Grown
 from hedgerow.trees.oblivious import ObliviousTree, one_question
-from hedgerow.trees.plan import Plan
+from hedgerow.trees.plan import HEDGEROW, Plan
 from hedgerow.trees.splits import Candidates
 from hedgerow.trees.tree import Tree, TreeBuilder
 
-ALGORITHM = "Hedgerow forest"
+ALGORITHM = HEDGEROW
 
 WIENER, RIDGE, LARGEST = 2.0, 2.0, 2.0  # the 2s of a leaf's step, and the most that it moves a score
 STEPS = 10_000  # leaf scores are whole in 1/STEPS, as a file holds them: what is loaded predicts the same

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from hedgerow.formatting import number
 from hedgerow.growers.budget_shares import BudgetShares
 from hedgerow.growers.proposals import HALVES
 from hedgerow.inference.layout import cells_of
@@ -140,13 +141,13 @@ class Sizes:
         which = f"{self.measured} of {self.attributes} attributes, the most telling by private choice" if self.chooses else "all attributes"
         trees = f"{self.rounds * self.together} of depth {self.depth}, {paid(self.trees)}; each is one of {HALVES**2}, by private choice"
         return {
-            "signal to noise": f"{self.x:.4g} rows of a class for each unit of noise, if all the budget went to one number",
+            "signal to noise": f"{number(self.x)} rows of a class for each unit of noise, if all the budget went to one number",
             "cells": f"at most {MOST_CELLS} of about equal mass for each of {self.numbers} numbers, {paid(self.cells)}"
             if self.cells else "none are needed: there are no numbers",
             "tables": f"of {which}, {paid(self.tables)}; numbers in at most {self.groups} groups"
-            + ("; under up to two top questions, by private choice" if self.questions else ""),
-            "boosted trees": trees if self.rounds else f"none: the tables need all ({self.nu:.3g} rows in a cell for each unit of noise), "
-            "or there are too many classes or too few passes",
+            + ("; under up to two top splits, by private choice" if self.questions else ""),
+            "boosted trees": trees if self.rounds else "none: the tables need all "
+            f"({number(self.nu, 3)} rows in a cell for each unit of noise), or there are too many classes or too few passes",
             "probabilities": f"scaled, by private choice {paid(self.scale)}" if self.scale else "as they come: too few rows for a choice",
             "passes over the rows": f"{self.passes}",
         }  # fmt: skip

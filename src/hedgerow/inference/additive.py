@@ -294,6 +294,12 @@ class AdditiveForest:
     def probabilities(self, codes: NDArray[Any]) -> Floats:
         return self.model.probabilities(codes)
 
+    @property
+    def unused(self) -> tuple[NDArray[np.bool_], ...]:
+        """For each counted tree all its nodes, if the tree adds nothing to any prediction in the reading that was chosen; else none."""
+        trees = self.tables.forest.trees
+        return tuple(np.full(tree.n_nodes, not scores.any()) for tree, scores in zip(trees, self.model.scores, strict=False))
+
     def shares_of_codes(self, j: int) -> Floats:
         """The share of rows with each code: from the table of the attribute, inside one of its groups by the noisy counts of the codes,
         which may be below 0; evenly where it was not measured.

@@ -35,6 +35,12 @@ def not_counted(forest: CountedForest, rows: int | None, rows_sd: float = 0.0) -
     if not share:
         return None
     worst = max(share, key=share.__getitem__)
+    if len(share) == len(totals) and (columns := _target_or(forest)):
+        known = ", ".join(plain(value) for value in forest.codebook.schema.target.classes)
+        return (
+            f"about {min(min(share.values()), 1):.0%} of the rows are counted in no tree: the column {columns} holds values that the "
+            f"schema does not declare. Declared classes are {known}." + _beyond_the_limit(forest, rows)
+        )
     return (
         f"about {min(share[worst], 1):.0%} of the rows are counted in no leaf of tree {worst + 1}"
         + (f" (and {len(share) - 1} more trees lack rows)" if len(share) > 1 else "")
@@ -42,6 +48,17 @@ def not_counted(forest: CountedForest, rows: int | None, rows_sd: float = 0.0) -
         + ": they hold values or classes that the schema does not declare. Declare them, or name branches for them with "
         "`other` and `missing`." + _beyond_the_limit(forest, rows)
     )
+
+
+def _target_or(forest: CountedForest) -> str:
+    """The target, with what all trees ask about as well; nothing where that is too much to name.
+
+    Every tree lacks rows: what they share is the class, and the attributes that each of them asks about.
+    """
+    schema = forest.codebook.schema
+    common = set.intersection(*({*tree.attribute[tree.attribute >= 0].tolist()} for tree in forest.trees))
+    names = [f"{plain(schema.target.name)} (the target)", *(plain(schema.names[a]) for a in sorted(common))]
+    return " or ".join(names) if len(names) <= FEW else ""
 
 
 def _beyond_the_limit(forest: CountedForest, rows: int | None) -> str:
@@ -58,4 +75,4 @@ def _suspects(forest: CountedForest, lacking: Collection[int], worst: int) -> st
     full = set().union(*(asked[t] for t in range(len(asked)) if t not in lacking))
     suspects = set.intersection(*(asked[t] for t in lacking)) - full or asked[worst]
     names = [plain(forest.codebook.schema.names[a]) for a in sorted(suspects)]
-    return f", where {' and '.join(names)} {'is' if len(names) == 1 else 'are'} asked" if 0 < len(names) <= FEW else ""
+    return f", where {' and '.join(names)} {'is' if len(names) == 1 else 'are'} split on" if 0 < len(names) <= FEW else ""

@@ -44,6 +44,7 @@ class Effect:
     class_rows:  the share of rows of each class, from noisy counts                               (classes,)
     importance:  the attribute's share in what all attributes add
     cuts:        of a numeric attribute the numbers between its ranges; the values after the last range have no number
+    cut_texts:   the same for people, where a date is a date
     """
 
     attribute: str
@@ -55,6 +56,7 @@ class Effect:
     class_rows: Floats
     importance: float
     cuts: tuple[float, ...] | None = None
+    cut_texts: tuple[str, ...] = ()
 
     @property
     def size(self) -> float:
@@ -123,6 +125,7 @@ def _effect(parts: Parts, j: int) -> Effect:
         tables.pi,
         0.0,
         tuple(float(edges[code]) for code in first if 0 < code < cells) if cells else None,
+        tuple(codebook.edge_texts[j][code] for code in first if 0 < code < cells),
     )
 
 

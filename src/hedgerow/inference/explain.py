@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.formatting import number
 from hedgerow.inference.additive import AdditiveForest
 from hedgerow.inference.effect_noise import centred
 from hedgerow.inference.effects import alike
 from hedgerow.inference.parts import Parts
 from hedgerow.inference.text import plain, values_in_words
+from hedgerow.schema.attributes import Categorical
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.few_rows import few_margins, softmax
 
@@ -31,9 +33,12 @@ class Said:
     error: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
-    """One row's prediction. row: its number, from 1; about: whose score is explained; start: the score of a row that says nothing."""
+    """One row's prediction. row: its number, from 1; about: whose score is explained; start: the score of a row that says nothing.
+
+    unknown: the attributes whose value is missing in the row, or is not declared
+    """
 
     row: int
     predicted: str
@@ -43,6 +48,18 @@ class Explanation:
     said: tuple[Said, ...]
     total: float
     error: float
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def unknown_text(self) -> str:
+        """ "not known of this row: age, income (missing, or a value that is not declared)"; empty where everything is known."""
+        names = ", ".join(self.unknown)
+        return f"not known of this row: {names} (missing, or a value that is not declared)" if names else ""
+
+    def __repr__(self) -> str:
+        added = ", ".join(f"{one.attribute} {number(one.score, 3)}" for one in self.said[:3]) + (", …" if len(self.said) > 3 else "")
+        said = f"{self.predicted}, probability {number(self.probability, 3)}; intercept {number(self.start, 3)}, {added}"
+        return f"Explanation(row {self.row}: {said})"
 
     def top(self, most: int) -> tuple[tuple[Said, ...], Said | None]:
         """The largest so many, and the others as one."""
@@ -80,8 +97,19 @@ def explain(forest: AdditiveForest, codes: NDArray[Any], rows: list[int]) -> tup
         said.sort(key=lambda one: -abs(one.score))
         total = times * float(start[c] + added[i, :, c].sum())
         error = times * float(np.sqrt((errors[i, :, c] ** 2).sum()))
-        found.append(Explanation(row + 1, classes[best], float(shares[i, best]), about, times * float(start[c]), tuple(said), total, error))
+        unknown = tuple(plain(codebook.schema.names[j]) for j in groups if _unknown(codebook, j, int(codes[i, j])))
+        answer = (row + 1, classes[best], float(shares[i, best]), about, times * float(start[c]))
+        found.append(Explanation(*answer, tuple(said), total, error, unknown))
     return tuple(found)
+
+
+def _unknown(codebook: Codebook, j: int, code: int) -> bool:
+    """No branch; or that of `missing` or `other`, where it is not a declared value, too."""
+    attribute = codebook.schema.attributes[j]
+    if code >= codebook.sizes[j]:
+        return True
+    known = len(attribute.values) if isinstance(attribute, Categorical) else codebook.numeric_cells(j)
+    return code >= known
 
 
 def _value(codebook: Codebook, j: int, code: int, groups: list[list[int]]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hedgerow.formatting import number
 from hedgerow.inference.additive import FLAT, AdditiveForest
 from hedgerow.inference.text import plain
 
@@ -20,14 +21,14 @@ def chosen_in_words(forest: AdditiveForest, chosen: Mapping[str, Any]) -> list[t
     """(what, words) pairs; what belongs to the file format alone is left out."""
     layout, reading = forest.tables.layout, forest.reading
     names = forest.tables.codebook.schema.names
-    lines = [("top questions", "none")]
+    lines = [("top splits", "none")]
     if layout.asks:
         levels = [[int(layout.top.attribute[node]) for node in nodes if layout.top.attribute[node] >= 0] for nodes in layout.top.levels]
         asked = [" / ".join(dict.fromkeys(plain(names[a]) for a in level)) for level in levels if level]
-        lines = [("top questions", "; then, by the answer, ".join(asked))]
+        lines = [("top splits", "; then, by the answer, ".join(asked))]
     strength = _STRENGTH.get(reading.strength, f"attributes at strength {reading.strength:g}")
-    where = "inside the answers to the top questions" if layout.joined else "beside the top question"
-    where = "without top questions" if reading.kind == FLAT else where
+    where = "inside the branches of the top splits" if layout.joined else "beside the top split"
+    where = "without top splits" if reading.kind == FLAT else where
     lines.append(("reading", strength if not reading.strength else f"{strength}, {where}"))
     few = len(forest.tables.tables) < len(names)
     lines.append(("measured", f"{len(forest.tables.tables)} of {len(names)} attributes" if few else f"all {len(names)} attributes"))
@@ -35,7 +36,7 @@ def chosen_in_words(forest: AdditiveForest, chosen: Mapping[str, Any]) -> list[t
         lines.append(("numeric cells", f"{layout.together} neighbours counted as one: rows are few"))
     lines.append(("probabilities", f"scores scaled by {forest.scale:g}" if forest.scale != 1 else "as the scores say"))
     if "signal to noise" in chosen:
-        lines.append(("signal to noise ν", f"{chosen['signal to noise']:.3g} when it was fitted"))
+        lines.append(("signal to noise", f"{number(chosen['signal to noise'], 3)} when it was fitted"))
     if forest.correction.trees:
         lines.append(("gradient steps", str(chosen.get("gradient steps", "yes"))))
     return lines

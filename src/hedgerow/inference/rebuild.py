@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hedgerow.accounting.noise import variance_of
+from hedgerow.formatting import number
 from hedgerow.trees.forest import CountedForest
 
 
@@ -39,8 +40,10 @@ class Accumulated:
 
     def sentence(self) -> str:
         """What to do, for people."""
-        so_far = f"a typical count in a leaf is {self.typical:.3g}, the noise of {self.tables} tables on it ± {self.noise:.3g}"
-        once = f"counted at once, all rows would have ± {self.fresh:.3g}"
+        so_far = (
+            f"a typical count in a leaf is {number(self.typical, 3)}, the noise of {self.tables} tables on it ± {number(self.noise, 3)}"
+        )
+        once = f"counted at once, all rows would have ± {number(self.fresh, 3)}"
         if self.rebuild:
             return (
                 f"REBUILD: {so_far}; {once}. A new forest from all rows would be better, if they can be brought together; it costs its own "

@@ -80,9 +80,9 @@ class Rule:
         sure = share_with_error(self.confidence, self.confidence_error)
         about = "about " if self.support_error > 0 else ""
         rows = "row" if self.support == 1 and not about else "rows"
-        number = count_with_error(self.support, self.support_error)
+        support = f"{about}{count_with_error(self.support, self.support_error)} {rows}"
         then = ", then " if self.conditions else ", "
-        return f"{self.condition_text}{then}{plain(self.label)} ({sure} sure, {about}{number} {rows}: {self.distribution_text})."
+        return f"{self.condition_text}{then}{plain(self.label)} (confidence {sure}, support {support}: {self.distribution_text})."
 
     __str__ = text
 

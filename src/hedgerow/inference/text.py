@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 
-from hedgerow.schema.attributes import Numeric, text_of
+from hedgerow.schema.attributes import text_of
 from hedgerow.schema.codebook import Codebook
 
 _JOINERS = "\u200c\u200d"  # invisible, but spelling in several languages
@@ -99,10 +99,8 @@ def _runs(codes: Sequence[int]) -> list[tuple[int, int]]:
 
 def _range_in_words(codebook: Codebook, attribute: int, first: int, last: int) -> str:
     """A range of cells. A bound of the schema is no bound of the rule: the outer cells hold what lies beyond it too."""
-    entry = codebook.schema.attributes[attribute]
-    assert isinstance(entry, Numeric)
-    edges = entry.cell_edges(codebook.bins)
-    low, high = (f"{edge:.6g}".replace("-", "−") for edge in (edges[first], edges[last + 1]))
+    edges = codebook.edge_texts[attribute]
+    low, high = edges[first], edges[last + 1]
     if first == 0:
         return f"below {high}"
     return f"{low} or more" if last == len(edges) - 2 else f"{low} to {high}"

@@ -105,11 +105,11 @@ def _accepts(proposal: int, word: int, scale: Fraction, centre: Fraction, rate: 
     """Finish one coin exactly, begun with the 64 bits `word`.  [S6]"""
     size = abs(proposal)
     if size == LARGEST_DRAW:  # perhaps clipped: how far beyond it was is geometric, since that has no memory
-        size += _geometric(scale, coins)
+        size += geometric(scale, coins)
     return bernoulli_exp((size - centre) ** 2 * rate, coins, word, 64)
 
 
-def _geometric(scale: Fraction, coins: Coins) -> int:
+def geometric(scale: Fraction, coins: Coins) -> int:
     """G >= 0 with P(G = g) ∝ e^(-g/scale), unbounded: a discrete Laplace variable that is not negative.  [S6]"""
     total = 0
     while True:

@@ -1,4 +1,4 @@
-"""Noise on counts and private choices, as the event that was charged says. Theorems M1 to M3 of PROOF.md."""
+"""Noise on counts and private choices, as the event that was charged says. Theorems M1 to M4 of PROOF.md."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.accounting.events import DISCRETE_GAUSSIAN, PERMUTE_AND_FLIP, Event
+from hedgerow.accounting.events import DISCRETE_GAUSSIAN, DISCRETE_LAPLACE, PERMUTE_AND_FLIP, Event
 from hedgerow.accounting.zcdp import rho_of_gaussian
 from hedgerow.errors import PlanError
 from hedgerow.mechanisms.choices import exponential_mechanism, permute_and_flip
 from hedgerow.mechanisms.coins import Coins
 from hedgerow.mechanisms.gaussian import discrete_gaussian
 from hedgerow.mechanisms.samplers import discrete_laplace
+from hedgerow.mechanisms.shares import WholeNumbers, laplace_share
 
 Sampler = Callable[[Fraction, int, Coins], NDArray[np.int64]]
 
@@ -33,6 +34,25 @@ def add_noise(counts: NDArray[np.int64], event: Event, coins: Coins, sampler: Sa
         noise = sampler(event.scale, counts.size, coins).reshape(counts.shape)  # [M1]
     limit = np.iinfo(np.int64).max // 2
     return np.clip(counts, -limit, limit) + np.clip(noise, -limit, limit)
+
+
+def add_share(counts: NDArray[np.int64], event: Event, coins: Coins, shares: int) -> WholeNumbers:
+    """One owner's counts with its share of the event's noise, of which `shares` are a whole draw: for a secure sum alone.  [M4]"""
+    check_shared_noise(event)
+    if event.scale != Fraction(event.queries * event.sensitivity) / event.epsilon:
+        raise PlanError(f"{event.query}: the noise scale does not follow from what was charged.")
+    noise = laplace_share(event.scale, shares, counts.size, coins).reshape(counts.shape)
+    noisy: WholeNumbers = counts.astype(object) + noise
+    return noisy
+
+
+def check_shared_noise(event: Event) -> None:
+    """Refuse, before anything is charged, noise that does not come in shares."""
+    if event.mechanism != DISCRETE_LAPLACE:
+        raise PlanError(
+            f"{event.query}: owners who count together add discrete Laplace noise in shares, and this is {event.mechanism}. Nothing was "
+            "spent. Pure ε works (no δ), with counts in the trees of a plan: `hedgerow plan --save`."
+        )
 
 
 def check_noise_source(event: Event, sampler: Sampler) -> None:

@@ -76,7 +76,7 @@ class _View:
         return count_with_error(float(self.support[nodes].sum()), error) + " rows"
 
     def says(self, node: int) -> tuple[str, str]:
-        """The majority class and how sure the counts are of it."""
+        """The majority class and its confidence."""
         p, error, best = (array[0] for array in confidences(self.forest, self.number, np.array([node])))
         return self.classes[int(best)], share_with_error(float(p), float(error))
 
@@ -176,7 +176,7 @@ def _line(view: _View, shown: Shown) -> str:
         return f"{lead}{view.name(shown.node)}?  ({view.rows([shown.node])})"
     label_, sure = view.says(shown.node)
     asks_on = f"  … asks on: {view.name(shown.node)}?" if shown.cut else ""
-    return f"{lead}{label_}, {sure} sure  [{view.counts_text(shown.node)}]{asks_on}"
+    return f"{lead}{label_}, confidence {sure}  [{view.counts_text(shown.node)}]{asks_on}"
 
 
 def _add_lines(view: _View, shown: Shown, indent: str, lines: list[str]) -> None:
@@ -325,7 +325,7 @@ class _Picture:
         rows = view.rows([node])
         sd = float(view.sd[node])
         order = view.classes_to_show(node)
-        self._box(x, middle, "hw-leaf", f"{says}, {sure} sure; {rows}: {view.counts_text(node)}")
+        self._box(x, middle, "hw-leaf", f"{says}, confidence {sure}; {rows}: {view.counts_text(node)}")
         self.parts += [
             label(x + 10, middle - 3, fit(says, self.words, 12.5, bold=True), 12.5, more=BOLD),
             label(x + 10, middle + 13, fit(rows.removesuffix(" rows"), self.words, 11.5), 11.5, "hw-soft"),
@@ -355,6 +355,6 @@ def _first_words(view: _View, root: Shown) -> str:
     """The first question and where it leads, for those who cannot see the picture."""
     if not root.children:
         says, sure = view.says(0)
-        return f"It asks nothing: {says}, {sure} sure."
+        return f"It has no split: {says}, confidence {sure}."
     leads = ", ".join(child.branch for child in root.children)
-    return f"It first asks for {view.name(0)}: {leads}."
+    return f"It first splits on {view.name(0)}: {leads}."

@@ -28,7 +28,13 @@ def effects_content(effects: Sequence[Effect]) -> str:
 
 def explanations_content(explanations: Sequence[Explanation], top: int) -> str:
     """A section for each row."""
-    return "".join(f"<section>{_figure(waterfall_svg(one, top), explanation_text(one, top))}</section>" for one in explanations)
+    return "".join(
+        f"<section>{_figure(waterfall_svg(one, top), explanation_text(one, top))}{_unknown(one)}</section>" for one in explanations
+    )
+
+
+def _unknown(one: Explanation) -> str:
+    return f"<p>Row {one.row}: {escape(one.unknown_text)}.</p>" if one.unknown else ""
 
 
 def _figure(svg: str, text: str) -> str:

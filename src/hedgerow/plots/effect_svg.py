@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hedgerow.formatting import bound
 from hedgerow.inference.effects import Effect
 from hedgerow.inference.text import plain, share_text
 from hedgerow.plots.effect_text import about, values_to_show, with_error
@@ -102,7 +103,8 @@ class _Picture:
         return y
 
     def _foot(self, y: float, more: str) -> Drawing:
-        bands = "Bands: ± 1 and ± 2 standard errors of the noise." if self.errors.any() else "Exact numbers, no noise."
+        exact = "Exact numbers, no noise." if self.scores.any() else "No prediction uses it: its effect is zero."
+        bands = "Bands: ± 1 and ± 2 standard errors of the noise." if self.errors.any() else exact
         text = f"{bands} {more or 'Shares of rows are noisy too.'}"
         self.parts.append(label(MARGIN, y + 16, fit(text, WIDTH - 2 * MARGIN, 11.5), 11.5, "hw-soft"))
         title = f"What {plain(self.effect.attribute)} {self.what}"
@@ -193,7 +195,7 @@ class _Picture:
         self.parts.append(f'<line class="hw-axis" x1="{left:.1f}" x2="{right:.1f}" y1="{zero:.1f}" y2="{zero:.1f}"/>')
         for k, colour in enumerate(self.colours):
             self._step_line(place, starts, wide, numeric, k, colour)
-        self._cut_labels(effect.cuts, left, wide, top + tall + 16)
+        self._cut_labels(effect.cut_texts or tuple(map(bound, effect.cuts)), left, wide, top + tall + 16)
         base = top + tall + 26 + below
         largest = max(float(effect.rows.max()), 1e-9)
         for v, x in enumerate(starts):
@@ -221,11 +223,11 @@ class _Picture:
             path += f"{'M' if v in (0, numeric) or v > numeric else 'L'}{x:.1f} {place(float(scores[v])):.1f}H{x + wide:.1f}"
         self.parts.append(f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2.2"/>')
 
-    def _cut_labels(self, cuts: tuple[float, ...], left: float, wide: float, y: float) -> None:
+    def _cut_labels(self, cuts: tuple[str, ...], left: float, wide: float, y: float) -> None:
         """The numbers between the ranges, as many as there is room for."""
         free = left
-        for i, cut in enumerate(cuts):
-            text, x = f"{cut:.6g}".replace("-", "−"), left + wide * (i + 1)
+        for i, text in enumerate(cuts):
+            x = left + wide * (i + 1)
             half = text_width(text, 11) / 2
             if x - half >= free:
                 self.parts.append(label(x, y, text, 11, anchor="middle"))

@@ -87,13 +87,14 @@ def explanation_text(one: Explanation, most: int = 8) -> str:
     shown, rest = one.top(most)
     every = [*shown, *([rest] if rest is not None else [])]
     largest = max((abs(said.score) for said in every), default=0.0)
-    lines = [("at the start", "", " " * HALF + "│" + " " * HALF, signed(one.start))]
+    lines = [("intercept", "", " " * HALF + "│" + " " * HALF, signed(one.start))]
     lines += [
         (cut(said.attribute), cut(said.value), two_sided_bar(said.score, largest), with_error(said.score, said.error)) for said in every
     ]
     lines.append(("together", "", " " * HALF + "│" + " " * HALF, with_error(one.total, one.error)))
     head = f"row {one.row}: {one.predicted}, probability {one.probability:.2f}"
-    return "\n".join([head, f"  what adds to the {one.about}:", *_aligned(lines)])
+    unknown = [f"  {one.unknown_text}"] if one.unknown else []
+    return "\n".join([head, f"  what adds to the {one.about}:", *_aligned(lines), *unknown])
 
 
 def _aligned(lines: Sequence[tuple[str, str, str, str]], flush: str = "<") -> list[str]:

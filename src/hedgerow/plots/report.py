@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hedgerow.accounting.loss import text_of_delta, text_of_fraction, text_of_loss
+from hedgerow import formatting
 from hedgerow.accounting.meter import Budget
 from hedgerow.accounting.noise import variance_of
 from hedgerow.inference.effects import Effect
@@ -33,6 +33,7 @@ from hedgerow.plots.report_privacy import (
     meaning,
     promise,
 )
+from hedgerow.plots.roc_svg import roc_svg
 from hedgerow.plots.svg import PALETTE, escape
 from hedgerow.release.release import Release
 from hedgerow.schema.attributes import Numeric
@@ -153,7 +154,7 @@ def _tiles(release: Release, score: PrivateScore | None) -> str:
     forest, epsilon, delta = release.forest, release.certificate.epsilon, release.certificate.delta
     noise = f"± {error_text(forest.leaf_noise_sd)}" if forest.noisy else "none"
     tiles = [
-        (_short_loss(epsilon), "privacy loss ε" + (f", δ = {text_of_delta(Fraction(delta))}" if delta else "")),
+        (_short_loss(epsilon), "privacy loss ε" + (f", δ = {formatting.amount(Fraction(delta))}" if delta else "")),
         (f"{sum(len(tree.leaves) for tree in forest.trees):,}", f"leaves in {many(len(forest.trees), 'tree')}"),
         (noise, "noise on one count"),
     ]
@@ -166,7 +167,7 @@ def _tiles(release: Release, score: PrivateScore | None) -> str:
 def _short_loss(epsilon: str | None) -> str:
     if epsilon is None:
         return "none claimed"
-    return epsilon if len(epsilon) <= 12 else f"≈ {float(Fraction(epsilon)):.4g}"
+    return formatting.amount(Fraction(epsilon))
 
 
 def _score(release: Release, score: PrivateScore) -> str:
@@ -176,7 +177,7 @@ def _score(release: Release, score: PrivateScore) -> str:
     if certificate.epsilon is not None and release.certificate.epsilon is not None:
         both = Fraction(certificate.epsilon) + Fraction(release.certificate.epsilon)
         chance = Fraction(certificate.delta or 0) + Fraction(release.certificate.delta or 0)
-        total = text_of_loss(both, chance) if chance else f"ε = {loss_text(text_of_fraction(both))}"
+        total = formatting.loss(both, chance) if chance else f"ε = {loss_text(formatting.amount(both))}"
         together = f" If both looked at the same people, the release and its score together cost {total}."
     cells = len(score.classes) ** 2
     picture = confusion_svg(score.confusion, score.classes, score.noise_sd, "True against predicted class")
@@ -186,9 +187,25 @@ def _score(release: Release, score: PrivateScore) -> str:
         f"<p><strong>Accuracy {escape(share_with_error(score.accuracy, score.accuracy_error))}</strong>, on about "
         f"{escape(count_with_error(float(score.confusion.sum()), rows_error))} rows. The error is one standard error: "
         "noise and the chance of the draw of rows together.</p>"
-        f'<figure class="scroll" tabindex="0">{picture}</figure>'
+        f'<figure class="scroll" tabindex="0">{picture}</figure>{_roc(score)}'
         f"<p>{escape(certificate.sentence())}.{escape(together)}</p>{cost}",
     )
+
+
+def _roc(score: PrivateScore) -> str:
+    if score.ranking is None:
+        return ""
+    many_classes = ", the mean of each class against the others" if len(score.classes) > 2 else ""
+    return (
+        f"<p><strong>Area under the ROC curve {score.auc:.3f} ± {score.auc_error:.2g}</strong>{many_classes}; Brier score "
+        f'{score.brier:.3f} ± {score.brier_error:.2g}.</p><figure class="scroll" tabindex="0">{roc_svg(score.ranking)}</figure>'
+    )
+
+
+def score_page(release: Release, score: PrivateScore) -> str:
+    """A score as an HTML page: confusion matrix, ROC curves, what it cost."""
+    heading = f"How good is the forest for “{release.schema.target.name}”?"
+    return page(heading, [f"<h1>{escape(heading)}</h1>", _score(release, score)], footer(release))
 
 
 def _calibration(release: Release, calibration: Calibration, score: PrivateScore | None) -> str:
@@ -202,7 +219,7 @@ def _calibration(release: Release, calibration: Calibration, score: PrivateScore
     elif certificate.epsilon is not None and all(each.epsilon is not None for each in paid):
         both = sum((Fraction(each.epsilon or 0) for each in (certificate, *paid)), Fraction(0))
         chance = sum((Fraction(each.delta or 0) for each in (certificate, *paid)), Fraction(0))
-        total = text_of_loss(both, chance) if chance else f"ε = {loss_text(text_of_fraction(both))}"
+        total = formatting.loss(both, chance) if chance else f"ε = {loss_text(formatting.amount(both))}"
         what = "the release, its score and its calibration" if len(paid) > 1 else "the release and its calibration"
         cost += f" If all looked at the same people, {what} together cost {total}."
     subtracted = " What noise adds to it was subtracted as far as it is known." if calibration.charged else ""
@@ -327,7 +344,7 @@ def _made(release: Release) -> str:
 
 def _domain(attribute: Any, bins: int) -> str:
     if isinstance(attribute, Numeric):
-        return f"{attribute.low:g} to {attribute.high:g}, in {many(len(attribute.cell_edges(bins)) - 1, 'cell')}"
+        return f"{attribute.bounds_text}, in {many(len(attribute.cell_edges(bins)) - 1, 'cell')}"
     return _listed(attribute.domain)
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 
-from hedgerow.accounting.loss import text_of_delta, text_of_fraction
+from hedgerow import formatting
 from hedgerow.accounting.meter import Budget
 from hedgerow.inference.rebuild import accumulated
 from hedgerow.plots.html import items, pairs, section, table
@@ -22,8 +22,8 @@ _MAX_TABLES = 50
 
 
 def loss_text(text: str) -> str:
-    """An exact ε as it was written, with a decimal beside a fraction that does not end."""
-    return text if "/" not in text else f"{text} (about {float(Fraction(text)):.4g})"
+    """An exact amount of a file, for people."""
+    return formatting.amount(Fraction(text))
 
 
 def promise(certificate: Certificate) -> str:
@@ -58,7 +58,7 @@ def meaning(certificate: Certificate) -> str:
     means = [
         f"Whatever anyone does with this release, the chance of any outcome is at most {factor} times what it would be "
         + _had_it_differed(certificate)
-        + (f", plus δ = {text_of_delta(Fraction(certificate.delta))}." if certificate.delta else "."),
+        + (f", plus δ = {formatting.amount(Fraction(certificate.delta))}." if certificate.delta else "."),
         "That holds whatever else they know, now or later. Predictions, rules and pictures made from it cost nothing.",
         "Every count carries noise. “1,204 ± 35” means: noise with a standard deviation of 35 was added, so that in "
         "about seven of ten cases the true number is within 35 of 1,204.",
@@ -94,7 +94,7 @@ def _protected_less(certificate: Certificate) -> str:
 def _factor(epsilon: Fraction) -> str:
     """e^ε, rounded up: a guarantee is never stated stronger than it is."""
     if epsilon > 25:
-        return f"e^{text_of_fraction(epsilon)} (so large that it promises little)"
+        return f"e^{formatting.amount(epsilon)} (so large that it promises little)"
     value = math.exp(float(epsilon))
     places = 3 if value < 1.1 else 2 if value < 100 else 0
     rounded = math.ceil(value * 10**places) / 10**places
@@ -108,7 +108,7 @@ def certificate_section(release: Release) -> str:
             [
                 ("guarantee", certificate.guarantee),
                 ("ε", "not claimed" if certificate.epsilon is None else loss_text(certificate.epsilon)),
-                *([("δ", text_of_delta(Fraction(certificate.delta)))] if certificate.delta else []),
+                *([("δ", formatting.amount(Fraction(certificate.delta)))] if certificate.delta else []),
                 ("neighbours", certificate.neighbours),
                 ("unit of privacy", certificate.unit),
                 ("because", certificate.reason),
@@ -133,9 +133,9 @@ def _tables(release: Release) -> str:
     persons = any(part.of_persons for part in parts)
     rows = [
         (
-            part.owner or "–",
+            " + ".join(part.owners) or "–",
             part.id,
-            loss_text(part.epsilon) + (f", δ = {text_of_delta(part.exact_delta)}" if part.exact_delta else ""),
+            loss_text(part.epsilon) + (f", δ = {formatting.amount(part.exact_delta)}" if part.exact_delta else ""),
             part.statement,
             *([f"at most {part.k}" if part.of_persons else "1, assumed"] if persons else []),
             ", ".join(release.forest.ensembles[part.ensemble].columns) if release.forest.united else "all",
@@ -154,27 +154,28 @@ def events_table(events: Sequence[EventRecord]) -> str:
     gaussian = any(isinstance(event.rho, str) for event in events)
     rows = [
         (
-            *(e.query, e.mechanism, times, "–" if e.epsilon == "0" else loss_text(e.epsilon)),
-            *(f"{e.queries:,}", e.shown_sensitivity, loss_text(e.scale)),
-            *([loss_text(e.rho) if isinstance(e.rho, str) else "–"] if gaussian else []),
+            *(e.query, e.mechanism, times, e.shown[0], f"{e.queries:,}", e.shown_sensitivity, e.shown[2]),
+            *([e.shown[1]] if gaussian else []),
         )
         for e, times in Counter(events).items()
     ]
     total = sum((Fraction(event.epsilon) for event in events), Fraction(0))
-    heads = ("asked", "mechanism", "times", "ε each", "queries", "sensitivity", "noise scale")
+    heads = ("query", "mechanism", "times", "ε each", "queries", "sensitivity", "noise scale")
     if gaussian:
         return table((*heads, "ρ each"), rows)  # losses of both kinds are composed by concentrated privacy, not as a sum of ε
-    return table(heads, rows, ("together", "", len(events), loss_text(text_of_fraction(total)), "", "", ""))
+    return table(heads, rows, ("together", "", len(events), loss_text(formatting.amount(total)), "", "", ""))
 
 
 def budget_section(budget: Budget) -> str:
     total, entries = budget.epsilon, budget.entries
     spent = sum((entry.cost for entry in entries), Fraction(0))
     share = min(max(float(spent / total), 0.0), 1.0) * 100
-    words = f"{text_of_fraction(spent)} of ε = {text_of_fraction(total)} spent, {text_of_fraction(total - spent)} left"
+    words = f"{formatting.amount(spent)} of ε = {formatting.amount(total)} spent, {formatting.amount(total - spent)} left"
     gauge = f'<div class="gauge" role="img" aria-label="{escape(words)}"><i style="width:{share:.2f}%"></i></div>'
     if budget.delta:
-        words += f"; {text_of_delta(sum((entry.delta for entry in entries), Fraction(0)))} of δ = {text_of_delta(budget.delta)} spent"
+        gone = sum((entry.delta for entry in entries), Fraction(0))
+        gone = sum((entry.delta for entry in entries), Fraction(0))
+        words += f"; {formatting.amount(gone)} of δ = {formatting.amount(budget.delta)} spent"
     if budget.unit is not None:
         words += f"; the unit is {budget.unit}"
     gauge += f"<p>{escape(words)}.</p>"
@@ -182,8 +183,8 @@ def budget_section(budget: Budget) -> str:
         (
             getattr(entry, "when", "this session"),
             entry.what,
-            text_of_fraction(entry.reserved) + (f", δ = {text_of_delta(entry.delta)}" if entry.delta else ""),
-            "all of it (not finished)" if entry.spent is None else text_of_fraction(entry.spent),
+            formatting.amount(entry.reserved) + (f", δ = {formatting.amount(entry.delta)}" if entry.delta else ""),
+            "all of it (not finished)" if entry.spent is None else formatting.amount(entry.spent),
         )
         for entry in entries
     ]

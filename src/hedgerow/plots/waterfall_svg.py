@@ -18,7 +18,7 @@ def waterfall_drawing(one: Explanation, most: int = 8) -> Drawing:
     """A bar for each of the largest so many attributes, one for all others; whiskers of ± 1 standard error of the noise."""
     shown, rest = one.top(most)
     said = [*shown, *([rest] if rest is not None else [])]
-    names = ["at the start", *(f"{part.attribute}: {part.value}" if part.value else part.attribute for part in said), "together"]
+    names = ["intercept", *(f"{part.attribute}: {part.value}" if part.value else part.attribute for part in said), "together"]
     numbers = [signed(one.start), *(with_error(part.score, part.error) for part in said), with_error(one.total, one.error)]
     ends = [(0.0, one.start)]
     for part in said:

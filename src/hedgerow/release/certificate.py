@@ -15,9 +15,9 @@ from typing import Literal
 
 import msgspec
 
-from hedgerow import __version__
+from hedgerow import __version__, formatting
 from hedgerow.accounting.events import LOCAL_SENSITIVITY, Event
-from hedgerow.accounting.loss import exact_sum, text_of_delta, text_of_fraction
+from hedgerow.accounting.loss import exact_sum, text_of_fraction
 from hedgerow.accounting.zcdp import rho_for, zcdp_cost
 from hedgerow.release.parts import (
     EPSILON_DELTA_DP,
@@ -33,6 +33,7 @@ from hedgerow.release.parts import (
     EventRecord,
     Part,
     TableName,
+    Together,
 )
 
 
@@ -75,7 +76,7 @@ class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
         """What it claims to cost at most, in words: "ε = 1", "(ε = 1, δ = 1e-06)", "not claimed"."""
         if self.epsilon is None:
             return "not claimed"
-        return f"ε = {self.epsilon}" if self.delta is None else f"(ε = {self.epsilon}, δ = {text_of_delta(Fraction(self.delta))})"
+        return formatting.loss(Fraction(self.epsilon), Fraction(self.delta or 0))
 
     @property
     def events(self) -> list[EventRecord]:
@@ -120,6 +121,7 @@ def part_of(
     id: str,
     name: TableName | None = None,
     released: Mapping[str, int] | None = None,
+    together: Together | None = None,
 ) -> Part:
     """What one private run on one table claims. `requested`, and `delta`, are the bound for every way the run could have gone.
 
@@ -157,6 +159,7 @@ def part_of(
         made_by=f"hedgerow {__version__}",
         delta=text_of_fraction(delta) if delta else msgspec.UNSET,
         rows_per_person=msgspec.UNSET if person is None else rows_per_person,
+        together=msgspec.UNSET if together is None else together,
     )
 
 
@@ -298,6 +301,10 @@ def _reason(parts: Sequence[Part]) -> str:
 
 def _assumptions(parts: Sequence[Part]) -> list[str]:
     found = dict.fromkeys(text for part in parts for text in part.assumptions)
+    for part in parts:
+        if isinstance(part.together, Together):
+            found[part.together.assumption] = None
+            found[f"each of these owners states that no person has rows in two of their tables: {', '.join(part.owners)}"] = None
     if len(parts) > 1:
         stated: dict[str, list[str]] = {}
         for part in parts:

@@ -20,7 +20,7 @@ from hedgerow.accounting.zcdp import rho_of_gaussian
 from hedgerow.queries import BY_NAME, ChoiceQuery, CountingQuery
 from hedgerow.release.certificate import by_ensemble, certificate_of
 from hedgerow.release.files import MAX_SIGNATURES
-from hedgerow.release.parts import COUNTING, MAX_NAME, EventRecord, Part
+from hedgerow.release.parts import COUNTING, MAX_NAME, EventRecord, Part, Together
 from hedgerow.schema.attributes import MAX_ROWS_PER_PERSON
 from hedgerow.schema.schema import Schema
 from hedgerow.trees.forest import Ensemble
@@ -76,6 +76,8 @@ def _check_part(part: Part, ensembles: int, n_classes: int) -> None:
     if part.chosen_beforehand is not msgspec.UNSET and not (part.chosen_beforehand and not part.counted and before):
         raise ValueError("that its trees were chosen beforehand is stated of a table that was counted or chose, or is not stated")
     _check_loss(part)
+    if isinstance(part.together, Together):
+        _check_together(part, part.together)
     if part.problem:
         return
     if any(event.query not in BY_NAME for event in part.events):
@@ -86,6 +88,17 @@ def _check_part(part: Part, ensembles: int, n_classes: int) -> None:
         raise ValueError("it claims ε with coins that anyone can replay")
     if part.released and (set(part.released) != {"rows"} or all(event.query != "rows" for event in part.events)):
         raise ValueError("it holds a number of rows that was not paid for")
+
+
+def _check_together(part: Part, together: Together) -> None:
+    """Tables of several owners as one: what M4 proves, and nothing else."""
+    for name in together.owners:
+        if not 0 < len(name) <= MAX_NAME or not name.isprintable() or not name.strip():
+            raise ValueError("the name of an owner is too long or cannot be printed")
+    if not together.sound or part.owner or not part.disjoint:
+        raise ValueError("owners who counted together are too few, too many absent, or do not all state that their persons are disjoint")
+    if any(event.query != "leaf_counts" or event.mechanism != DISCRETE_LAPLACE for event in part.events) or part.exact_delta:
+        raise ValueError("owners who counted together did what is not proven of noise in shares")
 
 
 def _check_event(event: EventRecord, n_classes: int, k: int) -> None:
@@ -158,10 +171,10 @@ def counted_noise(part: Part, trees: int) -> Noise | None:
     """The noise on a table's counts: of one event for all trees, or of one event for each, where they were chosen one after the other."""
     counts = [event for event in part.events if event.query == "leaf_counts"]
     if counts and counts[-1].queries == trees:
-        return counts[-1].noise
+        return part.noise(counts[-1])
     each = counts[-trees:]
     alike = len(each) == trees and all(event.queries == 1 and event.noise == each[0].noise for event in each)
-    return each[0].noise if alike else None
+    return part.noise(each[0]) if alike else None
 
 
 def last_count(part: Part) -> EventRecord | None:

@@ -192,5 +192,5 @@ def _stated(parts: Sequence[Part]) -> list[Part]:
 
 def _noise(parts: Sequence[Part]) -> tuple[Noise, ...]:
     """One noise for each counted table, in the order of the certificate."""
-    events = [last_count(part) for part in parts if part.counted]
-    return tuple(event.noise for event in events if event is not None)
+    events = [(part, last_count(part)) for part in parts if part.counted]
+    return tuple(part.noise(event) for part, event in events if event is not None)

@@ -12,7 +12,7 @@ import msgspec
 from hedgerow.accounting.events import DISCRETE_GAUSSIAN, DISCRETE_LAPLACE
 from hedgerow.errors import MergeError
 from hedgerow.inference.vote import ADDITIVE
-from hedgerow.release.certificate import all_disjoint
+from hedgerow.release.certificate import all_disjoint, declared_rows
 from hedgerow.release.certificate_checks import last_count
 from hedgerow.release.release import Release
 from hedgerow.schema.attributes import Categorical, Numeric, Target
@@ -64,12 +64,28 @@ def check_same_plan(first: str, base: Release, name: str, release: Release) -> N
         found.append(f"how rows are read: version {sorted(versions[0])} and {sorted(versions[1])}")
     if not found and base.forest.trees != release.forest.trees:
         found = [_tree_difference(base, release)]
+    if found and (_fitted(base) or _fitted(release)):
+        schemas = _schema_differences(base, release)
+        raise MergeError(
+            f"{first} and {name}: these forests were fitted, each by itself, not counted in one plan, so that their counts do not answer "
+            "the same questions and cannot be added. Use one plan for all: `hedgerow plan --save plan.json`, then `hedgerow count "
+            "plan.json` on each table (in Python `public_plan` and `hedgerow.count`); or, for rows of one owner that come later, `hedgerow "
+            "fit --batch` and `hedgerow update` (`partial_fit`)."
+            + (f" Their schemas differ, too: {'; '.join(schemas[:5])}." if schemas else "")
+        )
     if found:
         raise MergeError(
             f"{name} was not counted by the plan of {first}, so their counts cannot be added. What differs: {'; '.join(found[:5])}"
             + (f"; and {len(found) - 5} more" if len(found) > 5 else "")
             + ". Count both from the same plan.json."
         )
+
+
+def _fitted(release: Release) -> bool:
+    """Whether a table of it was looked at for more than the counts of a plan, or declares its own number of rows: a `fit`."""
+    counted = [part for part in release.certificate.parts if part.counted]
+    declared = declared_rows(release.schema.rows)
+    return any(declared in part.assumptions or any(event.query != "leaf_counts" for event in part.events) for part in counted)
 
 
 def check_unitable(first: str, base: Release, name: str, release: Release) -> None:
@@ -137,15 +153,17 @@ class Tables:
                     f"{name}: the table {part.name} is in {self._from[known_as[part.key]]} already. The same rows cannot be counted twice: "
                     "leave one out."
                 )
-            if not self.batches and part.owner and part.owner in owners_before:
+            again = next((owner for owner in part.owners if owner in owners_before), None)
+            if not self.batches and again is not None:
                 raise MergeError(
-                    f"{name}: its owner {part.owner!r} is in {owners_before[part.owner]} already. Leave one out; if it is another batch of "
+                    f"{name}: its owner {again!r} is in {owners_before[again]} already. Leave one out; if it is another batch of "
                     "the same owner, add --batches (batches=True); if two owners have chosen the same name, let one of them count again "
                     "with another."
                 )
         for part in counted:
             self._from[known_as[part.key]] = name
-            self._owners.setdefault(part.owner, name)
+            for owner in part.owners:
+                self._owners.setdefault(owner, name)
         counts = release.forest.counts
         if min(release.forest.tree_noise_sd) < 1 or sum(each.size for each in counts) < _ENOUGH:
             return

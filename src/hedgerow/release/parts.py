@@ -9,9 +9,10 @@ from fractions import Fraction
 
 import msgspec
 
+from hedgerow import formatting
 from hedgerow.accounting.events import LOCAL_SENSITIVITY, Event
 from hedgerow.accounting.loss import exact_sum, text_of_fraction
-from hedgerow.accounting.noise import Noise, made_noise
+from hedgerow.accounting.noise import Noise, Shares, made_noise
 from hedgerow.accounting.zcdp import rho_for, rho_of_event
 from hedgerow.errors import PlanError
 
@@ -24,6 +25,7 @@ UNREVIEWED = "domains were read from private data"
 NOT_PROVEN = "splits were chosen with local sensitivity, for which the stated ε is not proven"
 TEST_COINS = "noise came from seeded test coins that anyone can replay"
 MAX_NAME = 200  # characters
+MAX_OWNERS = 100  # who count together
 EPSILON_DP, EPSILON_DELTA_DP = "epsilon-DP", "epsilon-delta-DP"
 COUNTING = 1  # how a row is read and counted: parts that were counted in different ways cannot be added
 
@@ -48,7 +50,18 @@ class EventRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def shown_sensitivity(self) -> str:
         """For people. Of choices with local sensitivity each node has its own, and the event states the largest."""
-        return f"{float(Fraction(self.sensitivity)):.3g} at most" if self.mechanism == LOCAL_SENSITIVITY else self.sensitivity
+        local = self.mechanism == LOCAL_SENSITIVITY
+        return f"{formatting.number(float(Fraction(self.sensitivity)), 3 if local else formatting.DIGITS)}{' at most' if local else ''}"
+
+    @property
+    def shown(self) -> tuple[str, str, str]:
+        """ε ("–" where it is paid in ρ), ρ and the scale of the noise, for people; the fields have them exactly."""
+        rho = formatting.rough(Fraction(self.rho)) if isinstance(self.rho, str) else "–"
+        return (
+            "–" if self.epsilon == "0" else formatting.rough(Fraction(self.epsilon)),
+            rho,
+            formatting.number(float(Fraction(self.scale))),
+        )
 
     @property
     def noise(self) -> Noise:
@@ -71,6 +84,45 @@ class EventRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             text_of_fraction(event.sensitivity),
             text_of_fraction(event.scale),
             text_of_fraction(event.rho) if event.rho else msgspec.UNSET,
+        )
+
+
+class Together(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Owners who counted their tables together, with the noise of one (PROOF.md, M4).
+
+    owners:    all who were to take part, in their order
+    tolerated: how many of them may be absent or tell the others what they added, so that the ε still holds
+    absent:    those who were absent: their rows are not counted
+    """
+
+    owners: list[str]
+    tolerated: int
+    absent: list[str] = []
+
+    def noise(self, scale: Fraction) -> Noise:
+        """That of all who were present, for a whole draw of that scale: more than one draw, as none is left out of those who look."""
+        return Shares(scale, len(self.present), len(self.owners) - self.tolerated)
+
+    @property
+    def present(self) -> list[str]:
+        return [name for name in self.owners if name not in self.absent]
+
+    @property
+    def sound(self) -> bool:
+        """Whether so many are there that what is proven applies."""
+        k, t = len(self.owners), self.tolerated
+        enough = 3 <= k <= MAX_OWNERS and t >= 1 and 2 * t < k and len(self.absent) < t
+        return enough and len(set(self.owners)) == k and self.absent == [name for name in self.owners if name in self.absent]
+
+    @property
+    def assumption(self) -> str:
+        """What the ε rests on besides the noise, in words that belong to the file format."""
+        k, t, absent = len(self.owners), self.tolerated, len(self.absent)
+        away = f", absent: {', '.join(self.absent)}" if absent else ""
+        return (
+            f"{k} owners counted together ({', '.join(self.owners)}{away}), each with a share of the noise, of which {k - t} are a whole "
+            f"draw: all of them follow the protocol of the secure sum, and of those present at most {t - absent} "
+            f"{'uses its share' if t - absent == 1 else 'put together their shares'} against the others ({t} tolerated, {absent} absent)"
         )
 
 
@@ -97,6 +149,8 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                  those of one row, and `epsilon` is what a person pays
     chosen_beforehand: of a table that is not counted here, whoever counted in these trees states that taking them did not depend on its
                  counts. Then `events` and `epsilon` are those of the looks before its counts: none, or its number of rows
+    together:    of the tables of several owners who counted together, as if they were one table: who they are. Each of them states
+                 `disjoint`, and `owner` is ""
     """
 
     id: str
@@ -117,6 +171,18 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     delta: str | msgspec.UnsetType = msgspec.UNSET  # where it is 0 the file has no such field
     rows_per_person: int | msgspec.UnsetType = msgspec.UNSET  # where the schema names no column of persons the file has no such field
     chosen_beforehand: bool | msgspec.UnsetType = msgspec.UNSET  # True where it is stated; elsewhere the file has no such field
+    together: Together | msgspec.UnsetType = msgspec.UNSET  # of one owner's table the file has no such field
+
+    def noise(self, event: EventRecord) -> Noise:
+        """The noise on each number that one of its events answered."""
+        if isinstance(self.together, Together):
+            return self.together.noise(Fraction(event.scale))
+        return event.noise
+
+    @property
+    def owners(self) -> list[str]:
+        """Whose rows were counted, as far as names are declared."""
+        return self.together.present if isinstance(self.together, Together) else [self.owner] if self.owner else []
 
     @property
     def of_persons(self) -> bool:
@@ -152,7 +218,7 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def name(self) -> str:
         """How messages call it."""
-        return f"{self.owner} ({self.id})" if self.owner else self.id
+        return f"{' + '.join(self.owners)} ({self.id})" if self.owners else self.id
 
     @property
     def statement(self) -> str:

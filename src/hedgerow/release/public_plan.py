@@ -15,6 +15,7 @@ import msgspec
 
 from hedgerow import __version__
 from hedgerow.accounting.loss import exact_epsilon, plain_fraction, text_of_fraction
+from hedgerow.accounting.noise import Noise
 from hedgerow.errors import PlanError, ReleaseError, SchemaError
 from hedgerow.inference.additive import FLAT, Reading, checked_reading
 from hedgerow.inference.vote import ADDITIVE, VOTES
@@ -116,9 +117,9 @@ class PublicPlan:
     def n_counts(self) -> int:
         return sum(len(tree.leaves) for tree in self.trees) * self.codebook.n_classes
 
-    def release_of(self, counts: Any, scale: Fraction, part: Part) -> Release:
+    def release_of(self, counts: Any, noise: Noise, part: Part) -> Release:
         """The counts of one table in these trees, as a release."""
-        forest = CountedForest(self.codebook, self.trees, tuple(counts), (scale,), LEAVES)
+        forest = CountedForest(self.codebook, self.trees, tuple(counts), (noise,), LEAVES)
         return Release(
             forest,
             certificate_of([part, *self.shaped_by]),

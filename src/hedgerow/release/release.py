@@ -150,8 +150,16 @@ class Release:
                 warnings.warn(missing_columns_text(absent), MissingColumnsWarning, stacklevel=2)
         return self.predict_codes_proba(self.codebook.encode(table, n_jobs, absent), n_jobs)
 
-    def predict(self, table: Any, n_jobs: int = 1) -> NDArray[Any]:
-        return np.asarray(self.classes[self.predict_proba(table, n_jobs).argmax(axis=1)])
+    def predict(self, table: Any, n_jobs: int = 1, class_weight: Any = None) -> NDArray[Any]:
+        shares = self.predict_proba(table, n_jobs)
+        return np.asarray(self.classes[(shares if class_weight is None else self.weighted(shares, class_weight)).argmax(axis=1)])
+
+    def weighted(self, shares: NDArray[np.float64], class_weight: Any) -> NDArray[np.float64]:
+        """Probabilities for other costs, or for classes of other shares: times the weights, made to add up to 1. Costs no ε."""
+        from hedgerow.inference.class_weights import class_weights
+
+        found = shares * class_weights(class_weight, self.schema.target.classes, self.forest.class_totals)
+        return np.asarray(found / np.maximum(found.sum(axis=1, keepdims=True), 1e-300))
 
     def failures(self, table: Any, n_jobs: int = 1) -> NDArray[np.bool_]:
         """Which rows no tree has an answer for: each ends in a node without a count, as the leaves with value Failure of ID3 are.
@@ -211,7 +219,7 @@ class Release:
             label=label,
             top=top,
             sort=sort,
-            removed=self.removed if pruned else None,
+            removed=(self.additive.unused if self.vote == ADDITIVE else self.removed) if pruned else None,
         )
         if not as_frame:
             return found
@@ -268,7 +276,14 @@ class Release:
         return interactions(self.additive)
 
     def __repr__(self) -> str:
-        return f"Release({self.algorithm}, {len(self.forest.trees)} trees, {self.certificate.sentence()})"
+        boosted = f" and {len(self.correction.trees)} boosted ones" if self.correction.trees else ""
+        return f"Release({self.algorithm}, {len(self.forest.trees)} trees{boosted}, {self.certificate.sentence()})"
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows it."""
+        from hedgerow.plots.notebook import release_html  # drawn from the release alone: see pyproject.toml
+
+        return release_html(self)
 
     # ------------------------------------------------------------ write
 

@@ -140,6 +140,11 @@ def holds(signature: Signature, message: bytes) -> bool:
     return True
 
 
+def public_text(key: Ed25519PrivateKey) -> str:
+    """Its public half, as signatures name it."""
+    return _text_of(key.public_key())
+
+
 def _text_of(key: Ed25519PublicKey) -> str:
     from cryptography.hazmat.primitives import serialization
 

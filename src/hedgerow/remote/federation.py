@@ -7,15 +7,16 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from hedgerow.accounting.loss import text_of_fraction
+from hedgerow import formatting
 from hedgerow.errors import BudgetError, CuratorError, HedgerowError, ReleaseError
 from hedgerow.release.merging import merge
 from hedgerow.release.public_plan import PublicPlan
 from hedgerow.release.release import Release
+from hedgerow.release.signing import fingerprint
 from hedgerow.remote.connection import Connection, connect, the_only_purpose
 from hedgerow.remote.federation_folder import Folder
 from hedgerow.remote.jobs import FIRST_PAUSE, LONGEST_PAUSE, SLOWER, Job
@@ -46,10 +47,17 @@ StatusCallback = Callable[[CuratorStatus], None]
 
 
 class Federation:
-    """One plan, its curators, and the folder in which their answers are kept."""
+    """One plan, its curators, and the folder in which their answers are kept.
 
-    def __init__(self, plan: PublicPlan, tokens: Mapping[Place, str], folder: Folder, on_status: StatusCallback, timeout: float) -> None:
+    trusted: public keys one of which must have signed each answer; None: any will do
+    """
+
+    def __init__(
+        self, plan: PublicPlan, tokens: Mapping[Place, str], folder: Folder, on_status: StatusCallback, timeout: float,
+        trusted: Collection[str] | None = None,
+    ) -> None:  # fmt: skip
         self.plan, self.tokens, self.folder, self.on_status, self.timeout = plan, tokens, folder, on_status, timeout
+        self.trusted = trusted
 
     def collect(self) -> list[CuratorStatus]:
         """Send the request to those that have not answered, all at once, and wait for their answers at most `timeout` seconds."""
@@ -89,13 +97,18 @@ class Federation:
             dataset = connection.dataset(place.dataset)
         request = self.folder.request(place)
         _check_schema(dataset, self.plan)
+        if self.trusted is not None and dataset.signed_with not in self.trusted:
+            signs = (
+                "signs nothing" if dataset.signed_with is None else f"signs with {fingerprint(dataset.signed_with)}, which is not trusted"
+            )
+            raise CuratorError(f"it {signs}. Nothing was spent. Get the service's public key from its owner: --trust.")
         if not request.purpose:
             request.purpose = the_only_purpose(dataset)
             left = dataset.purposes[request.purpose].epsilon  # of an earlier request the answer may be stored, and free
             if left < self.plan.epsilon:
                 raise BudgetError(
-                    f"it has ε = {text_of_fraction(left)} left for {request.purpose!r}, and the plan costs "
-                    f"{text_of_fraction(self.plan.epsilon)}. Nothing was spent. Ask its owner for more, or agree on another plan."
+                    f"it has ε = {formatting.amount(left)} left for {request.purpose!r}, and the plan costs "
+                    f"{formatting.amount(self.plan.epsilon)}. Nothing was spent. Ask its owner for more, or agree on another plan."
                 )
         return CuratorStatus(place, REQUESTED, owner=dataset.owner)
 
@@ -121,7 +134,12 @@ class Federation:
         with self._connection(place, ends) as connection:
             job = self._paid(connection, place, request.purpose, request.key, ends)
             self.on_status(CuratorStatus(place, RUNNING))
-            job.done(lambda share: self.on_status(CuratorStatus(place, RUNNING, share=share)), max(0.0, ends - time.monotonic()))
+            try:
+                job.done(lambda share: self.on_status(CuratorStatus(place, RUNNING, share=share)), max(0.0, ends - time.monotonic()))
+            except CuratorError as error:
+                if error.code == "failed":
+                    self.folder.request_anew(place)  # it has no answer, and never will: the next run pays for another
+                raise
             content = connection.transport.bytes("GET", f"/v1/releases/{path_segment(job.id)}")
         release = Release.from_json(content, "its release")
         wrong = differences(release, self.plan)
@@ -153,6 +171,11 @@ class Federation:
     def merged(self, answered: Iterable[CuratorStatus], disjoint: bool) -> Release:
         """One forest from the releases that are kept. Costs nothing."""
         places = [status.place for status in answered]
+        if self.trusted is not None:
+            for place in places:
+                keys = {signature.key for signature in Release.load(self.folder.file(place)).signatures}
+                if not keys & set(self.trusted):
+                    raise CuratorError(f"{place.url}: its answer is not signed with a trusted key; nothing was merged. Ask its owner.")
         return merge((Release.load(self.folder.file(place)) for place in places), disjoint=disjoint, names=[p.url for p in places])
 
 
@@ -184,5 +207,5 @@ def differences(release: Release, plan: PublicPlan) -> str:
     if not release.certificate.private or len(parts) != 1 or not parts[0].counted or release.correction.trees:
         return "it does not claim ε for the counts of one table."
     if Fraction(parts[0].epsilon) != plan.epsilon or parts[0].exact_delta:
-        return f"it was counted at {release.certificate.loss}, and the plan says ε = {text_of_fraction(plan.epsilon)}."
+        return f"it was counted at {release.certificate.loss}, and the plan says ε = {formatting.amount(plan.epsilon)}."
     return ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import threading
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -47,6 +48,7 @@ class Folder:
 
     def __init__(self, path: Path, state: State) -> None:
         self.path, self.state = path, state
+        self._lock = threading.Lock()
 
     @classmethod
     @contextmanager
@@ -86,6 +88,12 @@ class Folder:
 
     def request(self, place: Place) -> CuratorRequest:
         return next(request for request in self.state.curators if request.url == place.url)
+
+    def request_anew(self, place: Place) -> None:
+        """The next request is another one, that is paid for by itself."""
+        with self._lock:
+            self.request(place).key = str(uuid.uuid4())
+            self.write()
 
     def file(self, place: Place) -> Path:
         return self.path / self.request(place).file

@@ -66,7 +66,8 @@ class Job:
         if job.state == "failed":
             raise CuratorError(
                 f"{self._transport.url}: the job {one_line(self.id)} could not be ended; its owner can see why. It has cost {job.cost}. "
-                "Requested again, it is paid for again."
+                "Requested again with a new key, it is paid for again.",
+                code="failed",
             )
         return job
 

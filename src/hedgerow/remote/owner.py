@@ -10,7 +10,7 @@ from typing import Any, Literal
 from hedgerow.accounting.loss import exact_delta, exact_epsilon, text_of_fraction
 from hedgerow.engines.files import CSVTable
 from hedgerow.engines.sql import SQLTable
-from hedgerow.remote.owner_responses import Balance, Entry, OwnedDataset, Person, Token, Unsettled, Verification
+from hedgerow.remote.owner_responses import Balance, Entry, LostRequest, OwnedDataset, Person, Token, Unsettled, Verification
 from hedgerow.remote.responses import parsed_response
 from hedgerow.remote.transport import Transport, path_segment
 from hedgerow.schema.schema import Schema
@@ -111,6 +111,11 @@ class Owner:
         """What neither settled nor was given back: under way, or left by a crash and spent."""
         with parsed_response(self._transport.url):
             return tuple(Unsettled.read(found) for found in self._request("GET", "/ledger/unsettled")["unsettled"])
+
+    def lost(self) -> tuple[LostRequest, ...]:
+        """What was paid for and has no answer, with the reason."""
+        with parsed_response(self._transport.url):
+            return tuple(LostRequest.read(found) for found in self._request("GET", "/ledger/lost")["lost"])
 
     def verify(self) -> Verification:
         """The whole ledger computed again from its entries."""

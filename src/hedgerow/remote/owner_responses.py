@@ -96,10 +96,11 @@ class Entry:
     previous: str
     hash: str
     unit: str | None
+    digest: str | None = None
 
     @classmethod
     def read(cls, found: Any) -> Entry:
-        return cls(**{name: found[name] for name in cls.__dataclass_fields__})
+        return cls(**{name: found[name] for name in cls.__dataclass_fields__ if name != "digest"}, digest=found.get("digest"))
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,26 @@ class Unsettled:
     def read(cls, found: Any) -> Unsettled:
         texts = {name: str(found[name]) for name in ("id", "when", "dataset", "analyst", "purpose", "what")}
         return cls(**texts, cost=Loss.read(found), opened=bool(found["opened"]), under_way=bool(found["under_way"]))
+
+
+@dataclass(frozen=True)
+class LostRequest:
+    """A request that was paid for and has no answer. settled: by an older version."""
+
+    id: str
+    when: str
+    dataset: str
+    analyst: str
+    purpose: str
+    what: str
+    reason: str
+    cost: Loss
+    settled: bool
+
+    @classmethod
+    def read(cls, found: Any) -> LostRequest:
+        texts = {name: str(found[name]) for name in ("id", "when", "dataset", "analyst", "purpose", "what", "reason")}
+        return cls(**texts, cost=Loss.read(found), settled=bool(found["settled"]))
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from hedgerow.accounting.loss import text_of_loss
+from hedgerow import formatting
+from hedgerow.accounting.loss import noise_variance
 from hedgerow.accounting.units import Unit
 from hedgerow.errors import CuratorError, HedgerowError, PlanError
 from hedgerow.schema.schema import Schema
@@ -26,7 +28,7 @@ def parsed_response(url: str) -> Iterator[None]:
         raise CuratorError(f"{url}: its answer does not have the expected fields. Is it a Hedgerow service of this version?") from None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Loss:
     """An amount of privacy, exactly: what is left, or what something costs."""
 
@@ -34,7 +36,13 @@ class Loss:
     delta: Fraction
 
     def __str__(self) -> str:
-        return text_of_loss(self.epsilon, self.delta)
+        return formatting.loss(self.epsilon, self.delta)
+
+    def __repr__(self) -> str:
+        return f"Loss({self})"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{self}</p>"
 
     @classmethod
     def read(cls, found: Mapping[str, str]) -> Loss:
@@ -67,14 +75,19 @@ class DatasetSummary:
 
 @dataclass(frozen=True)
 class Dataset(DatasetSummary):
-    """One of them with its public schema. owner: whose rows a release with counts will say that it holds."""
+    """One of them with its public schema. owner: whose rows a release with counts will say that it holds.
+
+    signed_with: the public key that the service says it signs releases with; whether it is the owner's is for you to know
+    """
 
     schema: Schema
     owner: str
+    signed_with: str | None = None
 
     @classmethod
     def read(cls, found: Any) -> Dataset:
-        public = read(found["schema"]), str(found["owner"])
+        key = found.get("signed_with")
+        public = read(found["schema"]), str(found["owner"]), None if key is None else str(key)
         return cls(str(found["name"]), bool(found["closed"]), _purposes(found), unit_of(found.get("unit")), *public)
 
 
@@ -90,7 +103,7 @@ def _purposes(found: Any) -> dict[str, Loss]:
     return {str(name): Loss.read(about["remaining"]) for name, about in found["purposes"].items()}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Quote:
     """What a forest would cost, what is left before it, the charges in order, and the plan in words."""
 
@@ -104,8 +117,23 @@ class Quote:
         lines = tuple((str(what), str(words)) for what, words in found["plan"])
         return cls(Loss.read(found["cost"]), Loss.read(found["remaining"]), tuple(map(dict, found["events"])), lines)
 
+    def lines(self) -> list[tuple[str, str]]:
+        """Cost, what is left and the plan, as (what, how much) pairs."""
+        return [("it would cost", str(self.cost)), ("left before it", str(self.remaining)), *self.plan]
 
-@dataclass(frozen=True)
+    def __repr__(self) -> str:
+        verdict = dict(self.plan).get("verdict", "")
+        return f"Quote(costs {self.cost}, {self.remaining} left before it{f'; {verdict}' if verdict else ''})"
+
+    def __str__(self) -> str:
+        return formatting.pairs_text(self.lines())
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows it."""
+        return formatting.pairs_html(self.lines(), "What it would cost")
+
+
+@dataclass(frozen=True, repr=False)
 class RemoteScore:
     """A private score: noisy counts of (true class, predicted class), and what follows from them."""
 
@@ -123,6 +151,22 @@ class RemoteScore:
         totals = [max(0, sum(row)) for row in self.confusion]
         best = max(range(len(totals)), key=totals.__getitem__)
         return self.classes[best], totals[best] / max(1, sum(totals))
+
+    @property
+    def noise_sd(self) -> float:
+        return math.sqrt(noise_variance(self.noise_scale))
+
+    def __repr__(self) -> str:
+        label, share = self.majority
+        return f"RemoteScore(accuracy {self.accuracy:.3f} ± {self.accuracy_error:.2g}; always {label!r}: {share:.3f}; {self.guarantee})"
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows it."""
+        import numpy as np
+
+        from hedgerow.plots.notebook import score_html
+
+        return score_html(replace(self, confusion=np.array(self.confusion)), self.guarantee)  # type: ignore[arg-type]
 
     @classmethod
     def read(cls, found: Any) -> RemoteScore:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import socket
+import threading
+from contextlib import suppress
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 from hedgerow.errors import BudgetError, CuratorError, HedgerowError, PlanError
 
 LOCAL = ("127.0.0.1", "::1", "localhost")
-MOST_BYTES, MOST_JSON, MOST_REFUSED = 1 << 30, 1 << 26, 1 << 20  # of an answer: a release or counts; other JSON; a refusal
+MOST_BYTES, MOST_JSON, MOST_REFUSED = 1 << 28, 1 << 26, 1 << 20  # of an answer: a release or counts; other JSON; a refusal
+REQUEST_SECONDS = 600.0  # for a whole request, however lively its service is
+PIECE = 1 << 20  # bytes that are read at once
 AGAIN = 2  # times that a request is sent anew after a connection was lost
 NEEDS = "the client of a service needs a package that is not installed: pip install 'hedgerow[client]'."
 
@@ -28,8 +33,9 @@ class Transport:
         self.url = checked_address(url, plain_http)
         if not isinstance(token, str) or not token.isascii() or not token.isprintable() or not token.strip() or len(token) > 200:
             raise CuratorError("token: expected the text that the owner gave, hrw_…")
-        self._token, self.look_timeout = token.strip(), look_timeout
+        self._token, self.look_timeout, self._seconds = token.strip(), look_timeout, max(REQUEST_SECONDS, timeout)
         self._pool = urllib3.PoolManager(timeout=urllib3.Timeout(connect=min(10.0, timeout), read=timeout), maxsize=8, retries=False)
+        self._pool.pool_classes_by_scheme = _watched_pools()
 
     def json(self, method: str, path: str, body: Any = None, *, key: str | None = None, repeatable: bool = False) -> Any:
         """The answer as JSON. `repeatable`: sent again it would do nothing anew, so it may be where a connection was lost."""
@@ -55,11 +61,18 @@ class Transport:
         tries = 1 + (AGAIN if repeatable or key is not None or method == "GET" else 0)
         for left in reversed(range(tries)):
             try:
-                answer = self._pool.request(method, self.url + path, body=content, headers=headers, redirect=False, preload_content=False)
-                status = answer.status
-                with answer:
-                    found = _read_all(self.url, answer, most if 200 <= status < 300 else MOST_REFUSED)
+                with _Deadline(self._seconds):
+                    answer = self._pool.request(
+                        method, self.url + path, body=content, headers=headers, redirect=False, preload_content=False
+                    )
+                    status = answer.status
+                    with answer:
+                        found = _read_all(self.url, answer, most if 200 <= status < 300 else MOST_REFUSED)
                 break
+            except TimeoutError:
+                raise CuratorError(
+                    f"{self.url}: the service did not answer within {self._seconds:g} seconds. Check that it runs, then try again."
+                ) from None
             except urllib3.exceptions.ReadTimeoutError:
                 lost = "did not answer in time"
             except urllib3.exceptions.SSLError:
@@ -93,10 +106,62 @@ def checked_address(url: str, plain_http: bool = False) -> str:
 def _read_all(url: str, answer: Any, most: int) -> bytes:
     """All of an answer, or an error: a part would be another answer, and a packed one could be of any size."""
     packed = answer.headers.get("Content-Encoding", "identity") != "identity"
-    found = b"" if packed else answer.read(most + 1, decode_content=True)
+    found = bytearray()
+    while not packed and len(found) <= most and (piece := answer.read(PIECE, decode_content=True)):
+        found += piece
     if packed or len(found) > most:
         raise CuratorError(f"{url}: its answer is packed, or larger than {most:,} bytes. Is it a Hedgerow service?")
     return bytes(found)
+
+
+class _Deadline:
+    """The time of one request: when it is over the socket is shut, so that nobody waits for a byte now and then."""
+
+    under_way = threading.local()
+
+    def __init__(self, seconds: float) -> None:
+        self._timer = threading.Timer(seconds, self._end)
+        self._timer.daemon = True
+        self._socket: socket.socket | None = None
+        self._over = False
+
+    def watch(self, connected: socket.socket) -> None:
+        self._socket = connected
+        if self._over:
+            self._end()
+
+    def _end(self) -> None:
+        self._over = True
+        if self._socket is not None:
+            with suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+
+    def __enter__(self) -> _Deadline:
+        self.under_way.deadline = self
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+        self.under_way.deadline = None
+        if self._over:
+            raise TimeoutError from None
+
+
+def _watched_pools() -> dict[str, Any]:
+    """Pools of connections that tell the deadline under way which socket they use."""
+    import urllib3
+
+    def watched(pool: Any) -> Any:
+        class Connection(pool.ConnectionCls):  # type: ignore[misc]
+            def request(self, *given: Any, **how: Any) -> None:
+                super().request(*given, **how)
+                if self.sock is not None:
+                    _Deadline.under_way.deadline.watch(self.sock)
+
+        return type(pool.__name__, (pool,), {"ConnectionCls": Connection})
+
+    return {"http": watched(urllib3.HTTPConnectionPool), "https": watched(urllib3.HTTPSConnectionPool)}
 
 
 def refusal(url: str, status: int, content: bytes) -> HedgerowError:

@@ -10,13 +10,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeAlias
 
+from hedgerow import formatting
 from hedgerow.errors import SchemaError
+from hedgerow.schema.dates import checked_format, number_of, text_of_day
 
 Value: TypeAlias = str | int | float | bool
 
 _WHOLE = re.compile(r"^-?\d+$")
 MAX_LEVELS = 100  # of one taxonomy, above the values themselves
 MAX_ROWS_PER_PERSON = 1_000_000
+FROM_EDGES = math.nan  # a bound that is not given: the first or the last of the edges
 
 
 def spellings(text: str) -> tuple[str, ...]:
@@ -189,24 +192,29 @@ class Categorical:
 
 @dataclass(frozen=True)
 class Numeric:
-    """An attribute with public bounds; `edges` (ascending, first = low, last = high) fix its cells.
+    """An attribute with public bounds; `edges` (ascending, first = low, last = high) fix its cells, and alone they are enough.
 
     Without edges an estimator cuts [low, high] into its own number of equal-width cells.
     taxonomy: the edges of level 1, of level 2, … up to [low, high] alone, each among those of the level below
+    date:     how its dates are written, such as "%d.%m.%Y": they count as days since 1970-01-01, and bounds may be given as dates
     """
 
     name: str
-    low: float
-    high: float
+    low: float = FROM_EDGES
+    high: float = FROM_EDGES
     edges: Sequence[float] | None = None  # kept as a tuple
     missing: str | None = None
     unreviewed: bool = False
     taxonomy: Sequence[Sequence[float]] | None = None  # kept as a tuple of tuples
+    date: str | None = None
 
     def __post_init__(self) -> None:
         name = column_name(self.name, "numeric attribute")
         object.__setattr__(self, "name", name)
-        low, high = self._finite(self.low, "low"), self._finite(self.high, "high")
+        if self.date is not None:
+            object.__setattr__(self, "date", checked_format(self.date, f"date of {name!r}"))
+        first, last = self._ends()
+        low, high = self._finite(first, "low"), self._finite(last, "high")
         if not low < high:
             raise SchemaError(f"bounds of {name!r}: got low {low}, high {high}; expected low < high.")
         if not math.isfinite(high - low):
@@ -218,6 +226,14 @@ class Numeric:
         object.__setattr__(self, "missing", _branch_name(self.missing, f"missing of {name!r}"))
         if self.taxonomy is not None:
             object.__setattr__(self, "taxonomy", self._nested(self.taxonomy))
+
+    def _ends(self) -> tuple[Any, Any]:
+        """The bounds as given, or else the ends of the edges."""
+        given = [None if end is FROM_EDGES or end is None else end for end in (self.low, self.high)]
+        ends = list(self.edges) if self.edges is not None and _is_list(self.edges) else []
+        if None in given and not ends:
+            raise SchemaError(f"bounds of {self.name!r}: expected low and high, or edges, whose first and last are taken for them.")
+        return tuple(end if end is not None else edge for end, edge in zip(given, (ends[:1] + ends[-1:]) or (None, None), strict=True))  # type: ignore[return-value]
 
     def _ascending(self, edges: Sequence[Any], what: str) -> tuple[float, ...]:
         numbers = tuple(self._finite(edge, what) for edge in edges)
@@ -242,6 +258,7 @@ class Numeric:
         return levels
 
     def _finite(self, number: Any, what: str) -> float:
+        number = number if self.date is None else number_of(number)
         if isinstance(number, bool) or not hasattr(number, "__float__"):
             raise SchemaError(f"{what} of {self.name!r}: got {number!r}; expected a number.")
         try:
@@ -259,6 +276,17 @@ class Numeric:
         width = self.high - self.low
         inner = sorted({self.low + width * i / bins for i in range(1, bins)} - {self.low, self.high})
         return (self.low, *inner, self.high)
+
+    def edge_texts(self, bins: int) -> list[str]:
+        """The ends of the cells for people: dates, or numbers as round as the cells allow."""
+        ends = self.cell_edges(bins)
+        return formatting.edges(ends) if self.date is None else [text_of_day(end) for end in ends]
+
+    @property
+    def bounds_text(self) -> str:
+        """ "0 to 1,000,000", "2005-01-01 to 2021-12-31" """
+        write = formatting.bound if self.date is None else text_of_day
+        return f"{write(self.low)} to {write(self.high)}"
 
 
 Attribute: TypeAlias = Categorical | Numeric

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hedgerow.errors import SchemaError
 from hedgerow.parallel import in_threads, row_blocks
 from hedgerow.schema.attributes import Categorical, Numeric, text_of
-from hedgerow.schema.coders import CategoricalCoder, Coder, NumericCoder
+from hedgerow.schema.coders import CategoricalCoder, Coder, number_coder
 from hedgerow.schema.columns import columns_of, one_column
 from hedgerow.schema.schema import Schema
 
@@ -64,6 +64,11 @@ class Codebook:
         """What each code of each attribute means, in words a person would use."""
         return tuple(_labels(attribute, self.bins) for attribute in self.schema.attributes)
 
+    @cached_property
+    def edge_texts(self) -> tuple[list[str], ...]:
+        """The ends of the cells of each number, for people; nothing for what is no number."""
+        return tuple(each.edge_texts(self.bins) if isinstance(each, Numeric) else [] for each in self.schema.attributes)
+
     def numeric_cells(self, attribute: int) -> int:
         """How many leading codes of the attribute are cells in numeric order (0 if it is categorical)."""
         entry = self.schema.attributes[attribute]
@@ -72,7 +77,7 @@ class Codebook:
     @cached_property
     def _coders(self) -> tuple[Coder, ...]:
         return tuple(
-            NumericCoder(attribute, self.bins) if isinstance(attribute, Numeric) else CategoricalCoder(attribute)
+            number_coder(attribute, self.bins) if isinstance(attribute, Numeric) else CategoricalCoder(attribute)
             for attribute in self.schema.attributes
         )
 
@@ -90,7 +95,7 @@ class Codebook:
         if self._is_table_of_whole_numbers(table):
             return self._encode_whole_numbers(table, n_jobs)
         places = [j for j, name in enumerate(self.schema.names) if name not in absent]
-        columns = dict(zip(places, columns_of(table, [self.schema.names[j] for j in places]), strict=True))
+        columns = dict(zip(places, columns_of(table, [self.schema.names[j] for j in places], dates=self.schema.dates), strict=True))
         codes = np.empty((len(columns[places[0]]), len(self.schema.names)), dtype=self.dtype)
         if absent:
             codes[:] = self.sizes

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hedgerow.errors import TableError
 from hedgerow.schema.attributes import Categorical, Numeric, is_missing, spellings, text_of
 from hedgerow.schema.columns import objects
+from hedgerow.schema.dates import day_of, day_of_object, days_of_datetimes, has_separators
 
 _WIDE = 1 << 16  # integer domains wider than this are searched instead of looked up
 NARROW = 256  # integer domains up to this are looked up for all attributes of a row in one pass
@@ -228,6 +229,10 @@ def _number(text: str) -> int | float | None:
     return number if abs(number) < 1e300 else None  # not for nan
 
 
+def number_coder(attribute: Numeric, bins: int) -> NumericCoder:
+    return NumericCoder(attribute, bins) if attribute.date is None else DateCoder(attribute, bins)
+
+
 class NumericCoder(Coder):
     def __init__(self, attribute: Numeric, bins: int) -> None:
         edges = attribute.cell_edges(bins)
@@ -246,6 +251,10 @@ class NumericCoder(Coder):
     def from_text_series(self, series: Any) -> NDArray[Any]:
         return objects(series.to_list())
 
+    def numbers(self, block: NDArray[Any]) -> NDArray[np.float64]:
+        """The values of a column as numbers; what is none is NaN."""
+        return as_floats(block)
+
     def encode(self, block: NDArray[Any]) -> NDArray[Any]:
         codes = np.empty(len(block), dtype=np.int32)
         self.encode_into(block, codes)
@@ -254,12 +263,53 @@ class NumericCoder(Coder):
     def encode_into(self, block: NDArray[Any], out: NDArray[Any]) -> None:
         from hedgerow.schema.coding_loops import cells
 
-        cells(as_floats(block), self.inner, self.low, self.per_unit, self.missing, out)
+        cells(self.numbers(block), self.inner, self.low, self.per_unit, self.missing, out)
 
     def encode_few(self, block: NDArray[Any], out: NDArray[Any]) -> None:
         """As `encode_into`, for a few rows: the number of inner edges that are not above each number."""
-        numbers = as_floats(block)
+        numbers = self.numbers(block)
         out[:] = np.where(np.isnan(numbers), self.missing, np.searchsorted(self.inner, numbers, side="right"))
+
+
+class DateCoder(NumericCoder):
+    """Dates, written as declared or of a type of their own, as days; other numbers are days already."""
+
+    def __init__(self, attribute: Numeric, bins: int) -> None:
+        super().__init__(attribute, bins)
+        assert attribute.date is not None
+        self.written = attribute.date
+
+    def whole_column(self, column: Any) -> NDArray[Any]:
+        import narwhals as nw
+
+        if isinstance(column, nw.Series) and isinstance(column.dtype, (nw.Date, nw.Datetime)):
+            return objects(column.to_list())
+        return super().whole_column(column)
+
+    def numbers(self, block: NDArray[Any]) -> NDArray[np.float64]:
+        if block.dtype.kind == "M":
+            return days_of_datetimes(block)
+        if block.dtype.kind in "iufb" and (has_separators(self.written) or block.dtype.kind == "b"):
+            return as_floats(block)
+        days: dict[str, float] = {}  # of this block only: the values are private and must not live on
+        return np.fromiter((self._day(value, days) for value in block.tolist()), dtype=np.float64, count=len(block))
+
+    def _day(self, value: Any, days: dict[str, float]) -> float:
+        """Texts are remembered, and nothing else: what a text means follows from it alone, so that no row changes what another's is."""
+        if type(value) is not str:
+            return self._read(value)
+        if value not in days:
+            days[value] = self._read(value)
+        return days[value]
+
+    def _read(self, value: Any) -> float:
+        try:
+            day = None if isinstance(value, str) else day_of_object(value)
+            if day is None:
+                day = day_of(text_of(value), self.written)
+            return _as_float(value) if day is None else float(day)
+        except Exception:  # whatever an object does when it is looked at
+            return float("nan")
 
 
 def look_up_few(block: NDArray[Any], low: int, table: NDArray[Any], out: NDArray[Any]) -> None:

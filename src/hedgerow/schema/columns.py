@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,16 @@ from numpy.typing import NDArray
 from hedgerow.errors import TableError
 
 
-def columns_of(table: Any, names: Sequence[str], any_type: bool = False) -> list[Any]:
-    """The declared columns of a data frame (by name), of a mapping (by name) or of a 2-D array (by position)."""
+def columns_of(table: Any, names: Sequence[str], any_type: bool = False, dates: Collection[str] = ()) -> list[Any]:
+    """The declared columns of a data frame (by name), of a mapping (by name) or of a 2-D array (by position).
+
+    dates: those that are declared as dates, and may have a type of dates
+    """
     if isinstance(table, (str, os.PathLike)):
         raise TableError("table: got the path of a file; expected rows. Read it first, or use `hedgerow predict`.")
     if isinstance(table, Mapping):
         _require(names, [name for name in names if name not in table])
-        columns = [one_column(table[name], name, any_type) for name in names]
+        columns = [one_column(table[name], name, any_type, name in dates) for name in names]
         if len({len(column) for column in columns}) > 1:
             raise TableError("table: its columns do not all have the same number of rows.")
         return columns
@@ -28,7 +31,7 @@ def columns_of(table: Any, names: Sequence[str], any_type: bool = False) -> list
         frame = nw.from_native(table, eager_only=True)
         place = {str(name): i for i, name in enumerate(frame.columns)}  # pandas may name columns by numbers
         _require(names, [name for name in names if name not in place])
-        return [one_column(frame[:, place[name]], name, any_type) for name in names]
+        return [one_column(frame[:, place[name]], name, any_type, name in dates) for name in names]
     array = rows_as_array(table, len(names))
     if array.ndim != 2 or array.shape[1] != len(names):
         raise TableError(
@@ -52,10 +55,11 @@ def absent_columns(table: Any, names: Sequence[str]) -> list[str]:
     return absent
 
 
-def one_column(column: Any, name: str, any_type: bool = False) -> Any:
+def one_column(column: Any, name: str, any_type: bool = False, is_date: bool = False) -> Any:
     """A column with one value for each row, of a type that is read value by value; refused by its type, never by a value.
 
     any_type: dates and whatever else a column of ids may hold are not refused here
+    is_date:  nor are dates
     """
     import narwhals as nw
 
@@ -72,8 +76,12 @@ def one_column(column: Any, name: str, any_type: bool = False) -> Any:
     series = None if type(column) is np.ndarray else nw.from_native(column, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
         refused = (nw.Date, nw.Datetime, nw.Duration, nw.Time, nw.List, nw.Array, nw.Struct, nw.Binary, nw.Int128, nw.UInt128)
-        if isinstance(series.dtype, refused) and not any_type:
-            raise TableError(f"column {name!r}: got the type {series.dtype}; expected text, numbers or booleans. Convert it first.")
+        dated = isinstance(series.dtype, (nw.Date, nw.Datetime))
+        if isinstance(series.dtype, refused) and not any_type and not (dated and is_date):
+            declare = ' Or declare it as a date: kind = "numeric", date = "%Y-%m-%d".' if dated else ""
+            raise TableError(
+                f"column {name!r}: got the type {series.dtype}; expected text, numbers or booleans. Convert it first.{declare}"
+            )
         return series
     if not hasattr(column, "__array__") or getattr(column, "ndim", 1) != 1 or isinstance(column, np.matrix):
         raise TableError(f"column {name!r}: expected one value for each row (one dimension); flatten it first.")

@@ -24,8 +24,8 @@ reads it (`hedgerow.anonymity`); codes and trees do not depend on it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,7 @@ class Schema:
     rows_per_person: how many rows of a person are counted at most; noise grows with it. 1 where only `person` is given
     csv:             how the owner's CSV files are written, where that is not as usual. It is about files: schemas that differ in it alone
                      are equal, and a release does not hold it
+    notes:           what a draft did and left out, for whoever reviews it; comments in the file, and in no release either
     """
 
     attributes: tuple[Attribute, ...]
@@ -53,6 +54,7 @@ class Schema:
     person: str | None = field(default=None, kw_only=True)
     rows_per_person: int | None = field(default=None, kw_only=True)
     csv: CSVDialect | None = field(default=None, kw_only=True, compare=False)
+    notes: tuple[str, ...] = field(default=(), kw_only=True, compare=False)
 
     def __init__(
         self,
@@ -64,9 +66,11 @@ class Schema:
         person: str | None = None,
         rows_per_person: int | None = None,
         csv: CSVDialect | None = None,
+        notes: Sequence[str] = (),
     ) -> None:
         object.__setattr__(self, "attributes", tuple(attributes))
         object.__setattr__(self, "csv", csv)
+        object.__setattr__(self, "notes", tuple(notes))
         object.__setattr__(self, "target", target)
         object.__setattr__(self, "rows", rows)
         object.__setattr__(self, "unreviewed_rows", bool(unreviewed_rows) and rows is not None)
@@ -129,6 +133,11 @@ class Schema:
         return tuple(attribute.name for attribute in self.attributes)
 
     @property
+    def dates(self) -> tuple[str, ...]:
+        """The attributes that hold dates."""
+        return tuple(each.name for each in self.attributes if isinstance(each, Numeric) and each.date is not None)
+
+    @property
     def unreviewed(self) -> tuple[str, ...]:
         """Names of the entries that were read from data and that nobody has reviewed yet."""
         found = [attribute.name for attribute in self.attributes if attribute.unreviewed]
@@ -137,6 +146,35 @@ class Schema:
         if self.unreviewed_rows:
             found.append("rows")
         return tuple(found)
+
+    @classmethod
+    def draft(
+        cls, table: Any, target: Any, *, person: str | None = None, rows_per_person: int | None = None, keep: Collection[str] = ()
+    ) -> Schema:
+        """A first schema, read from private rows: every entry is marked as unreviewed, and no ε is claimed until they are accepted.
+
+        table:  a data frame (pandas, polars, pyarrow, …), a mapping of columns, or the path of a CSV or Parquet file
+        target: the name of the column to predict, or the labels themselves
+        keep:   columns that stay in though they look like identifiers
+
+        Compare it with what is publicly known (`print(schema.to_toml())`), replace what only the rows tell, then `schema.accept()`.
+        """
+        from hedgerow.engines.draft import draft_of  # the one way from here to rows: see pyproject.toml
+
+        return draft_of(table, target, person, rows_per_person, keep)
+
+    def accept(self, *names: str) -> Schema:
+        """The same schema with these entries taken as reviewed, or all of them: you state that they are public facts."""
+        unknown = [name for name in names if name not in (*self.names, self.target.name, "rows")]
+        if unknown:
+            raise SchemaError(f"schema: it has no entry {', '.join(map(repr, unknown))}; expected {', '.join(self.unreviewed) or 'none'}.")
+        done = set(names or self.unreviewed)
+        return replace(
+            self,
+            attributes=tuple(replace(each, unreviewed=each.unreviewed and each.name not in done) for each in self.attributes),
+            target=replace(self.target, unreviewed=self.target.unreviewed and self.target.name not in done),
+            unreviewed_rows=self.unreviewed_rows and "rows" not in done,
+        )
 
     def to_toml(self) -> str:
         from hedgerow.schema.toml import write

@@ -18,8 +18,14 @@
     kind = "numeric"
     low = 0
     high = 120
-    edges = [0, 18, 40, 65, 120]       # optional: fixed cells
+    edges = [0, 18, 40, 65, 120]       # optional: fixed cells; with them low and high may be left out
     taxonomy = [[0, 18, 65, 120], [0, 120]]  # optional: the edges of coarser and coarser levels
+
+    [attributes.admitted]
+    kind = "numeric"
+    date = "%d.%m.%Y"                  # its cells hold dates, written so; they count as days
+    low = 2015-01-01
+    high = 2024-12-31
 
     [attributes.smoker.taxonomy]       # optional: which values belong together, up to all of them
     never = "never smoked"
@@ -31,7 +37,7 @@
     [csv]                              # optional: how CSV files are written, see csv_dialect.py; no release holds it
     escape = '\\'                      # a quote in a cell is written \\" (if not given: "")
 
-`unreviewed = true` marks an entry that was read from the data; its owner deletes the line after review.
+`unreviewed = true` marks an entry that was read from the data; `hedgerow schema review` takes the mark away, or its owner deletes the line.
 """
 
 from __future__ import annotations
@@ -40,11 +46,13 @@ import json
 import re
 import tomllib
 from dataclasses import replace
+from datetime import date
 from typing import Any
 
 from hedgerow.errors import SchemaError
 from hedgerow.schema.attributes import Attribute, Categorical, Numeric, Target
 from hedgerow.schema.csv_dialect import CSVDialect
+from hedgerow.schema.dates import LEAST, MOST, text_of_day
 from hedgerow.schema.schema import Schema
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -57,11 +65,11 @@ _DRAFT = [
     '# to any attribute:             missing = "unknown"     a branch for missing values',
     "# to a numeric attribute:       edges = [0, 18, 65, 120]  cells of your own, for skewed numbers",
 ]
-_MARK = "unreviewed = true   # read from the data: check against public knowledge, then delete this line"
+_MARK = "unreviewed = true   # read from the data: check against public knowledge, then `hedgerow schema review`"
 _TOP = ("rows", "unreviewed_rows", "person", "rows_per_person")  # what may stand at the top
 _FIELDS = {
     "categorical": ({"values"}, {"other", "missing", "taxonomy"}),
-    "numeric": ({"low", "high"}, {"edges", "missing", "taxonomy"}),
+    "numeric": ({"low", "high"}, {"edges", "missing", "taxonomy", "date"}),
 }
 
 
@@ -84,7 +92,7 @@ def _plain_attribute(attribute: Attribute) -> dict[str, Any]:
     if isinstance(attribute, Categorical):
         entry = {"kind": "categorical", "values": list(attribute.values), "other": attribute.other}
     else:
-        entry = {"kind": "numeric", "low": attribute.low, "high": attribute.high}
+        entry = {"kind": "numeric", "date": attribute.date, "low": attribute.low, "high": attribute.high}
         entry["edges"] = None if attribute.edges is None else list(attribute.edges)
     entry |= {"missing": attribute.missing, "unreviewed": attribute.unreviewed or None}
     if isinstance(attribute, Categorical) and attribute.taxonomy is not None:
@@ -102,13 +110,32 @@ def write(schema: Schema) -> str:
     lines += ["", *(_line(key, plain[key]) for key in _TOP if key in plain)]
     lines += ["", "[target]", *(_line(key, value) for key, value in plain["target"].items())]
     for name, entry in plain["attributes"].items():
+        entry = _with_dates(entry)
         tree = entry.pop("taxonomy") if isinstance(entry.get("taxonomy"), dict) else None  # a table of its own, so after the rest
         lines += ["", f"[attributes.{_key(name)}]", *(_line(key, value) for key, value in entry.items())]
         if tree is not None:
             lines += [f"[attributes.{_key(name)}.taxonomy]", *(f"{_key(child)} = {_value(parent)}" for child, parent in tree.items())]
     if schema.csv is not None and schema.csv.to_plain():
         lines += ["", "[csv]", *(_line(key, value) for key, value in schema.csv.to_plain().items())]
+    lines += ["", *(f"# {_one_line(note)}" for note in schema.notes)] if schema.notes else []
     return "\n".join(lines).replace("\n\n\n", "\n\n") + "\n"
+
+
+def _one_line(note: str) -> str:
+    return "".join(character if character.isprintable() else " " for character in note)
+
+
+def _with_dates(entry: dict[str, Any]) -> dict[str, Any]:
+    """Bounds and edges of dates as dates, where they are whole days."""
+    if "date" not in entry:
+        return entry
+    return {key: _dated(value) if key in ("low", "high", "edges", "taxonomy") else value for key, value in entry.items()}
+
+
+def _dated(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_dated(each) for each in value]
+    return date.fromisoformat(text_of_day(value)) if value.is_integer() and LEAST <= value <= MOST else value
 
 
 def same_columns(one: Schema, other: Schema) -> bool:
@@ -141,12 +168,14 @@ def _value(value: Any) -> str:
     return repr(value)
 
 
-def _number(value: float) -> str:
+def _number(value: float | date) -> str:
     """A bound as a person writes it: 120, not 120.0."""
+    if isinstance(value, date):
+        return value.isoformat()
     return repr(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
 
 
-def _numbers(values: list[float]) -> str:
+def _numbers(values: list[float | date]) -> str:
     return f"[{', '.join(map(_number, values))}]"
 
 
@@ -191,6 +220,8 @@ def _attribute(name: str, entry: Any, source: str) -> Attribute:
     if not isinstance(kind, str) or kind not in _FIELDS:
         raise SchemaError(f'{where} kind: got {kind!r}; expected "categorical" or "numeric".')
     required, optional = _FIELDS[kind]
+    if "edges" in entry:  # their ends are the bounds
+        required, optional = required - {"low", "high"}, optional | {"low", "high"}
     _check_keys(entry, {"kind", *required}, {"unreviewed", *optional}, where)
     fields = {key: value for key, value in entry.items() if key not in ("kind", "unreviewed")}
     unreviewed = _flag(entry, "unreviewed", source)

@@ -25,7 +25,8 @@ def why_empty(forest: CountedForest, requirement: Requirement, siblings: str, hi
         return "The tree asks nothing: there was nothing to learn, or it was learnt with too large a leaf."
     if siblings not in (REATTACH, BEST):
         return (
-            "Give the table that it was learnt from (--table): then a failing branch is joined to its sibling, and more of the tree stays."
+            "Take --siblings best, with the table at hand (`anonymity prune --table`): then a failing branch is joined to its sibling, and "
+            "more of the tree stays."
         )
     for factor in WEAKER:
         less = _weaker(requirement, Fraction(factor))

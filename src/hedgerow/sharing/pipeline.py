@@ -16,6 +16,7 @@ from hedgerow.errors import PlanError
 from hedgerow.release.release import Release
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Schema
+from hedgerow.sharing.advice import why_empty
 from hedgerow.sharing.anonymous_release import anonymous_release
 from hedgerow.sharing.generalise import generalise
 from hedgerow.sharing.global_model import global_model
@@ -28,15 +29,21 @@ from hedgerow.training.fit import fit
 from hedgerow.training.recipe import Recipe
 
 TREE, RULES = "tree", "rules"
+NO_RULE = "No rule with a condition satisfies it, not even merged with others. Ask for a smaller k or l, or a larger c."
 
 
 @dataclass(frozen=True, eq=False)
 class Published:
-    """What one owner has: its local tree, and what it shares of it (None: the empty tree or rule set, nothing is shared)."""
+    """What one owner has, and what it shares of it.
 
-    local: Release
+    local:  its tree; None of an owner who has a rule set and no table
+    shared: None for the empty tree or rule set: nothing is shared, and `why` says what to change
+    """
+
+    local: Release | None
     pruned: Pruned | PrunedRules | None
     shared: Shared | None
+    why: str = ""
 
     @property
     def steps(self) -> int:
@@ -75,19 +82,25 @@ def publish(
         raise PlanError(f"model: got {model!r}; expected {TREE!r} or {RULES!r}.")
     local = fit(Recipe.of("local-tree", **settings), X, y, schema=schema, n_jobs=n_jobs)
     if model == RULES:
-        rules = RuleSet.from_release(local)
-        if requirement is None:
-            return Published(local, None, rules)
-        paths = replace(rules.paths, counts=None) if hits_only else rules.paths
-        kept = prune_rules(paths, requirement, at_values=rules.at_values)
-        return Published(local, kept, None if kept.empty else kept.rule_set)
+        return publish_rules(RuleSet.from_release(local), requirement, hits_only=hits_only, local=local)
     if requirement is None:
         return Published(local, None, local)
     if siblings == BEST and schema.person is not None:
         siblings = NEEDED
     rows = encoded(local.codebook, X, y) if siblings in (REATTACH, BEST) else None
     pruned = prune(local.forest, requirement, siblings=siblings, hits_only=hits_only, rows=rows)
-    return Published(local, pruned, None if pruned.empty else anonymous_release(pruned, local.parameters.get("bins")))
+    if pruned.empty:
+        return Published(local, pruned, None, why_empty(local.forest, requirement, siblings, hits_only, rows))
+    return Published(local, pruned, anonymous_release(pruned, local.parameters.get("bins")))
+
+
+def publish_rules(rules: RuleSet, requirement: Requirement | None, *, hits_only: bool = False, local: Release | None = None) -> Published:
+    """The part of an owner who has a rule set: prune it. Without a requirement it is shared as it is."""
+    if requirement is None:
+        return Published(local, None, rules)
+    paths = replace(rules.paths, counts=None) if hits_only else rules.paths
+    kept = prune_rules(paths, requirement, at_values=rules.at_values)
+    return Published(local, kept, None, NO_RULE) if kept.empty else Published(local, kept, kept.rule_set)
 
 
 def encoded(codebook: Codebook, X: Any, y: Any) -> Encoded:

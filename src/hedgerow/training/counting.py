@@ -6,8 +6,9 @@ A structure that does not depend on rows can be counted on any number of tables 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -17,10 +18,12 @@ from numpy.typing import NDArray
 from hedgerow.accounting.events import Event
 from hedgerow.accounting.loss import exact_epsilon, text_of_fraction
 from hedgerow.accounting.meter import Budget
+from hedgerow.accounting.units import Unit
 from hedgerow.engines.engine import Engine, Progress
 from hedgerow.errors import HedgerowWarning, PlanError
 from hedgerow.mechanisms.coins import SYSTEM, Coins, random_name
 from hedgerow.mechanisms.noise import sampler_named
+from hedgerow.mechanisms.shares import SecureSum
 from hedgerow.parallel import threads_of
 from hedgerow.private_table import private_table, reserved
 from hedgerow.queries import LeafCounts
@@ -28,13 +31,24 @@ from hedgerow.release.certificate import all_disjoint, part_of, planned_rows
 from hedgerow.release.document import check_total
 from hedgerow.release.merging import merge
 from hedgerow.release.merging_checks import check_random_trees
-from hedgerow.release.parts import TableName
+from hedgerow.release.parts import TableName, Together
 from hedgerow.release.public_plan import PublicPlan
 from hedgerow.release.release import Release
 from hedgerow.training.fit import Keep, checked_budget
 from hedgerow.training.rows import open_rows
 from hedgerow.training.settling import settled
 from hedgerow.training.shared_plans import recipe_for
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What owners who count together have agreed on, the same for all: the run's name, who they are, what their engines assume."""
+
+    id: str
+    together: Together
+    assumed: str
+    secure_sum: SecureSum
+
 
 MAX_COUNTS = 100_000_000  # of one plan: 800 MB
 LARGE = 10  # an ε above this is not taken from somebody else's file
@@ -99,10 +113,12 @@ def count_rows(
     sampler: str = "hedgerow",
     coins: Coins = SYSTEM,
     keep: Keep | None = None,
+    agree: Callable[[], Agreement] | None = None,
 ) -> Release:
     """Count one table in the trees of the plan: charge, then look. `before` is the forest that the counts are added to.
 
-    keep: is given the release as soon as it is paid for, before a warning, which may have been made an error
+    keep:  is given the release as soon as it is paid for, before a warning, which may have been made an error
+    agree: meets the other owners, where several count together; the last thing before the charge, and nothing is spent if it fails
     """
     sampler_named(sampler, coins)
     if engine.codebook != plan.codebook:
@@ -116,6 +132,8 @@ def count_rows(
             "Agree on a plan with smaller trees."
         )
 
+    joint: Agreement | None = None
+
     def released(
         events: Sequence[Event], counts: Sequence[NDArray[np.int64]], sampler: str, id: str, secret: bool = coins.secret
     ) -> Release:
@@ -128,11 +146,12 @@ def count_rows(
             public_rows=planned_rows(plan.schema.rows),
             person=plan.schema.person,
             rows_per_person=plan.schema.k,
-            assumed=engine.assumed,
+            assumed=engine.assumed if joint is None else joint.assumed,
             id=id,
             name=name,
+            together=None if joint is None else joint.together,
         )
-        return plan.release_of(counts, event.scale, part)
+        return plan.release_of(counts, event.scale if joint is None else joint.together.noise(event.scale), part)
 
     # What could go wrong after the rows are paid for goes wrong here: the same steps with no rows.
     nothing = [np.zeros((len(tree.leaves), plan.codebook.n_classes), dtype=np.int64) for tree in plan.trees]
@@ -141,10 +160,13 @@ def count_rows(
     trial = add_batch(before, released([event], nothing, "trial", free), name.disjoint)
     check_total(trial.forest.counts, most=2.0**61)
     del nothing, trial
+    if agree is not None:
+        paying.check_room(plan.epsilon, f"count {plan.algorithm}", unit=Unit.of(plan.schema))  # the others would pay for nothing
+        joint = agree()
     reservation = reserved(engine, paying, plan.epsilon, f"count {plan.algorithm}")  # charge, then look
-    table = private_table(engine, reservation, coins, sampler)
+    table = private_table(engine, reservation, coins, sampler, None if joint is None else joint.secure_sum)
     counts = table.ask(LeafCounts(plan.trees), plan.epsilon)
-    counted = released(reservation.events, counts, table.sampler, random_name(coins), table._secret)
+    counted = released(reservation.events, counts, table.sampler, random_name(coins) if joint is None else joint.id, table._secret)
     release = add_batch(before, counted, name.disjoint)
     if keep is not None:
         keep(release, {})

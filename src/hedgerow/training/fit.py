@@ -66,11 +66,13 @@ def train(
     share: Fraction = Fraction(0),
     name: TableName | None = None,
     keep: Keep | None = None,
+    no_guarantee: str | None = None,
 ) -> Release:
     """Plan, charge, grow. With a `search` among settings, `share` of ε pays for trying them first.
 
     name: of the rows, where others may be added to them later
     keep: is given the release as soon as it is paid for, before a warning, which may have been made an error
+    no_guarantee: why it can claim none, if something was done to the rows before
     """
     method, codebook, schema = recipe.algorithm.method, engine.codebook, engine.codebook.schema
     epsilon, delta = exact_epsilon(recipe.epsilon), exact_delta(recipe.delta)
@@ -106,6 +108,7 @@ def train(
         chosen = recipe.with_settings(search[best])
     grown = method.grow(chosen, table, finals[best])
     release = release_of(chosen, grown, finals[best], codebook)
+    not_proven = next((plan.not_proven for plan in (finals[best], *(plan for _, plan in plans)) if plan.not_proven), None)
     if tried:
         release.chosen["tuned"] = f"the best of {len(tried)} settings, by private choice"
     part = part_of(
@@ -116,7 +119,7 @@ def train(
         secret=table._secret,
         unreviewed=schema.unreviewed,
         public_rows=declared_rows(schema.rows),
-        no_guarantee=next((plan.not_proven for plan in (finals[best], *(plan for _, plan in plans)) if plan.not_proven), None),
+        no_guarantee=no_guarantee or not_proven,
         person=schema.person,
         rows_per_person=schema.k,
         assumed=engine.assumed,

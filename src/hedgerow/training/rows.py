@@ -14,9 +14,9 @@ from hedgerow.engines.remote import RemoteSource, check_remote_sampler, remote_s
 from hedgerow.errors import PlanError, SchemaError, TableError
 from hedgerow.mechanisms.coins import SYSTEM, Coins
 from hedgerow.private_table import is_private_table
-from hedgerow.schema.attributes import text_of
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.columns import columns_of, one_column, rows_as_array
+from hedgerow.schema.label_types import check_label_type
 from hedgerow.schema.schema import Schema
 from hedgerow.training.recipe import Recipe
 from hedgerow.training.value_cells import codebook_for
@@ -80,7 +80,7 @@ def open_memory(
     """Rows in this process, as `checked_table` gives them."""
     from hedgerow.engines.memory import MemoryRows
 
-    check_label_kind(y, codebook.schema)
+    check_label_type(y, codebook.schema)
     return MemoryRows(X, y, codebook, n_jobs, progress, persons, person_key(codebook.schema, coins))
 
 
@@ -95,8 +95,8 @@ def person_key(schema: Schema, coins: Coins) -> bytes:
 def reviewed(schema: Schema, accept_draft: bool) -> Schema:
     if schema.unreviewed and not accept_draft:
         raise SchemaError(
-            f"schema: the entries {', '.join(schema.unreviewed)} were read from data and are not reviewed. Check them and "
-            "delete their `unreviewed` lines, or say fit(..., accept_draft=True), which claims no differential privacy."
+            f"schema: the entries {', '.join(schema.unreviewed)} were read from data and are not reviewed. Check them, "
+            "then schema.accept() or `hedgerow schema review FILE --accept`; or say fit(..., accept_draft=True), which claims no ε."
         )
     return schema
 
@@ -126,7 +126,8 @@ def checked_table(X: Any, y: Any, schema: Schema, what: str = "fit") -> tuple[An
         raise missing_labels(what)
     if not is_frame(X):
         X = rows_as_array(X, len(schema.names))
-    columns_of(X, schema.names)
+    X = declared_only(X, schema)
+    columns_of(X, schema.names, dates=schema.dates)
     y = one_column(y, "y")
     check_lengths(X, y)
     return X, y, persons
@@ -143,23 +144,12 @@ def check_lengths(X: Any, y: Any) -> None:
         raise TableError("fit: X and y do not have the same number of rows.")
 
 
-def check_label_kind(y: Any, schema: Schema) -> None:
-    """Numbers as labels where text is declared (or the reverse) would train well and predict labels that never match."""
-    kind = getattr(getattr(y, "dtype", None), "kind", "O")
-    text = all(isinstance(value, str) for value in schema.target.classes)
-    numbers = all(text_of(value) not in ("true", "false") and not isinstance(value, str) for value in schema.target.classes)
-    if (kind in "iuf" and text) or (kind == "U" and numbers):
-        raise TableError(
-            f"labels: y holds {'numbers' if text else 'text'}, but the schema declares the classes "
-            f"{', '.join(map(repr, schema.target.classes))}. "
-            "Predictions are the declared objects: declare them with the type that y has."
-        )
-
-
-def without_person(X: Any, schema: Schema) -> Any:
-    """The declared columns of a table that says whose its rows are: the id is no attribute, and a prediction does not need it."""
-    named = schema.person is not None and not isinstance(X, np.ndarray) and has_column(X, schema.person)
-    return select(X, schema.names) if named else X
+def declared_only(X: Any, schema: Schema) -> Any:
+    """The declared columns of a table that has others, too: an id, a label, what a draft left out. A prediction does not need them."""
+    if isinstance(X, np.ndarray) or not is_frame(X):
+        return X
+    more = len(X) > len(schema.names) if isinstance(X, Mapping) else X.shape[1] > len(schema.names)
+    return select(X, schema.names) if more and all(has_column(X, name) for name in schema.names) else X
 
 
 def is_frame(X: Any) -> bool:
@@ -174,7 +164,7 @@ def has_column(X: Any, name: str) -> bool:
 
 def select(X: Any, names: Sequence[str]) -> Any:
     """The declared columns of a table that holds its own labels, so that rows to predict need no label."""
-    columns_of(X, names)
+    columns_of(X, names, any_type=True)
     if isinstance(X, Mapping):
         return {name: X[name] for name in names}
     import narwhals as nw

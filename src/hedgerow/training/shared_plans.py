@@ -40,7 +40,7 @@ def public_plan(recipe: Recipe, schema: Schema, rows: int | None = None, tables:
     if schema.unreviewed:
         raise SchemaError(
             f"schema: the entries {', '.join(schema.unreviewed)} were read from data and are not reviewed. A plan that is shared holds "
-            "public facts only: check them and delete their `unreviewed` lines."
+            "public facts only: check them, then schema.accept() or `hedgerow schema review FILE --accept`."
         )
     if rows is not None:
         schema = replace(schema, rows=whole("rows", rows))

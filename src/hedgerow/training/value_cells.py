@@ -14,7 +14,7 @@ from hedgerow.engines.opening import is_place
 from hedgerow.errors import PlanError
 from hedgerow.schema.attributes import Numeric
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.coders import NumericCoder, as_floats
+from hedgerow.schema.coders import number_coder
 from hedgerow.schema.columns import columns_of
 from hedgerow.schema.schema import Schema
 from hedgerow.schema.value_edges import edges_between_values
@@ -40,14 +40,15 @@ def codebook_for(recipe: Recipe, schema: Schema, X: Any) -> Codebook:
 def _numbers(X: Any, schema: Schema, names: list[str]) -> dict[str, NDArray[np.float64]]:
     if isinstance(X, (str, os.PathLike, CSVTable)):
         texts = TableFile(X, names, leave_out_unreadable=True, dialect=schema.csv).text_columns(names)
-        return {name: as_floats(texts[name]) for name in names}
+        declared = {entry.name: entry for entry in schema.attributes if isinstance(entry, Numeric)}
+        return {name: number_coder(declared[name], 1).numbers(texts[name]) for name in names}
     if is_place(X):
         raise PlanError(
             "bins: 'values' reads the numbers of rows in memory and of CSV or Parquet files; got a database or a Spark table. Give a "
             "whole number of cells, declare edges in the schema, or write the rows to a file first."
         )
     return {
-        entry.name: as_floats(NumericCoder(entry, 1).guarded(column, entry.name))
-        for entry, column in zip(schema.attributes, columns_of(X, schema.names), strict=True)
+        entry.name: number_coder(entry, 1).numbers(number_coder(entry, 1).guarded(column, entry.name))
+        for entry, column in zip(schema.attributes, columns_of(X, schema.names, dates=schema.dates), strict=True)
         if isinstance(entry, Numeric) and entry.name in names
     }

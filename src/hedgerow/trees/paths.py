@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ReleaseError
-from hedgerow.schema.attributes import Numeric
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.forest import LEAVES, CountedForest
 from hedgerow.trees.tree import Tree
@@ -74,15 +73,15 @@ class Paths:
 
 def condition_words(codebook: Codebook, attribute: int, codes: Sequence[int] | NDArray[np.int64]) -> str:
     """One condition, for people: a value, a set of values, or an interval."""
-    name, entry = codebook.schema.names[attribute], codebook.schema.attributes[attribute]
+    name = codebook.schema.names[attribute]
     cells = codebook.numeric_cells(attribute)
     numeric = sorted(int(code) for code in codes if code < cells)
     others = [codebook.labels[attribute][code] for code in codes if code >= cells]
-    if numeric and isinstance(entry, Numeric) and numeric[-1] - numeric[0] == len(numeric) - 1:
-        edges = entry.cell_edges(codebook.bins)
-        others = [f"{edges[numeric[0]]:.6g} to {edges[numeric[-1] + 1]:.6g}", *others]
+    edges = codebook.edge_texts[attribute]
+    if numeric and numeric[-1] - numeric[0] == len(numeric) - 1:
+        others = [f"{edges[numeric[0]]} to {edges[numeric[-1] + 1]}", *others]
     else:
-        others = [codebook.labels[attribute][code] for code in numeric] + others
+        others = [f"{edges[code]} to {edges[code + 1]}" for code in numeric] + others
     if len(others) == 1:
         return f"{name} = {others[0]}"
     return f"{name} in {{{', '.join(others[:MANY])}{', …' if len(others) > MANY else ''}}}"

@@ -26,6 +26,7 @@ class Request:
     body: dict[str, Any]
     ids: set[str] = field(default_factory=set)
     content: bytes | None = None
+    lost: bool = False
 
 
 @dataclass
@@ -97,6 +98,8 @@ class Analyst(Actor):
         job = answer.json()
         if asked.content is not None and (job["state"], job["id"] in asked.ids) != ("done", True):
             self.problems.append(f"{key} was answered before, and now is {job}")
+        if asked.lost and (job["state"], job["id"] in asked.ids) != ("failed", True):
+            self.problems.append(f"{key} was lost before, and now is {job}: paid twice?")
         asked.ids.add(job["id"])
         self.acknowledged += 1
         while job["state"] not in ENDED:
@@ -104,6 +107,8 @@ class Analyst(Actor):
             job = self.ask(client, "GET", f"/v1/jobs/{job['id']}").json()
         if job["state"] == "done":
             asked.content = self.look(client, job["result"])
+        elif job["state"] == "failed" and job["cost"]["epsilon"] != "0":
+            asked.lost = True
 
     def look(self, client: httpx.Client, result: str) -> bytes:
         """An answer, and a problem if it is not what it was."""

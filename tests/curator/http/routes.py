@@ -51,6 +51,7 @@ ROUTES = [
     Route("GET", "/v1/owner/ledger", "owner"),
     Route("GET", "/v1/owner/ledger/export", "owner"),
     Route("GET", "/v1/owner/ledger/unsettled", "owner"),
+    Route("GET", "/v1/owner/ledger/lost", "owner"),
     Route("GET", "/v1/owner/ledger/verification", "owner"),
     Route("GET", "/v1/datasets", "person"),
     Route("GET", "/v1/datasets/{name}", "dataset"),

@@ -24,6 +24,7 @@ class Served:
     """One process, in a group of its own. What it says and logs is in files: nobody must empty a pipe."""
 
     def __init__(self, folder: Path, ledger: str | None = None, *options: str) -> None:
+        self.folder = folder
         beside = folder.parent / f"{folder.name}.said"
         self.said, self.logged = beside.with_suffix(".out"), beside.with_suffix(".log")
         command = [sys.executable, "-m", "hedgerow", "serve", str(folder), "--port", "0", *options]
@@ -40,8 +41,8 @@ class Served:
 
     @property
     def token(self) -> str:
-        (found,) = re.findall(r"hrw_[\w-]{43}", self.said.read_text())
-        return str(found)
+        """The first owner's: no terminal is there, so it is in a file."""
+        return (self.folder / "owner.token").read_text().strip()
 
     def ready(self, seconds: float = PATIENCE) -> Served:
         wait_until(lambda: self.address is not None or self.process.poll() is not None, seconds)

@@ -183,16 +183,17 @@ def test_one_plan_is_checked_at_a_time(running: Running, monkeypatch: pytest.Mon
     assert (busy.status_code, busy.headers["Retry-After"]) == (429, "1")
 
 
-def test_a_job_that_failed_after_it_was_opened_is_paid_again(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Never fresh noise for one charge: nothing was stored, so the same key costs a second time."""
+def test_a_job_that_failed_after_it_was_opened_is_paid_again_under_a_new_key(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Never fresh noise for one charge, and never a second charge for one key: nothing was stored, so another key costs a second time."""
     with monkeypatch.context() as patch:
         patch.setattr("hedgerow.engines.streamed.StreamedRows._pass", _fails)
         first = running.ended(running.ada, running.post(running.ada, PATH, body(hedgerow_plan()), "k").json())
     assert (first["state"], running.curator.ledger.reservation(first["id"]).state) == ("failed", "open")
-    second = running.ended(running.ada, running.post(running.ada, PATH, body(hedgerow_plan()), "k").json())
+    assert running.post(running.ada, PATH, body(hedgerow_plan()), "k").json() == first
+    second = running.ended(running.ada, running.post(running.ada, PATH, body(hedgerow_plan()), "new").json())
     assert (second["state"], second["id"] != first["id"]) == ("done", True)
     assert running.curator.ledger.balance("patients").spent == 1
-    third = running.post(running.ada, PATH, body(hedgerow_plan()), "k").json()
+    third = running.post(running.ada, PATH, body(hedgerow_plan()), "new").json()
     assert third == second
     assert running.curator.ledger.balance("patients").spent == 1
 

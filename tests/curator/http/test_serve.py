@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import socket
 import subprocess
@@ -45,15 +46,19 @@ def asking(service: Served) -> tuple[httpx.Client, dict[str, str], Any]:
 def test_served_stopped_and_served_again(tmp_path: Path, file: Path) -> None:
     folder = tmp_path / "curator"
     with served(folder) as service:
-        token = service.token
         client, owner, post = asking(service)
         with client:
             post("/v1/owner/datasets", {"name": "patients", "path": str(file), "schema": SCHEMA.to_toml()})
             post("/v1/owner/datasets/patients/ceilings", {"epsilon": 2})
             jobs = [post("/v1/datasets/patients/forests", FOREST, **{"Idempotency-Key": key})["id"] for key in ("a", "b", "c")]
             wait_until(lambda: client.get(f"/v1/jobs/{jobs[0]}", headers=owner).json()["state"] == "done")
-            assert service.stop(signal.SIGTERM) == 128 + signal.SIGTERM
-    assert token not in service.logged.read_text()
+            assert service.stop(signal.SIGTERM) == 0
+    assert "hrw_" not in service.logged.read_text() + service.said.read_text()
+    assert f"is in {folder / 'owner.token'}" in service.said.read_text().replace("\n", "")
+    assert (folder / "owner.token").stat().st_mode & 0o777 == 0o600
+    assert re.search(
+        r"^stopped; 0 reservation\(s\) did not settle; head \d+:[0-9a-f]{64}$", service.said.read_text().replace("\n ", " "), re.M
+    )
     assert {"request", "job done"} <= {line["event"] for line in service.log()}
     ledger = Ledger.open(folder)
     states = {ledger.reservation(id).state for id in jobs}
@@ -63,7 +68,7 @@ def test_served_stopped_and_served_again(tmp_path: Path, file: Path) -> None:
         with service.client() as client:
             told = [client.get(f"/v1/jobs/{id}", headers=owner).json()["state"] for id in jobs]
         assert told == ["done" if ledger.reservation(id).state == "settled" else "failed" for id in jobs]
-        service.stop(signal.SIGINT)
+        assert service.stop(signal.SIGINT) == 0
     assert "hrw_" not in service.said.read_text()
 
 

@@ -136,6 +136,7 @@ class Siege:
         paid = {reserved.key: reserved for reserved in ledger.reservations("patients")}
         assert len({answer.reservation for answer in answers}) == len(answers)  # each has a charge of its own
         assert all(paid[answer.reservation].opened and paid[answer.reservation].cost for answer in answers)
+        assert {key for key, reserved in paid.items() if reserved.state == "settled"} == {answer.reservation for answer in answers}
         stored = {answer.reservation: bytes(answer.content) for answer in answers}
         assert {path.stem: path.read_bytes().removesuffix(b"\n") for path in curator.releases.glob("*.json")}.items() <= stored.items()
         assert {result.rpartition("/")[2]: content for result, content in self.analyst.seen.items()}.items() <= stored.items()
@@ -158,10 +159,11 @@ class Siege:
             assert found is None or token not in self.owner.revoked
 
     def check_told(self, service: Served) -> None:
-        """What a start tells, and what a request that is sent again gets: the stored answer, or it is paid again."""
+        """What a start tells, and what a request that is sent again gets: the stored answer, what is lost, or it is begun."""
         told = {line["job"] for line in service.log() if line["event"] == "never settled"}
-        assert told == self.unsettled()
+        assert told == self.unsettled() == self.unsettled(opened=True)  # what was not opened is given back
         assert ("never settled" in service.said.read_text() + service.logged.read_text()) == bool(told)
+        assert not [line for line in service.log() if line["event"] == "settled without an answer"]
         before = {reserved.key for reserved in self.curator.ledger.reservations("patients")}
         analyst = self.analyst
         with service.client() as client:
@@ -173,5 +175,6 @@ class Siege:
                 analyst.again(client, key)
                 new = asked.ids - ids
                 assert content is None or (not new and asked.content == content)
-                assert not new & before or asked.content is not None  # one that was paid before has an answer, or another pays
+                if new & before or (ids and not new and asked.content is None):
+                    assert asked.content is not None or told & (new | ids)  # what was paid before has an answer, or is told as lost
         assert analyst.problems == []

@@ -141,7 +141,7 @@ def test_a_failure_in_the_middle_stays_spent(running: Running, monkeypatch: pyte
     assert "57.3" not in json.dumps(job) + " ".join(logs.JSONLines().format(record) for record in caplog.records)
     assert (job["cost"]["epsilon"], running.curator.ledger.reservation(job["id"]).state) == ("0.5", "open")
     again = running.post(running.ada, "/v1/datasets/patients/forests", FOREST, "k").json()
-    assert again["id"] != job["id"]  # nothing was stored, so it is paid for again
+    assert again == job  # nothing was stored, and under this key it is not paid for again
 
 
 def _fails(*_: Any, **__: Any) -> None:
@@ -197,10 +197,11 @@ def test_what_an_owner_sees(running: Running) -> None:
     see = lambda path: running.get(running.owner, f"/v1/owner/{path}")  # noqa: E731
     job = running.ended(running.ada, running.post(running.ada, "/v1/datasets/patients/forests", FOREST, "k").json())
     kinds = [entry["kind"] for entry in see("ledger").json()["entries"]]
-    assert kinds == ["ceiling", "reserve", "open", "settle"]
+    people = ["person", "token"] * 3  # the owner, ada and bob
+    assert kinds == [*people, "register", "ceiling", "grant", "reserve", "open", "settle", "answer"]
     assert [entry["seq"] for entry in see("ledger?after=1&most=2").json()["entries"]] == [2, 3]
-    assert len(json.loads(see("ledger/export?format=json").text)) == 4
-    assert see("ledger/export").text.count("\r\n") == 5
+    assert len(json.loads(see("ledger/export?format=json").text)) == 13
+    assert see("ledger/export").text.count("\r\n") == 14
     assert see("ledger/verification").json()["sound"]
     assert see("ledger/unsettled").json() == {"unsettled": []}
     (dataset,) = see("datasets").json()["datasets"]

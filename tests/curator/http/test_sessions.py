@@ -304,6 +304,11 @@ HOSTILE: list[tuple[str, dict[str, Any]]] = [
     ("confusion", {"predictor": {"model": MODEL, "release": {}}}), ("confusion", {"predictor": {"release": 1}}),
     ("confusion", {"predictor": {"release": {"format": "hedgerow-release"}}}), ("confusion", {"predictor": "x"}),
     ("reliability", {"predictor": {}, "bins": 5, "price": "1"}),
+    ("score_bins", {"predictor": {"model": MODEL}, "bins": 10**9, "classes": [0], "price": "1"}),
+    ("score_bins", {"predictor": {"model": MODEL}, "bins": 5, "classes": [], "price": "1"}),
+    ("score_bins", {"predictor": {"model": MODEL}, "bins": 5, "classes": [0, 0], "price": "1"}),
+    ("score_bins", {"predictor": {"model": MODEL}, "bins": 5, "classes": [0] * 10**5, "price": "1"}),
+    ("score_bins", {"predictor": {"model": MODEL}, "bins": 5, "classes": ["0"], "price": "1"}),
     ("best_model", {"models": []}), ("best_model", {"models": [{"model": MODEL}] * 1001}), ("best_model", {"models": [{"release": []}]}),
     ("best_model", {"models": [{}]}), ("best_model", {"models": [{"model": {**MODEL, "base": [1, 2, 3]}}]}),
     ("best", {"predictors": []}), ("best", {"predictors": [{"model": MODEL}] * 1001}), ("best", {"predictors": [{"release": []}]}),
@@ -371,6 +376,8 @@ def test_a_release_as_a_predictor(sessions: Sessions) -> None:
     assert sessions.look(other, 1, "confusion", predictor=predictor).status_code == 200
     reliable = sessions.look(other, 2, "reliability", predictor=predictor, bins=4, price="1/10")
     assert len(reliable.json()["arrays"][0]) == 8
+    scores = sessions.look(other, 3, "score_bins", predictor=predictor, bins=4, classes=[0, 1], price="1/10")
+    assert len(scores.json()["arrays"][0]) == 24
     if bins != 5:
         refused(sessions.look(id, 1, "confusion", predictor=predictor), 422, "plan")
 

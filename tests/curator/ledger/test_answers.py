@@ -161,9 +161,9 @@ def test_sixteen_threads_get_one_answer(answers: Answers, ledger: Ledger, addres
 
 
 def test_odd_keys_and_what_is_refused(answers: Answers, ledger: Ledger) -> None:
-    key = opened(ledger)
     odd = ["o'Hara; DROP TABLE curator_answers;--", "名前", "a\nb", "🦔" * 200, "K", "k", "%_\\"]
     for name in odd:
+        key = opened(ledger)
         answers.store("ada", name, REQUEST, key, name.encode(), JSON)
     for name in odd:
         found = answers.stored("ada", name, REQUEST)
@@ -179,6 +179,7 @@ def test_odd_keys_and_what_is_refused(answers: Answers, ledger: Ledger) -> None:
         lambda: answers.store("ada", "new", REQUEST, key, "text", JSON),  # type: ignore[arg-type]
         lambda: answers.store("ada", "new", REQUEST, key, b"", ""),
         lambda: answers.store("ada", "x" * 201, REQUEST, key, b"", JSON),
+        lambda: answers.store("ada", "new", REQUEST, key, b"", JSON),  # it has paid for another
     ]
     for step in wrong:
         with pytest.raises(LedgerError, match="expected"):

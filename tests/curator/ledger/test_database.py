@@ -48,7 +48,7 @@ def test_a_newer_version_is_refused(address: str) -> None:
     with open_database(address) as database:
         with database.writing() as connection:
             connection.exec_driver_sql("UPDATE hedgerow_schema SET version = 9")
-        with pytest.raises(LedgerError, match="version 9; this hedgerow knows version 2"):
+        with pytest.raises(LedgerError, match="version 9; this hedgerow knows version 3"):
             open_database(address)
 
 

@@ -11,7 +11,7 @@ from hedgerow.curator.ledger.chain import LedgerEntry, hash_of
 from hedgerow.curator.ledger.ledger import Ledger
 from hedgerow.errors import LedgerError
 
-COLUMNS = 'seq, "when", kind, key, dataset, analyst, purpose, what, epsilon, delta, previous, hash, unit'
+COLUMNS = 'seq, "when", kind, key, dataset, analyst, purpose, what, epsilon, delta, previous, hash, unit, digest'
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def test_one_row_inserted_with_a_right_hash(history: Ledger) -> None:
     head = history.head()
     fourth = list(history.entries())[3].hash
     made = LedgerEntry(5, "2026-01-01T00:00:00Z", "ceiling", None, "patients", None, None, "", "9", "0", fourth, unit="row")
-    values = f"5, '{made.when}', 'ceiling', NULL, 'patients', NULL, NULL, '', '9', '0', '{made.previous}', '{hash_of(made)}', 'row'"
+    values = f"5, '{made.when}', 'ceiling', NULL, 'patients', NULL, NULL, '', '9', '0', '{made.previous}', '{hash_of(made)}', 'row', NULL"
     moves = [f"UPDATE ledger_entries SET seq = {seq + 1} WHERE seq = {seq}" for seq in range(12, 4, -1)]
     forge(history, *moves, f"INSERT INTO ledger_entries VALUES ({values})")
     assert history.verify().problems[0].seq == 6

@@ -17,12 +17,13 @@ from fastapi.testclient import TestClient
 from slow import slow_but
 
 from hedgerow import Categorical, Schema, Target
-from hedgerow.accounting.loss import text_of_fraction
+from hedgerow.accounting import meaning
 from hedgerow.curator.application import PAGES, application
 from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.ledger.accounts import Accounts
 from hedgerow.curator.web import sign_in_sessions
 from hedgerow.curator.web.authentication import is_page
+from hedgerow.formatting import amount
 from hedgerow.release.release import Release
 
 HOST = "http://testserver"
@@ -106,7 +107,51 @@ def test_without_a_visit_there_is_only_the_sign_in(running: Running) -> None:
     for method, path in [*routes, *(("GET", path) for path in odd), ("POST", "/sign-out%0A"), ("HEAD", "/ledger")]:
         for stranger in strangers:
             answer = stranger.client.request(method, path, headers=stranger.where)
-            assert (answer.status_code, answer.headers["location"], answer.content) == (303, "/sign-in", b""), path
+            location = answer.headers["location"]
+            assert (answer.status_code, location.partition("?")[0], answer.content) == (303, "/sign-in", b""), path
+            assert method == "GET" or location == "/sign-in"
+
+
+@pytest.mark.parametrize(
+    ("path", "back"),
+    [
+        ("/jobs/1234", "/jobs/1234"),
+        ("/ledger?before=50", "/ledger?before=50"),
+        ("/datasets/my%20patients", "/datasets/my%20patients"),
+        ("/", "/"),
+        ("/owner%0A", "/"),
+        ("//example.org/datasets", None),
+    ],
+)
+def test_a_link_to_a_page_survives_the_sign_in(running: Running, path: str, back: str | None) -> None:
+    stranger = Browser(running)
+    sent = stranger.client.get(f"{HOST}{path}")
+    if back is None:
+        assert "location" not in sent.headers
+        return
+    page = stranger.get(sent.headers["location"])
+    assert page.status_code == 200
+    wanted = re.findall(r'name="to" value="([^"]*)"', page.text)
+    assert wanted == ([] if back == "/" else [back])
+    form = {"token": token_of(running.ada), **({"to": wanted[0]} if wanted else {})}
+    wrong = stranger.post("/sign-in", {**form, "token": "hrw_mistyped"})
+    assert (wrong.status_code, re.findall(r'name="to" value="([^"]*)"', wrong.text)) == (401, wanted)  # once more is enough
+    assert stranger.post("/sign-in", form).headers["location"] == back
+
+
+@pytest.mark.parametrize(
+    "to",
+    [
+        "https://example.org/", "//example.org/datasets", "/\\example.org", "/datasets\\..", "/sign-out", "/sign-in", "/v1/datasets",
+        "javascript:alert(1)",
+        "/datasets/\r\nSet-Cookie: a=b", '/datasets/"><script>', "datasets", "/%2Fexample.org", "/datasets/" + "x" * 2000,
+        "/datasets/%0d%0aX: y",
+    ],
+)  # fmt: skip
+def test_nobody_is_led_elsewhere(running: Running, to: str) -> None:
+    stranger = Browser(running)
+    assert 'name="to"' not in stranger.client.get("/sign-in", params={"to": to}).text
+    assert stranger.post("/sign-in", {"token": token_of(running.ada), "to": to}).headers["location"] == "/"
 
 
 def test_a_cookie_is_for_pages_and_a_token_for_the_rest(running: Running, owner: Browser) -> None:
@@ -259,6 +304,9 @@ def test_the_whole_way(running: Running, ada: Browser) -> None:
     page = ada.get("/datasets/patients").text
     form = {**FORM, "key": hidden(page)["key"]}
     quoted = ada.post("/datasets/patients/quote", form)
+    assert meaning.sentence(Fraction(1, 2)).split("(")[0] in quoted.text
+    for cell in (cell for row in meaning.rows() for cell in row):
+        assert cell in page  # the one table of what an ε means
     assert re.findall(r'class="tile"><b>([^<]+)</b>', quoted.text) == ["ε = 0.5", "2", "1.5"]
     carried = hidden(quoted.text)
     assert carried == form
@@ -286,7 +334,7 @@ def test_the_whole_way(running: Running, ada: Browser) -> None:
     quoted = ada.post(f"{release}/quote", {"purpose": "research", "epsilon": "1/4", "key": hidden(page)["key"]})
     left = 2 - reserved.cost  # a tree that ended early gives something back
     tiles = re.findall(r'class="tile"><b>([^<]+)</b>', quoted.text)
-    assert tiles[:3] == ["ε = 0.25", text_of_fraction(left), text_of_fraction(left - Fraction(1, 4))]
+    assert tiles[:3] == ["ε = 0.25", amount(left), amount(left - Fraction(1, 4))]
     asked = ada.post(f"{release}/scores", hidden(quoted.text))
     done = ended(ada, asked.headers["location"], running)
     score = asked.headers["location"].replace("jobs", "scores")
@@ -511,3 +559,13 @@ def luminance(colour: str) -> float:
     parts = [int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4)]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_the_ledger_shows_what_was_paid_for_and_has_no_answer(running: Running, owner: Browser) -> None:
+    ledger = running.curator.ledger
+    assert "without an answer" not in owner.get("/ledger").text
+    ledger.opened(ledger.reserve("patients", "ada", "research", "0.1", what="fit <rdt>").key)
+    page = owner.get("/ledger").text
+    assert "Paid for, without an answer" in page
+    assert "before the answer was stored" in page
+    assert "fit &lt;rdt&gt;" in page

@@ -20,7 +20,7 @@ PROTOCOL = (
     "the same ε and the same public domains and bounds (the schemas that ship with the package) for all. δ is 0 where none is named. "
     f"A repetition has new noise and new random trees (seed {FOLDS} · repetition + fold) on the same folds: {REPETITIONS} of them, "
     f"{OF_SMALL_SETS} on the sets with fewer than 2,000 rows ({REPETITIONS} for logistic regression and for peers in an environment of "
-    "their own), one of MST and AIM, which are slow, and one without privacy. "
+    "their own), one of MST and AIM, which are slow, on the first fold alone, and one without privacy. "
     "All fits of a model on a set in one repetition are one job; "
     f"a fit that takes longer than {PATIENCE} s ends its job. Memory has a job and a process of its own: one fit at ε = 1."
 )
@@ -50,7 +50,7 @@ def work(job: Job) -> Found:
 
         return memory_of(job["set"], job["model"])
     model, table = MODELS[job["model"]], table_of(job["set"])
-    fits = [Fit(epsilon, fold, job["repetition"]) for fold in range(FOLDS) for epsilon in model.levels]
+    fits = [Fit(epsilon, fold, job["repetition"]) for fold in range(model.folds) for epsilon in model.levels]
     found: Found = dict(collected(table, fits, model.answers(table, fits, PATIENCE)))
     versions = processes.versions(model.peer) if model.peer else local.versions()
     return found | {"delta": model.delta, "versions": versions}

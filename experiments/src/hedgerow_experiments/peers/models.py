@@ -8,7 +8,7 @@ from typing import Literal
 
 from hedgerow_experiments.peers import local, processes
 from hedgerow_experiments.peers.fits import Answer, Failure, Fit
-from hedgerow_experiments.peers.tables import EPSILONS, Table, classes_of
+from hedgerow_experiments.peers.tables import EPSILONS, FOLDS, Table, classes_of
 
 DELTA = 1e-6
 Kind = Literal["hedgerow", "paper", "peer", "ceiling"]
@@ -21,6 +21,7 @@ class Model:
     variant: a setting that the peer's script understands
     binary:  only for two classes
     few:     repetitions at most; 0 where the experiment alone decides
+    folds:   the first so many of the folds
     """
 
     title: str
@@ -31,6 +32,7 @@ class Model:
     delta: float = 0.0
     binary: bool = False
     few: int = 0
+    folds: int = FOLDS
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -56,7 +58,7 @@ def ebm(title: str, learning_rate: str = "") -> Model:
 
 
 def synthetic(title: str, variant: str) -> Model:
-    return Model(title, "peer", peer="dpmm", variant=variant, delta=DELTA, few=1)  # a fit takes a minute or more
+    return Model(title, "peer", peer="dpmm", variant=variant, delta=DELTA, few=1, folds=1)  # a fit takes a minute or more
 
 
 MODELS = {

@@ -97,7 +97,7 @@ class Summary:
                 level = result.found.get(epsilon, {})
                 done = sum(value is not None for value in level.get("accuracy", ()))
                 if "failed" in level:
-                    found[model, name, level["failed"]] += FOLDS - done
+                    found[model, name, level["failed"]] += MODELS[model].folds - done
         return dict(sorted(found.items()))
 
     def repetitions(self, model: str, name: str) -> int:

@@ -26,6 +26,8 @@ from hedgerow.curator.http.requests import Counts, Forest, Name, Quote, Rows, Sc
 from hedgerow.curator.http.reservations import ReservationRequest
 from hedgerow.curator.http.work import RELEASE, Task
 from hedgerow.curator.ledger.answers import Answer
+from hedgerow.curator.ledger.chain import Reserved
+from hedgerow.curator.ledger.paid_requests import IdempotencyKey
 
 router = APIRouter(prefix="/v1", dependencies=[TOKEN], tags=["analysts"])
 JOB: dict[str, Any] = {"response_model": responses.Job, "response_model_exclude_unset": True}
@@ -51,12 +53,13 @@ async def dataset(context: Context, name: str) -> dict[str, Any]:
 
 
 def dataset_of(context: RequestContext, name: str) -> dict[str, Any]:
-    return {**_summary(context, name), "owner": context.service.name or name, "schema": context.schema_text(name)}
+    public = {"owner": context.service.name or name, "schema": context.schema_text(name), "signed_with": context.curator.signed_with}
+    return {**_summary(context, name), **public}
 
 
 def _summary(context: RequestContext, name: str) -> dict[str, Any]:
     purposes = context.purposes(name)
-    whole, *others = context.curator.ledger.accounts(name, context.person.name, *purposes)
+    whole, *others = context.accounts(name, *purposes)
     remaining = {purpose: remaining_of(whole, *others[:1], own) for purpose, own in zip(purposes, others[1:], strict=True)}
     granted = {purpose: {"remaining": amounts} for purpose, amounts in remaining.items()}
     return {"name": name, "closed": whole.closed, "unit": unit_text(whole), "purposes": granted}
@@ -98,13 +101,13 @@ def dummy_of(context: RequestContext, name: str, body: Forest) -> dict[str, Any]
 def forests(context: Context, name: str, body: Forest, key: Key, response: Response) -> dict[str, Any]:
     """Pay for a forest and have it grown: a job, and its release when it is done."""
     context.purposes(name)
-    request = hash_of_request("forest", name, body.model_dump())
-    found = context.service.jobs.find(context.person.name, key, request)
+    request = IdempotencyKey(key, hash_of_request("forest", name, body.model_dump()))
+    found = context.service.jobs.find(context.person.name, request)
     if found is None:
         schema = context.open_dataset(name, body.purpose).schema
         plan = checked_plan(recipe_of(body, context.service.limits), schema)
         wanted = ReservationRequest(name, body.purpose, body.epsilon, plan.delta, f"fit {body.algorithm}", Unit.of(schema))
-        found = _submitted(context, key, request, Task(name, body), wanted)
+        found = _submitted(context, request, Task(name, body), wanted)
     return _accepted(context, found, response)
 
 
@@ -113,12 +116,12 @@ def score(context: Context, name: str, body: Score, key: Key, response: Response
     """Pay for a private score of one of your releases on the rows of a dataset: a job, and its score when it is done."""
     context.purposes(name)
     release = _answer(context, body.release, RELEASE)
-    request = hash_of_request("score", name, body.model_dump())
-    found = context.service.jobs.find(context.person.name, key, request)
+    request = IdempotencyKey(key, hash_of_request("score", name, body.model_dump()))
+    found = context.service.jobs.find(context.person.name, request)
     if found is None:
         unit = Unit.of(scores.scored(release, context.open_dataset(name, body.purpose), body.epsilon).schema)
         wanted = ReservationRequest(name, body.purpose, body.epsilon, 0, "evaluate", unit)
-        found = _submitted(context, key, request, Task(name, body, release), wanted)
+        found = _submitted(context, request, Task(name, body, release), wanted)
     return _accepted(context, found, response)
 
 
@@ -129,13 +132,13 @@ def counts(context: Context, name: str, content: RawBody, key: Key, response: Re
     with _one_of(context.service.plans, "Another plan is being checked."):
         body, document = counts_of(content)
         task = Task(name, body, document, context.service.name)
-        request = hash_of_request("count", name, [body.purpose, body.epsilon, hashlib.sha256(document).hexdigest()])
-        found = context.service.jobs.find(context.person.name, key, request)
+        request = IdempotencyKey(key, hash_of_request("count", name, [body.purpose, body.epsilon, hashlib.sha256(document).hexdigest()]))
+        found = context.service.jobs.find(context.person.name, request)
         if found is None:
             dataset, _ = context.open_dataset(name, body.purpose), task.table  # a name that no release could hold is refused
             plan = checked_count(document, dataset, body.epsilon, context.service.limits)
             wanted = ReservationRequest(name, body.purpose, plan.epsilon, 0, f"count {plan.algorithm}", Unit.of(plan.schema))
-            found = _submitted(context, key, request, task, wanted)
+            found = _submitted(context, request, task, wanted)
         return _accepted(context, found, response)
 
 
@@ -150,12 +153,12 @@ def _one_of(places: threading.Semaphore, taken: str) -> Iterator[None]:
         places.release()
 
 
-def _submitted(context: RequestContext, key: str, request: str, task: Task, wanted: ReservationRequest) -> Job | Answer:
-    return context.service.jobs.submit(context.person.name, key, request, task, wanted, context.reserve)
+def _submitted(context: RequestContext, key: IdempotencyKey, task: Task, wanted: ReservationRequest) -> Job | Answer | Reserved:
+    return context.service.jobs.submit(context.person.name, key, task, wanted, context.reserve)
 
 
-def _accepted(context: RequestContext, found: Job | Answer, response: Response) -> dict[str, Any]:
-    id = found.reserved.key if isinstance(found, Job) else found.reservation
+def _accepted(context: RequestContext, found: Job | Answer | Reserved, response: Response) -> dict[str, Any]:
+    id = found.reservation if isinstance(found, Answer) else found.reserved.key if isinstance(found, Job) else found.key
     response.headers["Location"] = f"/v1/jobs/{id}"
     return job_of(context, id)
 

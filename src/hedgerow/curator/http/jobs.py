@@ -1,7 +1,8 @@
 """Background jobs: paid when they are submitted, run by a few workers, their answers stored before anybody sees them.
 
 A job shares its id with its budget reservation. After it ends, its state is in the ledger and the answer store only, so a restarted
-service reports the same about every job; one that a crash has ended is reported as failed, with its cost.
+service reports the same about every job; one that a crash has ended is reported as failed, with its cost. The same key gets the same
+job: a job whose answer was lost after its rows were opened is not paid for again under its key.
 """
 
 from __future__ import annotations
@@ -18,18 +19,26 @@ from hedgerow.accounting.loss import text_of_fraction
 from hedgerow.curator.http.errors import Refusal
 from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.http.logs import error_fields, log
-from hedgerow.curator.http.reservations import ReservationRequest, Reserve, release_unopened, stopping
+from hedgerow.curator.http.reservations import ReservationRequest, Reserve, release_unopened, stopping, unopened_for
 from hedgerow.curator.http.service_context import Curator
+from hedgerow.curator.http.storing import SESSION_END, FinishedWork, Storage
 from hedgerow.curator.http.work import RELEASE, Task
 from hedgerow.curator.http.workers import KILL_SECONDS, Worker, WorkFailed, new_worker
 from hedgerow.curator.ledger.answers import Answer
 from hedgerow.curator.ledger.chain import Reserved
+from hedgerow.curator.ledger.database import PATIENCE, patiently
+from hedgerow.curator.ledger.paid_requests import IdempotencyKey
 from hedgerow.errors import HedgerowError, PlanError
-from hedgerow.release.files import write_document
 
 WAITING, RUNNING, DONE, ENDED, FAILED = "waiting", "running", "done", "ended", "failed"
 SESSION = "session"  # how the ledger's note of a session begins
+STORING_STEP = 1.0  # seconds between two looks whether answers can be stored again
 FAILURE = {"code": "failed", "message": "The job could not be ended. Its owner can see why. What it has cost is said here."}
+LOST = {
+    "code": "lost",
+    "message": "The job was begun and has no answer. Its owner can see why. What it has cost is said here, and it is not paid again under "
+    "its key: to pay for it anew, take a new Idempotency-Key.",
+}
 
 
 @dataclass
@@ -37,8 +46,7 @@ class Job:
     """A job that waits or runs. `share`: of the present pass over the rows, in tenths; never how many rows that is."""
 
     reserved: Reserved
-    key: str
-    request: str
+    key: IdempotencyKey
     task: Task
     state: str = WAITING
     share: float = 0.0
@@ -51,8 +59,8 @@ class Job:
 class Jobs:
     """The job queue of one process; no other process may use the same ledger, or a key could be paid for twice."""
 
-    def __init__(self, curator: Curator, limits: Limits) -> None:
-        self.curator, self.limits = curator, limits
+    def __init__(self, curator: Curator, limits: Limits, storage: Storage) -> None:
+        self.curator, self.limits, self.storage = curator, limits, storage
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
         self._submitting = threading.Lock()  # one at a time: is it answered, is it under way, is there room; then it is paid
@@ -69,36 +77,53 @@ class Jobs:
 
     @property
     def ready(self) -> bool:
-        return not self._stopping and bool(self._threads) and all(thread.is_alive() for thread in self._threads)
+        alive = bool(self._threads) and all(thread.is_alive() for thread in self._threads)
+        return not self._stopping and alive and self.storage.ready()
 
     def live(self, id: str) -> Job | None:
         with self._lock:
             return self._live.get(id)
 
+    def all_live(self) -> dict[str, Job]:
+        with self._lock:
+            return dict(self._live)
+
     # ------------------------------------------------------------ submit
 
-    def find(self, person: str, key: str, request: str) -> Job | Answer | None:
-        """The job under way for this Idempotency-Key, or its stored answer. Refused where the key was used for another request."""
+    def find(self, person: str, key: IdempotencyKey) -> Job | Answer | Reserved | None:
+        """The job under way for this Idempotency-Key, its stored answer, or the reservation of one whose answer was lost. Refused where
+        the key was used for another request; what was given back counts as never requested.
+        """
         with self._lock:  # under way first: a job that ends in between is then found among the answers
-            live = next((job for job in self._live.values() if (job.reserved.analyst, job.key) == (person, key)), None)
+            live = next((job for job in self._live.values() if (job.reserved.analyst, job.key.key) == (person, key.key)), None)
         if live is not None:
-            if live.request != request:
+            if live.key != key:
                 raise _key_used()
             return live
         try:
-            return self.curator.answers.stored(person, key, request)
+            answer = self.curator.answers.stored(person, key.key, key.request)
         except PlanError:
             raise _key_used() from None
+        paid = None if answer is not None else self.curator.requests.newest(person, key.key)
+        if paid is None:
+            return answer
+        reserved = self.curator.ledger.reservation(paid.reservation)
+        if reserved.state != "released" and paid.key != key:
+            raise _key_used()
+        return reserved if reserved.opened else None
 
-    def submit(self, person: str, key: str, request: str, task: Task, wanted: ReservationRequest, reserve: Reserve) -> Job | Answer:
-        """Pay for a new job and queue it; where somebody was faster with the same key, their job or its answer."""
+    def submit(self, person: str, key: IdempotencyKey, task: Task, wanted: ReservationRequest, reserve: Reserve) -> Job | Answer | Reserved:
+        """Pay for a new job and queue it; where somebody was faster with the same key, their job or its answer. What was paid for this
+        very request, and was not begun, is not paid again.
+        """
         with self._submitting:
-            found = self.find(person, key, request)
+            found = self.find(person, key)
             if found is not None:
                 return found
             with self._lock:
                 self._check_room(person)
-            job = Job(reserve(wanted), key, request, task)
+            self.storage.check()
+            job = Job(unopened_for(self.curator, person, key, wanted) or reserve(wanted, key), key, task)
             with self._lock:
                 if self._stopping:
                     self.curator.ledger.release(job.reserved.key)
@@ -126,28 +151,45 @@ class Jobs:
                     self._live.pop(job.reserved.key, None)
 
     def _next(self) -> Job | None:
-        with self._lock:
-            while not self._waiting and not self._stopping:
-                self._changed.wait()
-            if self._stopping:
-                return None
-            job = self._waiting.popleft()
-            job.state, job.deadline = RUNNING, time.monotonic() + self.limits.job_seconds
-            return job
+        """The next job, when there is one and its answer could be stored; None when the service stops."""
+        while True:
+            may = self.storage.ready()  # it may write, so nobody waits for it
+            with self._lock:
+                if self._stopping:
+                    return None
+                if may and self._waiting:
+                    job = self._waiting.popleft()
+                    job.state, job.deadline = RUNNING, time.monotonic() + self.limits.job_seconds
+                    return job
+                self._changed.wait(STORING_STEP if self._waiting else None)
 
     def _run(self, job: Job, worker: Worker) -> None:
         reserved, began = job.reserved, time.monotonic()
         fields: dict[str, Any] = {"job": reserved.key, "person": reserved.analyst, "dataset": reserved.dataset, "what": reserved.what}
         try:
-            self._check_still_granted(reserved)
-            content, content_type = worker.call((job.task, reserved), job.progress, lambda: job.deadline)
-            answer = self.curator.answers.store(reserved.analyst, job.key, job.request, reserved.key, content, content_type)
+            patiently(lambda: self._check_still_granted(reserved))
+            unstored: FinishedWork | None = worker.call((job.task, reserved, job.key), job.progress, lambda: job.deadline)
+            if unstored is not None:
+                kept = self.storage.keep(unstored)
+                kept.done.wait()
+                if kept.lost:
+                    raise WorkFailed(kind="NotStored", message=kept.lost)
         except Exception as error:
-            log("job failed", logging.ERROR, **fields, **(error.fields if isinstance(error, WorkFailed) else error_fields(error)))
-            release_unopened(self.curator.ledger, reserved)
+            why = error.fields if isinstance(error, WorkFailed) else error_fields(error)
+            if self._stored(reserved):
+                log("job done", logging.WARNING, **fields, **why, answer="it was stored before its process was lost")
+                return
+            log("job failed", logging.ERROR, **fields, **why)
+            if not release_unopened(self.curator.ledger, reserved, 0 if self._stopping else PATIENCE):
+                note_lost(self.curator, reserved, why)
             return
         log("job done", **fields, seconds=round(time.monotonic() - began, 3))
-        self._copy(answer)
+
+    def _stored(self, reserved: Reserved) -> bool:
+        try:
+            return reserved.key in self.curator.answers.content_types([reserved.key])
+        except HedgerowError:
+            return False
 
     def _check_still_granted(self, reserved: Reserved) -> None:
         if self.curator.ledger.balance(reserved.dataset).closed:
@@ -155,12 +197,6 @@ class Jobs:
         person = self.curator.accounts.person(reserved.analyst)
         if person is None or not self.curator.accounts.may(person, reserved.dataset, reserved.purpose):
             raise PlanError("the grant was withdrawn before the job began.")
-
-    def _copy(self, answer: Answer) -> None:
-        try:
-            write_document(self.curator.releases / f"{answer.reservation}.json", answer.content, mode=0o600)
-        except HedgerowError as error:
-            log("no copy of a release", logging.WARNING, job=answer.reservation, **error_fields(error))
 
     def stop(self) -> None:
         """No new job; those that wait are given back; those that run may end within `stop_seconds`, or stay spent."""
@@ -174,6 +210,7 @@ class Jobs:
             with self._lock:
                 self._live.pop(job.reserved.key, None)
         end = time.monotonic() + self.limits.stop_seconds
+        self.storage.stop_by(end)
         for thread in self._threads:
             thread.join(max(0.0, end - time.monotonic()))
         with self._lock:
@@ -185,6 +222,16 @@ class Jobs:
         end = time.monotonic() + KILL_SECONDS
         for thread in self._threads if left else []:
             thread.join(max(0.0, end - time.monotonic()))  # so that no process is left
+
+
+def note_lost(curator: Curator, reserved: Reserved, why: dict[str, Any]) -> None:
+    """Keep for the owner why a request that was paid for has no answer. why: fields of the log."""
+    try:
+        if curator.ledger.reservation(reserved.key).ended:
+            return
+        curator.requests.note_lost(reserved.key, ": ".join(str(why[name]) for name in ("kind", "message") if name in why))
+    except HedgerowError as error:
+        log("reason not kept", logging.WARNING, job=reserved.key, **error_fields(error))
 
 
 def _key_used() -> Refusal:
@@ -199,6 +246,11 @@ def session_note(note: str) -> str:
     return f"{SESSION}: {note}" if note else SESSION
 
 
+def is_session(what: str) -> bool:
+    """Whether the ledger's note is that of a session."""
+    return what.partition(":")[0] == SESSION
+
+
 def job_status(reserved: Reserved, live: Job | None, in_session: bool, content_type: str | None) -> dict[str, Any]:
     """The status of a job or session as JSON. live: its job, if one is under way; in_session: whether it is an open session;
     content_type: of its stored answer.
@@ -210,9 +262,9 @@ def job_status(reserved: Reserved, live: Job | None, in_session: bool, content_t
     }  # fmt: skip
     if live is not None:
         return {**about, "state": live.state, "share": live.share}
-    if content_type is not None:
+    if content_type not in (None, SESSION_END):
         kind = "releases" if content_type == RELEASE else "scores"
         return {**about, "state": DONE, "share": 1.0, "result": f"/v1/{kind}/{reserved.key}"}
-    if reserved.what.partition(":")[0] == SESSION and (in_session or reserved.ended):
+    if is_session(reserved.what) and (in_session or reserved.ended):
         return {**about, "state": RUNNING if in_session else ENDED}
-    return {**about, "state": FAILED, "error": FAILURE}
+    return {**about, "state": FAILED, "error": LOST if reserved.opened else FAILURE}

@@ -18,6 +18,7 @@ class Limits:
                                plan_bytes: of one with a plan
     answer_seconds:            for what is computed while somebody waits: a quote, a trial on dummy rows
     requests, connections:     that are answered at once, and that are open; requests_each: that one person has under way
+    silent_each:               connections of one address on which no request has come; the oldest give way
     strangers:                 people without a token who sign in at once: nobody else without a token may send anything
     workers, waiting:          jobs that run and jobs that wait; waiting_each: of one person
     job_seconds, stop_seconds: how long a job may run; how long a stop waits for it
@@ -30,6 +31,7 @@ class Limits:
     predict_rows:              rows of one prediction; kept_releases, kept_bytes: releases that stay in memory for it
     page:                      entries of the ledger in one answer
     sessions, sessions_each:   query sessions at once, each with a process, and of one person
+    session_share:             of what is left of a dataset that others may use too: what one person's sessions may hold at once
     session_idle_seconds, session_seconds: after which a session is ended: unused, or at all
     look_wait_seconds:         how long a request waits for its query before the answer is 202: ask again
     verb_bytes, verb_seconds:  of a request in a session, and how long it may take to arrive
@@ -47,6 +49,7 @@ class Limits:
     requests_each: int = 16
     strangers: int = 16
     connections: int = 500
+    silent_each: int = 100
     workers: int = 1
     waiting: int = 32
     waiting_each: int = 8
@@ -66,6 +69,7 @@ class Limits:
     kept_releases: int = 16
     kept_bytes: int = 64 << 20
     page: int = 1000
+    session_share: float = 0.75
     sessions: int = 4
     sessions_each: int = 2
     session_idle_seconds: float = 300

@@ -12,6 +12,7 @@ from fastapi.responses import StreamingResponse
 from hedgerow.accounting.loss import text_of_fraction
 from hedgerow.curator.http import responses
 from hedgerow.curator.http.errors import Refusal
+from hedgerow.curator.http.recovery import lost_requests
 from hedgerow.curator.http.request_context import TOKEN, Context, unit_text
 from hedgerow.curator.http.requests import Ceiling, Close, Grant, NewDataset, NewPerson, NewToken
 from hedgerow.curator.ledger.accounts import Person, TokenRecord
@@ -133,14 +134,31 @@ def export(context: Context, format: Literal["csv", "json"] = "csv") -> Streamin
 @router.get("/ledger/unsettled", response_model=responses.Unsettled)
 def unsettled(context: Context) -> dict[str, Any]:
     """What neither settled nor was given back: under way now, or left by a crash and spent."""
+    live = context.service.under_way()
     return {
         "unsettled": [
             {
                 "id": r.key, "when": r.when, "dataset": r.dataset, "analyst": r.analyst, "purpose": r.purpose, "what": r.what,
                 "epsilon": text_of_fraction(r.epsilon), "delta": text_of_fraction(r.delta), "opened": r.opened,
-                "under_way": context.service.jobs.live(r.key) is not None,
+                "under_way": r.key in live,
             }
             for r in context.curator.ledger.unsettled()
+        ]
+    }  # fmt: skip
+
+
+@router.get("/ledger/lost", response_model=responses.LostRequests)
+def lost(context: Context) -> dict[str, Any]:
+    """What was paid for and has no answer, with the reason: left by a crash, or lost by an older version."""
+    live = context.service.under_way()  # first: what ends in between is then settled
+    return {
+        "lost": [
+            {
+                "id": r.key, "when": r.when, "dataset": r.dataset, "analyst": r.analyst, "purpose": r.purpose, "what": r.what,
+                "epsilon": text_of_fraction(r.cost), "delta": text_of_fraction(r.delta), "settled": r.ended, "reason": each.reason,
+            }
+            for each in lost_requests(context.curator, live)
+            for r in (each.reserved,)
         ]
     }  # fmt: skip
 

@@ -11,6 +11,7 @@ import json
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Annotated, Any, TypeVar
 
 from anyio import to_thread
@@ -24,18 +25,26 @@ from hedgerow.curator.http.jobs import Jobs
 from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.http.predictions import ReleaseCache
 from hedgerow.curator.http.rate_limit import RateLimit
-from hedgerow.curator.http.reservations import ReservationRequest
+from hedgerow.curator.http.reservations import ReservationRequest, stopping
 from hedgerow.curator.http.service_context import Curator
 from hedgerow.curator.http.sessions import Sessions
+from hedgerow.curator.http.storing import Storage
 from hedgerow.curator.ledger.accounts import Person
-from hedgerow.curator.ledger.balances import Balance, tightest
+from hedgerow.curator.ledger.balances import Balance, check_room, tightest
 from hedgerow.curator.ledger.chain import Reserved
 from hedgerow.curator.ledger.checks import checked_name
+from hedgerow.curator.ledger.database import is_unavailable
+from hedgerow.curator.ledger.paid_requests import IdempotencyKey
 from hedgerow.curator.ledger.registry import Dataset
-from hedgerow.errors import LedgerError
+from hedgerow.errors import BudgetError, LedgerError
 from hedgerow.schema.toml import write
 
 Result = TypeVar("Result")
+HELD = "What is left is held by requests that are under way. Nothing was spent. Try again later."
+SHARE = (
+    "A session holds what it reserves, and others may use the dataset too: one person's sessions may hold at most {share} of what is left "
+    "of it. Nothing was spent. Reserve less, or request a job."
+)
 
 
 @dataclass
@@ -44,6 +53,7 @@ class Service:
 
     curator: Curator
     limits: Limits
+    storage: Storage
     jobs: Jobs
     sessions: Sessions
     name: str = ""
@@ -58,6 +68,15 @@ class Service:
         self.plans = threading.Semaphore(self.limits.plans)
         self.releases = ReleaseCache(self.limits)
         self.rate_limit = RateLimit(self.limits.reservations_each_hour)
+
+    def under_way(self) -> frozenset[str]:
+        """The reservations of jobs and sessions that are."""
+        return frozenset(reserved.key for reserved in self.held())
+
+    def held(self) -> list[Reserved]:
+        """What jobs and sessions that are under way have reserved."""
+        jobs = [job.reserved for job in self.jobs.all_live().values()]
+        return jobs + [session.reserved for session in self.sessions.all_live().values()]
 
 
 @dataclass(frozen=True)
@@ -135,20 +154,63 @@ class RequestContext:
 
     def remaining(self, name: str, purpose: str) -> dict[str, str]:
         """What the tightest ceiling leaves; nothing where the owner has set none."""
-        return remaining_of(*self.curator.ledger.accounts(name, self.person.name, purpose))
+        return remaining_of(*self.accounts(name, purpose))
 
-    def reserve(self, wanted: ReservationRequest) -> Reserved:
-        """Reserve for the person, within the rate limit. Where the dataset was closed meanwhile, the refusal says so."""
+    def accounts(self, name: str, *purposes: str) -> list[Balance]:
+        """The accounts of the dataset, of the person and of these purposes, as the person may see them: what others hold open for purposes
+        that are not granted to them does not show.
+        """
+        whole, *others = self.curator.ledger.accounts(name, self.person.name, *purposes)
+        held = self._held_unseen(name)
+        epsilon, delta = sum((r.epsilon for r in held), Fraction(0)), sum((r.delta for r in held), Fraction(0))
+        return [whole.plus(-epsilon, -delta), *others]
+
+    def _held_unseen(self, name: str) -> list[Reserved]:
+        others = [r for r in self.service.held() if r.dataset == name and r.analyst != self.person.name]
+        if self.person.owns or not others:
+            return []
+        granted = self.curator.accounts.purposes(self.person, name)
+        now = self.curator.ledger.reservations_of([r.key for r in others if r.purpose not in granted])  # as this snapshot has them
+        return [r for r in now if not r.ended]
+
+    def reserve_for_session(self, wanted: ReservationRequest, request: IdempotencyKey) -> Reserved:
+        """The same for a session, which holds what it has reserved while it lasts: never all that is left, where others may use it too."""
         name, person = wanted.dataset, self.person.name
+        if not self.person.owns and any(g.dataset == name and g.analyst != person for g in self.curator.accounts.grants()):
+            own = [
+                s.reserved for s in self.service.sessions.all_live().values() if (s.reserved.dataset, s.reserved.analyst) == (name, person)
+            ]
+            whole, share = self.curator.ledger.balance(name), Fraction(str(self.service.limits.session_share))
+            for asked, held, left in (
+                (Fraction(wanted.epsilon), sum((r.epsilon for r in own), Fraction(0)), whole.remaining),
+                (Fraction(wanted.delta), sum((r.delta for r in own), Fraction(0)), whole.remaining_delta),
+            ):
+                if asked and held + asked > share * ((left or 0) + held) and asked <= (left or 0):
+                    raise Refusal(402, "budget", SHARE.format(share=text_of_fraction(share)))
+        return self.reserve(wanted, request)
+
+    def reserve(self, wanted: ReservationRequest, request: IdempotencyKey) -> Reserved:
+        """Reserve for the person, within the rate limit. Where the dataset was closed meanwhile, the refusal says so."""
+        name, person, ledger = wanted.dataset, self.person.name, self.curator.ledger
         try:
             with self.service.rate_limit.acquire(person):
                 amounts = wanted.epsilon, wanted.delta
-                return self.curator.ledger.reserve(name, person, wanted.purpose, *amounts, wanted.what, unit=wanted.unit)
-        except LedgerError:
+                return ledger.reserve(name, person, wanted.purpose, *amounts, wanted.what, unit=wanted.unit, request=request)
+        except LedgerError as error:
+            self.service.storage.note_failure(error)
+            if is_unavailable(error):
+                raise
+            if not ledger.in_charge():
+                raise stopping() from None
             self.open_dataset(name, wanted.purpose)
             if self.curator.ledger.balance(name).epsilon is None:
                 raise Refusal(402, "budget", "The owner has set no ceiling for the dataset yet, so nothing can be paid.") from None
             raise
+        except BudgetError:
+            if not self._held_unseen(name):
+                raise
+            check_room(self.accounts(name, wanted.purpose), Fraction(wanted.epsilon), Fraction(wanted.delta), wanted.what)
+            raise Refusal(402, "budget", HELD) from None
 
     def reservation(self, id: str) -> Reserved:
         """One of the person's own; an owner may see all."""

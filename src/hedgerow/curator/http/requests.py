@@ -10,15 +10,17 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr, ValidationError
 
 from hedgerow.curator.http.amounts import Amount, AmountFromZero
-from hedgerow.curator.ledger.checks import LONGEST_NAME, LONGEST_TEXT, checked_name, checked_text
+from hedgerow.curator.ledger.checks import LONGEST_NAME, LONGEST_TEXT, checked_new_name, checked_text, unsafe_to_show
 from hedgerow.errors import LedgerError
+
+PLAIN = "without control characters and such as turn the direction of writing"
 
 
 def _name(value: str) -> str:
     try:
-        return checked_name(value, "name")
+        return checked_new_name(value, "name")
     except LedgerError:
-        raise ValueError(f"expected 1 to {LONGEST_NAME} characters without blanks around them") from None
+        raise ValueError(f"expected 1 to {LONGEST_NAME} characters without blanks around them, {PLAIN}") from None
 
 
 def _text(value: str) -> str:
@@ -28,8 +30,15 @@ def _text(value: str) -> str:
         raise ValueError(f"expected at most {LONGEST_TEXT} characters that UTF-8 can write") from None
 
 
+def _note(value: str) -> str:
+    if unsafe_to_show(_text(value)):
+        raise ValueError(f"expected a line {PLAIN}")
+    return value
+
+
 Name = Annotated[StrictStr, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(_name)]
 Text = Annotated[StrictStr, Field(max_length=LONGEST_TEXT), AfterValidator(_text)]
+Note = Annotated[StrictStr, Field(max_length=LONGEST_TEXT), AfterValidator(_note)]
 Count = Annotated[StrictInt, Field(ge=1, le=2**31)]
 Number = Annotated[StrictInt, Field(ge=0, lt=2**32)]
 MOST_FIELD = 10_000  # bytes of a field beside a plan
@@ -127,7 +136,7 @@ class NewSession(RequestModel):
     epsilon: Amount
     delta: AmountFromZero = "0"
     bins: Count = 5
-    what: Annotated[Text, Field(max_length=100)] = ""
+    what: Annotated[Note, Field(max_length=100)] = ""
 
 
 class NewDataset(RequestModel):
@@ -148,11 +157,11 @@ class Ceiling(RequestModel):
     delta: AmountFromZero = "0"
     analyst: Name | None = None
     purpose: Name | None = None
-    what: Text = ""
+    what: Note = ""
 
 
 class Close(RequestModel):
-    what: Text = ""
+    what: Note = ""
 
 
 class NewPerson(RequestModel):

@@ -14,9 +14,12 @@ from hedgerow.accounting.units import ROW, Unit
 from hedgerow.accounting.zcdp import rho_for
 from hedgerow.curator.http.errors import Refusal
 from hedgerow.curator.http.logs import error_fields, log
+from hedgerow.curator.http.service_context import Curator
 from hedgerow.curator.ledger.budget import LedgerBudget, LedgerReservation
 from hedgerow.curator.ledger.chain import Reserved
+from hedgerow.curator.ledger.database import patiently
 from hedgerow.curator.ledger.ledger import Ledger
+from hedgerow.curator.ledger.paid_requests import IdempotencyKey
 from hedgerow.errors import BudgetError, HedgerowError
 from hedgerow.remote.codec import rounded_up
 
@@ -33,20 +36,21 @@ class ReservationRequest:
     unit: Unit
 
 
-Reserve = Callable[[ReservationRequest], Reserved]
+Reserve = Callable[[ReservationRequest, IdempotencyKey], Reserved]
 
 
 class PrepaidBudget(LedgerBudget):
     """A budget of one reservation, made when the request came, for the estimator that runs later.
 
-    Pays once, and exactly what was reserved, in its unit. before_settle: called after the last query, before the ledger shows the end.
+    Pays once, and exactly what was reserved, in its unit. `settled_at` is what it has cost, when the last query is done; the ledger
+    settles it in one transaction with the answer (storing.py).
     """
 
-    def __init__(self, ledger: Ledger, reserved: Reserved, before_settle: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, ledger: Ledger, reserved: Reserved) -> None:
         super().__init__(ledger, reserved.dataset, reserved.analyst, reserved.purpose)
         self._reserved: Reserved | None = reserved
         self._most = reserved.epsilon
-        self._before_settle = before_settle
+        self.settled_at: Fraction | None = None
 
     def reserve(self, epsilon: Any, what: str, delta: Any = 0, unit: Unit = ROW) -> Reservation:
         amount, amount_delta = exact_epsilon(epsilon), exact_delta(delta)
@@ -59,18 +63,29 @@ class PrepaidBudget(LedgerBudget):
         return LedgerReservation(self, Entry(reserved.key, reserved.when, what, amount, delta=amount_delta, unit=unit), rho)
 
     def _settle(self, key: str, spent: Fraction) -> None:
-        self._before_settle()
-        self.ledger.settle(key, min(self._most, rounded_up(spent)))
+        self.settled_at = min(self._most, rounded_up(spent))
 
 
-def release_unopened(ledger: Ledger, reserved: Reserved) -> None:
-    """Give back a reservation whose rows were never looked at; any other stays spent."""
+def release_unopened(ledger: Ledger, reserved: Reserved, seconds: float = 0) -> bool:
+    """Give back a reservation whose rows were never looked at; any other stays spent. seconds: for a database that is away.
+
+    Where it cannot be given back now, the next start does so, or the same request goes on with it.
+    """
     try:
-        found = ledger.reservation(reserved.key)
-        if not found.opened and not found.ended:
-            ledger.release(reserved.key)
+        return patiently(lambda: ledger.release_if_unopened(reserved.key), seconds) is not None
     except HedgerowError as error:
-        log("reservation stays spent", logging.ERROR, reservation=reserved.key, **error_fields(error))
+        log("reservation not given back", logging.ERROR, reservation=reserved.key, **error_fields(error))
+        return False
+
+
+def unopened_for(curator: Curator, person: str, key: IdempotencyKey, wanted: ReservationRequest) -> Reserved | None:
+    """A reservation that was made for this very request and never opened: it is paid, and the request goes on with it."""
+    paid = curator.requests.newest(person, key.key)
+    if paid is None or paid.key != key:
+        return None
+    found = curator.ledger.reservation(paid.reservation)
+    same = (found.dataset, found.purpose, found.unit) == (wanted.dataset, wanted.purpose, wanted.unit)
+    return found if same and not found.opened and not found.ended else None
 
 
 def stopping() -> Refusal:

@@ -63,6 +63,7 @@ class Datasets(ResponseModel):
 class Dataset(Summary):
     owner: Annotated[str, Field(description="whose rows a release with counts says that it holds")]
     toml: Annotated[str, Field(alias="schema", description="attributes, domains and classes, as TOML")]
+    signed_with: Annotated[str | None, Field(description="the public key that releases are signed with; null: they are not")] = None
 
 
 class Event(ResponseModel):
@@ -209,6 +210,25 @@ class Reservation(ResponseModel):
     delta: Exact
     opened: bool
     under_way: bool
+
+
+class LostRequest(ResponseModel):
+    """settled: by an older version. epsilon: what it has cost."""
+
+    id: str
+    when: str
+    dataset: str
+    analyst: str
+    purpose: str
+    what: str
+    epsilon: Exact
+    delta: Exact
+    settled: bool
+    reason: str
+
+
+class LostRequests(ResponseModel):
+    lost: list[LostRequest]
 
 
 class Unsettled(ResponseModel):

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import os
 import socket
 import sys
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import uvicorn
 from fastapi import FastAPI
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from hedgerow.curator.http.connections import protocol_for
 from hedgerow.curator.http.forests import warm_up
 from hedgerow.curator.http.limits import Limits
 from hedgerow.errors import LedgerError
@@ -49,48 +48,19 @@ def address_of(host: str, listener: socket.socket) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
 
 
-class _Protocol(H11Protocol):
-    """A connection on which the head of a request arrives in time, or it is closed."""
-
-    _timer: asyncio.TimerHandle | None = None
-    seconds: float = 10
-
-    def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
-        self._start_timer()
-
-    def data_received(self, data: bytes) -> None:
-        if self._timer is None and not self._answering():
-            self._start_timer()
-        super().data_received(data)
-        if self._answering():
-            self._cancel_timer()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._cancel_timer()
-        super().connection_lost(exc)
-
-    def _answering(self) -> bool:
-        return self.cycle is not None and not self.cycle.response_complete
-
-    def _start_timer(self) -> None:
-        self._timer = self.loop.call_later(self.seconds, self._timed_out)
-
-    def _cancel_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _timed_out(self) -> None:
-        self._timer = None
-        if not self._answering():
-            self.transport.abort()
-
-
 class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
         super().__init__(config)
         self._on_start = started
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """A signal stops the service, and that is all: what its caller says at the end is said, and it ends well."""
+        with super().capture_signals():
+            try:
+                yield
+            finally:
+                self._captured_signals.clear()  # else they are raised again
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -108,11 +78,9 @@ def _warm_up() -> None:
 
 def run(app: FastAPI, listener: socket.socket, limits: Limits, started: Callable[[], None]) -> None:
     """Until SIGTERM or Ctrl-C. `started` is called when requests are answered."""
-    protocol = type("Protocol", (_Protocol,), {"seconds": limits.head_seconds})
     config = uvicorn.Config(
-        app, http=protocol, ws="none", log_config=None, access_log=False, proxy_headers=False, server_header=False, date_header=True,
-        timeout_keep_alive=KEEP_ALIVE, timeout_graceful_shutdown=GRACE, h11_max_incomplete_event_size=LONGEST_HEAD,
-        limit_concurrency=limits.connections,
+        app, http=protocol_for(limits), ws="none", log_config=None, access_log=False, proxy_headers=False, server_header=False,
+        date_header=True, timeout_keep_alive=KEEP_ALIVE, timeout_graceful_shutdown=GRACE, h11_max_incomplete_event_size=LONGEST_HEAD,
     )  # fmt: skip
     sys.setswitchinterval(SWITCH)
     try:

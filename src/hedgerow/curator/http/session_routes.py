@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 from fastapi import APIRouter, Response
 from starlette.concurrency import run_in_threadpool
 
@@ -17,9 +18,11 @@ from hedgerow.curator.http.jobs import session_note
 from hedgerow.curator.http.request_context import TOKEN, Context, RawBody, RequestContext, hash_of_request
 from hedgerow.curator.http.requests import NewSession
 from hedgerow.curator.http.reservations import ReservationRequest
-from hedgerow.curator.http.session_worker import SessionWorker
+from hedgerow.curator.http.session_worker import QueryResult, SessionEnd, SessionWorker, digest_of
 from hedgerow.curator.http.sessions import Session, SessionQuery, ended
+from hedgerow.curator.http.storing import SESSION_END
 from hedgerow.curator.ledger.chain import Reserved
+from hedgerow.curator.ledger.paid_requests import IdempotencyKey
 from hedgerow.errors import PlanError, SchemaError
 from hedgerow.queries import BY_NAME, ChooseLocally
 from hedgerow.remote.codec import RUNNING, number_of
@@ -43,15 +46,15 @@ BODY = {
 def begin(context: Context, name: str, body: NewSession, key: Key) -> dict[str, Any]:
     """Pay for queries of the rows, which are asked afterwards; `end` gives back what they did not cost."""
     context.purposes(name)
-    sessions, request = context.service.sessions, hash_of_request("session", name, body.model_dump())
-    session = sessions.find(context.person.name, key, request)
+    sessions, request = context.service.sessions, IdempotencyKey(key, hash_of_request("session", name, body.model_dump()))
+    session = sessions.find(context.person.name, request)
     if session is None:
         schema = context.open_dataset(name, body.purpose).schema
         _check_bins(context, schema, body.bins)
         if body.delta != "0":
             rho_for(exact_epsilon(body.epsilon), exact_delta(body.delta))  # refuses what has no ρ
         wanted = ReservationRequest(name, body.purpose, body.epsilon, body.delta, session_note(body.what), Unit.of(schema))
-        session = sessions.open(context.person.name, key, request, body.bins, wanted, context.reserve)
+        session = sessions.open(context.person.name, request, body.bins, wanted, context.reserve_for_session)
     reserved = session.reserved
     return {
         "id": session.id, "dataset": reserved.dataset, "purpose": reserved.purpose, "epsilon": text_of_fraction(reserved.epsilon),
@@ -100,7 +103,7 @@ async def query(context: Context, id: str, verb: str, content: RawBody) -> Respo
 def _queried(context: RequestContext, id: str, verb: str, content: bytes) -> SessionQuery:
     session = _live(context, id)
     if session is None:
-        raise _gone(_own(context, id))
+        return _stored(context, _own(context, id), verb, content)
     granted = context.curator.accounts.may(context.person, session.reserved.dataset, session.reserved.purpose)  # it may be withdrawn by now
     if not granted or (verb not in BY_NAME and verb != ChooseLocally.name):
         raise not_found()
@@ -120,5 +123,11 @@ def _own(context: RequestContext, id: str) -> Reserved:
     return found
 
 
-def _gone(reserved: Reserved) -> Refusal:
-    return ended() if reserved.ended else Refusal(410, "lost", UNSETTLED)
+def _stored(context: RequestContext, reserved: Reserved, verb: str, content: bytes) -> SessionQuery:
+    """The last query of a session that has ended, sent again: its answer was stored when the session was settled."""
+    found = context.curator.answers.paid_by(reserved.analyst, reserved.key)
+    if found is not None and found.content_type == SESSION_END:
+        last = msgspec.json.decode(found.content, type=SessionEnd)
+        if last.number and (last.number, last.digest) == (number_of(content), digest_of(verb, content)):
+            return SessionQuery.answered(last.number, last.digest, QueryResult(last.content, None, True))
+    raise ended() if reserved.ended else Refusal(410, "lost", UNSETTLED)

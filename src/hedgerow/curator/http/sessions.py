@@ -2,12 +2,11 @@
 
 Queries are idempotent: the same number with the same body gets the same bytes. An answer is kept until the next query, so that a lost
 connection costs nothing and buys no second noise; another body, or a number that is not the next, is refused. A session that is idle is
-ended and keeps what its queries have cost; after a crash the whole reservation stays spent.
+ended and keeps what its queries have cost, with its last answer; after a crash the whole reservation stays spent.
 """
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import threading
 import time
@@ -18,13 +17,16 @@ from starlette.concurrency import run_in_threadpool
 
 from hedgerow.curator.http.awaitable_event import AwaitableEvent
 from hedgerow.curator.http.errors import Refusal
+from hedgerow.curator.http.jobs import note_lost
 from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.http.logs import error_fields, log
-from hedgerow.curator.http.reservations import ReservationRequest, Reserve, release_unopened, stopping
+from hedgerow.curator.http.reservations import ReservationRequest, Reserve, release_unopened, stopping, unopened_for
 from hedgerow.curator.http.service_context import Curator
-from hedgerow.curator.http.session_worker import QueryResult, SessionWorker
+from hedgerow.curator.http.session_worker import QueryResult, SessionWorker, digest_of
+from hedgerow.curator.http.storing import FinishedWork, Storage
 from hedgerow.curator.http.workers import KILL_SECONDS, Worker, WorkFailed, new_worker
 from hedgerow.curator.ledger.chain import Reserved
+from hedgerow.curator.ledger.paid_requests import IdempotencyKey
 
 LOST = "The session was lost: its work was ended before it was done. What was reserved for it stays spent if a row was looked at."
 KEPT_KEYS = 10_000
@@ -41,14 +43,20 @@ class SessionQuery:
     result: QueryResult | None = None
     before: SessionQuery | None = None  # until this one is charged
 
+    @classmethod
+    def answered(cls, number: int, digest: bytes, result: QueryResult | None = None) -> SessionQuery:
+        """One that has ended."""
+        query = cls(number, digest, result=result)
+        query.done.set()
+        return query
+
 
 @dataclass
 class Session:
     """An open session. `lock` guards the fields below it; a query runs outside it."""
 
     reserved: Reserved
-    key: str
-    request: str
+    key: IdempotencyKey
     bins: int
     worker: Worker
     ends: float
@@ -57,28 +65,22 @@ class Session:
     begun: bool = False
     ended: AwaitableEvent = field(default_factory=AwaitableEvent)
     ending: bool = False
-    last: SessionQuery = field(default_factory=lambda: SessionQuery(0, b"", _set()))
+    last: SessionQuery = field(default_factory=lambda: SessionQuery.answered(0, b""))
 
     @property
     def id(self) -> str:
         return self.reserved.key
 
 
-def _set() -> AwaitableEvent:
-    event = AwaitableEvent()
-    event.set()
-    return event
-
-
 class Sessions:
     """The sessions of one process."""
 
-    def __init__(self, curator: Curator, limits: Limits) -> None:
-        self.curator, self.limits = curator, limits
+    def __init__(self, curator: Curator, limits: Limits, storage: Storage) -> None:
+        self.curator, self.limits, self.storage = curator, limits, storage
         self._lock = threading.Lock()
         self._opening = threading.Lock()  # one at a time: is there one for this key, is there room; then it is paid
         self._live: dict[str, Session] = {}
-        self._keys: dict[tuple[str, str], None] = {}  # of sessions that have ended, the last ones
+        self._keys: dict[tuple[str, str], None] = {}  # of sessions that have ended here without a query, the last ones
         self._idle: list[Worker] = []
         self._stopping = threading.Event()
         self._stopped_by = float("inf")
@@ -91,28 +93,39 @@ class Sessions:
         with self._lock:
             return self._live.get(id)
 
+    def all_live(self) -> dict[str, Session]:
+        with self._lock:
+            return dict(self._live)
+
     # ------------------------------------------------------------ open
 
-    def open(self, person: str, key: str, request: str, bins: int, wanted: ReservationRequest, reserve: Reserve) -> Session:
+    def open(self, person: str, key: IdempotencyKey, bins: int, wanted: ReservationRequest, reserve: Reserve) -> Session:
         """Pay for a new session and begin it; where somebody was faster with the same key, theirs."""
         with self._opening:
-            found = self.find(person, key, request)
+            found = self.find(person, key)
             if found is not None:
                 return found
             self._check_room(person)
-            reserved, now = reserve(wanted), time.monotonic()
-            session = Session(reserved, key, request, bins, self._worker(), now + self.limits.session_seconds, now)
+            self.storage.check()
+            reserved, now = unopened_for(self.curator, person, key, wanted) or reserve(wanted, key), time.monotonic()
+            session = Session(reserved, key, bins, self._worker(), now + self.limits.session_seconds, now)
             with self._lock:
                 self._live[session.id] = session
         log("session begun", **_about(session))
         return session
 
-    def find(self, person: str, key: str, request: str) -> Session | None:
-        """The open session of this Idempotency-Key. Refused where the key was used for another request, or its session has ended."""
+    def find(self, person: str, key: IdempotencyKey) -> Session | None:
+        """The open session of this Idempotency-Key. Refused where the key was used for another request, or its session has ended or was
+        lost; what an earlier service has left and this one has given back counts as never requested.
+        """
         with self._lock:
-            live = next((s for s in self._live.values() if (s.reserved.analyst, s.key) == (person, key)), None)
-            used = (person, key) in self._keys
-        if used or (live is not None and live.request != request):
+            live = next((s for s in self._live.values() if (s.reserved.analyst, s.key.key) == (person, key.key)), None)
+            used = (person, key.key) in self._keys
+        paid = self.curator.requests.newest(person, key.key) if live is None else None
+        reserved = None if paid is None else self.curator.ledger.reservation(paid.reservation)
+        if paid is not None and reserved is not None and reserved.state != "released":
+            used = reserved.opened or paid.key != key
+        if used or (live is not None and live.key != key):
             raise Refusal(409, "key_used", "This Idempotency-Key was used for another request, or its session has ended. Take a new key.")
         return live
 
@@ -134,7 +147,7 @@ class Sessions:
 
     def query(self, session: Session, name: str, number: int, content: bytes) -> SessionQuery:
         """The query of this number, which runs or has ended. It is not waited for here."""
-        digest = hashlib.sha256(name.encode() + b"\0" + content).digest()
+        digest = digest_of(name, content)
         with session.lock:
             last = session.last
             if number == last.number and digest == last.digest:
@@ -149,6 +162,7 @@ class Sessions:
         last = session.last
         if session.ending or session.ended.is_set():
             raise ended()
+        self.storage.check()
         if number != last.number + 1:
             expected = f"expected {last.number + 1}, or {last.number} with the same body"
             raise Refusal(409, "number", f"Queries are numbered 1, 2, 3, …; {expected}.")
@@ -160,13 +174,13 @@ class Sessions:
     def _run(self, session: Session, query: SessionQuery, name: str, content: bytes) -> None:
         try:
             if not session.begun:
-                session.worker.call(("begin", session.reserved, session.bins), _no_progress, lambda: session.ends)
+                session.worker.call(("begin", session.reserved, session.key, session.bins), _no_progress, lambda: session.ends)
                 session.begun = True
             result: QueryResult = session.worker.call(("query", name, query.number, content), _no_progress, lambda: session.ends)
         except BaseException as error:  # whatever it is, whoever waits gets an answer
             log("session lost", logging.ERROR, **_about(session), **_fields(error))
             result = QueryResult(b"", (410, "lost", LOST), True)
-            self._lose(session)
+            self._lose(session, error)
         with session.lock:
             query.result = result
             session.used = time.monotonic()
@@ -175,10 +189,11 @@ class Sessions:
             query.before = None
             query.done.set()
 
-    def _lose(self, session: Session) -> None:
+    def _lose(self, session: Session, error: BaseException) -> None:
         session.ending = True
         session.worker.close()
-        release_unopened(self.curator.ledger, session.reserved)
+        if not release_unopened(self.curator.ledger, session.reserved):
+            note_lost(self.curator, session.reserved, _fields(error))
         self._forget(session)
 
     # ------------------------------------------------------------ end
@@ -203,13 +218,16 @@ class Sessions:
         try:
             if session.begun:
                 most = time.monotonic() + END_SECONDS
-                session.worker.call(("end",), _no_progress, lambda: min(most, self._stopped_by))
+                unstored: FinishedWork | None = session.worker.call(("end",), _no_progress, lambda: min(most, self._stopped_by))
+                if unstored is not None:
+                    self.storage.keep(unstored).done.wait(max(0.0, min(most, self._stopped_by) - time.monotonic()))
             else:
                 release_unopened(self.curator.ledger, session.reserved)
         except Exception as error:
             log("session not settled", logging.ERROR, **_about(session), **_fields(error))
             session.worker.close()
-            release_unopened(self.curator.ledger, session.reserved)
+            if not release_unopened(self.curator.ledger, session.reserved):
+                note_lost(self.curator, session.reserved, _fields(error))
         self._forget(session)
         log("session ended", **_about(session), queries=session.last.number)
         return True
@@ -217,7 +235,7 @@ class Sessions:
     def _forget(self, session: Session) -> None:
         with self._lock:
             if self._live.pop(session.id, None) is not None:
-                self._keys[session.reserved.analyst, session.key] = None
+                self._keys[session.reserved.analyst, session.key.key] = None
                 if len(self._keys) > KEPT_KEYS:
                     self._keys.pop(next(iter(self._keys)))
             spare = len(self._idle) < self.limits.workers and not self._stopping.is_set()

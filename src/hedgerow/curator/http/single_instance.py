@@ -36,6 +36,25 @@ def single_instance(folder: Path, database: Database) -> Iterator[None]:
         yield
 
 
+def is_served(database: Database) -> bool | None:
+    """Whether a service works on it now; None where the ledger is on a server, which is not asked."""
+    if database.file is None:
+        return None
+    lock = database.file.with_name(database.file.name + BESIDE)
+    if not lock.exists():
+        return False
+    try:
+        import fcntl
+
+        with lock.open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except ModuleNotFoundError:
+        return None
+    except OSError:
+        return True
+    return False
+
+
 @contextmanager
 def _file_lock(path: Path, held: str) -> Iterator[None]:
     with path.open("a") as file:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from hedgerow.accounting.loss import text_of_fraction
 from hedgerow.curator.http import scores
 from hedgerow.curator.http.counts import counted
 from hedgerow.curator.http.forests import recipe_of, trained
@@ -13,7 +14,9 @@ from hedgerow.curator.http.padding import Padding
 from hedgerow.curator.http.requests import Counts, Forest, Score
 from hedgerow.curator.http.reservations import PrepaidBudget
 from hedgerow.curator.http.service_context import Curator
+from hedgerow.curator.http.storing import FinishedWork, store_or_return
 from hedgerow.curator.ledger.chain import Reserved
+from hedgerow.curator.ledger.paid_requests import IdempotencyKey
 from hedgerow.errors import LedgerError
 from hedgerow.release.parts import TableName
 
@@ -36,18 +39,21 @@ class Task:
         return TableName(self.dataset, self.owner or self.dataset)
 
 
-def perform(curator: Curator, limits: Limits, task: Task, reserved: Reserved, progress: Progress) -> tuple[bytes, str]:
-    """From a reservation to an answer and its content type: it is opened before the first query and settled after the last.
+def perform(
+    curator: Curator, limits: Limits, task: Task, reserved: Reserved, key: IdempotencyKey, progress: Progress
+) -> FinishedWork | None:
+    """From a reservation to a stored answer: it is opened before the first query, and settled when the answer is stored. Where it cannot
+    be stored now, it is returned.
 
     With padding neither the ledger nor anybody else is told before the time, and no progress.
     """
-    padding = Padding(limits.pad_seconds)
+    padding, budget = Padding(limits.pad_seconds), PrepaidBudget(curator.ledger, reserved)
     try:
-        budget = PrepaidBudget(curator.ledger, reserved, padding.wait)
-        return _performed(curator, limits, task, budget, _untold if limits.pad_seconds else progress)
-    except Exception:
+        content, content_type = _performed(curator, limits, task, budget, _untold if limits.pad_seconds else progress)
+    finally:
         padding.wait()
-        raise
+    spent = reserved.epsilon if budget.settled_at is None else budget.settled_at
+    return store_or_return(curator, FinishedWork.of(reserved, key, text_of_fraction(spent), content, content_type))
 
 
 def _untold(_: float) -> None:
@@ -63,6 +69,7 @@ def _performed(curator: Curator, limits: Limits, task: Task, budget: PrepaidBudg
         return scores.scored_as_json(release, found.place, task.body.epsilon, budget, limits.threads), scores.CONTENT_TYPE
     if isinstance(task.body, Counts):
         how = {"budget": budget, "n_jobs": limits.threads, "progress": progress}
-        return counted(task.document, found.place, task.body.epsilon, task.table, **how).to_json(), RELEASE
+        return curator.signed(counted(task.document, found.place, task.body.epsilon, task.table, **how)).to_json(), RELEASE
     recipe = recipe_of(task.body, limits)
-    return trained(recipe, found.place, found.schema, budget, n_jobs=limits.threads, progress=progress).to_json(), RELEASE
+    release = trained(recipe, found.place, found.schema, budget, n_jobs=limits.threads, progress=progress)
+    return curator.signed(release).to_json(), RELEASE

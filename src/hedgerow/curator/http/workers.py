@@ -56,9 +56,9 @@ class Worker(Protocol):
 
 
 def job_handler(curator: Curator, limits: Limits) -> Handler:
-    """Runs jobs: each message is a task and its reservation."""
+    """Runs jobs: each message is a task, its reservation and what its person calls it."""
     warm_up()
-    return lambda message, progress: perform(curator, limits, message[0], message[1], progress)
+    return lambda message, progress: perform(curator, limits, message[0], message[1], message[2], progress)
 
 
 class InProcessWorker:

@@ -15,8 +15,10 @@ from datetime import datetime, timedelta
 
 import sqlalchemy as sql
 
-from hedgerow.curator.ledger.checks import checked_name
+from hedgerow.curator.ledger.chain import GRANT, PERSON, REVOKE, TOKEN, WITHDRAW
+from hedgerow.curator.ledger.checks import checked_name, checked_new_name
 from hedgerow.curator.ledger.database import Database
+from hedgerow.curator.ledger.records import record
 from hedgerow.curator.ledger.sql_tables import datasets, grants, people, tokens
 from hedgerow.curator.ledger.transactions import exclusive_transaction, now, timestamp
 from hedgerow.errors import LedgerError
@@ -83,7 +85,7 @@ class Accounts:
 
     def add(self, name: str, role: str = ANALYST) -> Person:
         """A new person. A name is of one person for ever: the ledger speaks of people by their names."""
-        checked_name(name, "person")
+        checked_new_name(name, "person")
         if role not in (OWNER, ANALYST):
             raise LedgerError(f"role: got {role!r:.100}; expected {OWNER!r} or {ANALYST!r}.")
         with exclusive_transaction(self.database) as connection:
@@ -93,6 +95,7 @@ class Accounts:
         if _person(connection, name) is not None:
             raise LedgerError(f"person {name!r} exists already; expected a name that was never used. Nothing was changed.")
         connection.execute(people.insert().values(name=name, role=role, made=self._now()))
+        record(connection, PERSON, name)
         return Person(name, role)
 
     def person(self, name: str) -> Person | None:
@@ -106,7 +109,7 @@ class Accounts:
 
     def first_owner(self, name: str = OWNER) -> str | None:
         """At the first start: an owner and a token, to be shown once. None where there is an owner already."""
-        checked_name(name, "person")
+        checked_new_name(name, "person")
         with exclusive_transaction(self.database) as connection:
             if connection.execute(sql.select(people.c.name).where(people.c.role == OWNER).limit(1)).first() is not None:
                 return None
@@ -134,10 +137,11 @@ class Accounts:
 
     def _issue(self, connection: sql.Connection, person: str, end: datetime) -> tuple[str, TokenRecord]:
         text = PREFIX + base64.urlsafe_b64encode(SYSTEM.bytes(TOKEN_BYTES)).decode("ascii").rstrip("=")
-        record = TokenRecord(SYSTEM.bytes(8).hex(), person, self._now(), timestamp(end))
-        values = {"id": record.id, "person": person, "hash": _digest(text), "made": record.made, "expires": record.expires}
+        made = TokenRecord(SYSTEM.bytes(8).hex(), person, self._now(), timestamp(end))
+        values = {"id": made.id, "person": person, "hash": _digest(text), "made": made.made, "expires": made.expires}
         connection.execute(tokens.insert().values(**values))
-        return text, record
+        record(connection, TOKEN, made.id)
+        return text, made
 
     def authenticate(self, token: str) -> Person | None:
         """The person of a token; None if it is unknown, revoked or expired, and the same work is done for each of them.
@@ -156,7 +160,9 @@ class Accounts:
         """End a token now. Once more is no harm: the first time stays."""
         checked_name(token_id, "token id")
         with exclusive_transaction(self.database) as connection:
-            connection.execute(tokens.update().where(tokens.c.id == token_id, tokens.c.revoked.is_(None)).values(revoked=self._now()))
+            valid = tokens.update().where(tokens.c.id == token_id, tokens.c.revoked.is_(None))
+            if connection.execute(valid.values(revoked=self._now())).rowcount:
+                record(connection, REVOKE, token_id)
             found = _records(connection, tokens.c.id == token_id)
         if not found:
             raise LedgerError("token id: not known; expected the id of a token, as `hedgerow curator show` lists it, and never the token.")
@@ -183,8 +189,10 @@ class Accounts:
             if connection.execute(sql.select(datasets.c.name).where(datasets.c.name == checked_name(dataset, "dataset"))).first() is None:
                 raise LedgerError(f"dataset {dataset!r} is not known; expected one that was registered before. Nothing was granted.")
             fresh = [purpose for purpose in wanted if purpose not in _granted(connection, analyst, dataset)]
-            for purpose in fresh:
-                connection.execute(grants.insert().values(analyst=analyst, dataset=dataset, purpose=purpose, made=self._now()))
+            for purpose in map(_new_purpose, fresh):
+                values = {"analyst": analyst, "dataset": dataset, "purpose": purpose, "made": self._now()}
+                (number,) = connection.execute(grants.insert().values(**values)).inserted_primary_key or (None,)
+                record(connection, GRANT, number)
 
     def withdraw(self, analyst: str, dataset: str, purposes: Iterable[str] | None = None) -> None:
         """Take back some purposes, or all of them. What is under way may end; what was not granted needs no taking back."""
@@ -192,7 +200,10 @@ class Accounts:
         if purposes is not None:
             conditions.append(grants.c.purpose.in_(_purposes(purposes)))
         with exclusive_transaction(self.database) as connection:
-            connection.execute(grants.update().where(*conditions, grants.c.withdrawn.is_(None)).values(withdrawn=self._now()))
+            valid = [*conditions, grants.c.withdrawn.is_(None)]
+            for number in connection.execute(sql.select(grants.c.id).where(*valid).order_by(grants.c.id)).scalars().all():
+                connection.execute(grants.update().where(grants.c.id == number).values(withdrawn=self._now()))
+                record(connection, WITHDRAW, number)
 
     def grants(self, analyst: str | None = None) -> list[Granted]:
         """What is granted now, to everybody or to one analyst."""
@@ -236,6 +247,10 @@ def _records(connection: sql.Connection, *conditions: sql.ColumnElement[bool]) -
 
 def _granted(connection: sql.Connection, analyst: str, dataset: str) -> set[str]:
     return set(connection.execute(_GRANTED_PURPOSES, {"of_analyst": analyst, "of_dataset": dataset}).scalars())
+
+
+def _new_purpose(purpose: str) -> str:
+    return checked_new_name(purpose, "purpose")
 
 
 def _purposes(purposes: Iterable[str]) -> list[str]:

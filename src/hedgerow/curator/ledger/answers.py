@@ -13,10 +13,12 @@ from typing import Any
 import sqlalchemy as sql
 
 from hedgerow.curator.ledger import sql_tables
-from hedgerow.curator.ledger.checks import checked_name, checked_text
+from hedgerow.curator.ledger.chain import ANSWER, SETTLE, Reserved, reservations_in
+from hedgerow.curator.ledger.checks import checked_hash, checked_name
 from hedgerow.curator.ledger.database import Database
 from hedgerow.curator.ledger.ledger import Ledger
 from hedgerow.curator.ledger.ledger_tables import LedgerTables
+from hedgerow.curator.ledger.records import record
 from hedgerow.curator.ledger.transactions import JoinedTransaction, exclusive_transaction, now, timestamp
 from hedgerow.errors import LedgerError, PlanError
 
@@ -46,7 +48,7 @@ class Answers:
         PlanError: this person has used the key for another request. Another person's keys are never seen.
         """
         with self.database.reading() as connection:
-            return _found(connection, checked_name(person, "person"), checked_name(key, "key"), _checked_hash(request))
+            return _found(connection, checked_name(person, "person"), checked_name(key, "key"), checked_hash(request))
 
     def paid_by(self, person: str, reservation: str) -> Answer | None:
         """The answer that a reservation of this person has paid for."""
@@ -62,6 +64,13 @@ class Answers:
         statement = sql.select(columns.reservation, columns.content_type).where(columns.reservation.in_(reservations))
         with self.database.reading() as connection:
             return {row.reservation: row.content_type for row in connection.execute(statement)}
+
+    def unanswered(self) -> list[Reserved]:
+        """What was settled at a cost and has no answer here: lost by an older version in a crash, or paid for outside the service."""
+        entries, answer = sql_tables.entries, sql.exists().where(sql_tables.answers.c.reservation == sql_tables.entries.c.key)
+        settled = sql.select(entries.c.key).where(entries.c.kind == SETTLE, entries.c.epsilon != "0", ~answer)
+        with self.database.reading() as connection:
+            return list(reservations_in(LedgerTables(connection).entries(entries.c.key.in_(settled))).values())
 
     def store(
         self,
@@ -85,12 +94,16 @@ class Answers:
                 return there
             _check_paid(own, person, reservation)
             own.execute(sql_tables.answers.insert().values(**asdict(given)))
+            record(own, ANSWER, reservation)
         return given
 
     def settle_and_store(
         self, person: str, key: str, request: str, reservation: str, content: bytes, content_type: str, spent: Any = None
     ) -> Answer:
-        """The ledger's settle and the answer in one transaction: after a crash there are both or neither, and neither costs the whole."""
+        """The ledger's settle and the answer in one transaction: after a crash there are both or neither, and neither costs the whole.
+
+        Said again, it changes nothing: so it may be, where nobody knows whether it was written.
+        """
         _checked(person, key, request, reservation, content, content_type)
         with exclusive_transaction(self.database) as connection:
             there = _found(connection, person, key, request)
@@ -105,13 +118,7 @@ def _checked(person: str, key: str, request: str, reservation: str, content: byt
         checked_name(name, of)
     if not isinstance(content, bytes):
         raise LedgerError(f"content: got {type(content).__name__}; expected bytes, exactly as they are sent.")
-    return Answer(person, key, _checked_hash(request), reservation, timestamp(now()), content_type, content)
-
-
-def _checked_hash(request: str) -> str:
-    if not isinstance(request, str) or len(request) != 64 or set(request) - set("0123456789abcdef"):
-        raise LedgerError(f"request: got {checked_text(request, 'request')!r:.100}; expected its SHA-256 as 64 hexadecimal digits.")
-    return request
+    return Answer(person, key, checked_hash(request), reservation, timestamp(now()), content_type, content)
 
 
 def _found(connection: sql.Connection, person: str, key: str, request: str) -> Answer | None:
@@ -130,6 +137,9 @@ def _check_paid(connection: sql.Connection, person: str, reservation: str) -> No
         raise LedgerError(
             f"reservation {reservation!r} is not one of {person!r}; expected the one that pays for this answer. Nothing was stored."
         )
+    taken = sql_tables.answers.c.reservation == reservation
+    if connection.execute(sql.select(sql_tables.answers.c.key).where(taken)).first() is not None:
+        raise LedgerError(f"reservation {reservation!r} has paid for another answer; expected one for each. Nothing was stored.")
     if not reserved.opened:
         raise LedgerError(
             f"reservation {reservation!r} was never opened, so it has paid for no answer; expected `opened` before. Nothing was stored."

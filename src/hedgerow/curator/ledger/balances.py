@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from hedgerow.accounting.loss import text_of_delta, text_of_fraction
 from hedgerow.accounting.units import Unit, check_unit
 from hedgerow.errors import BudgetError
+from hedgerow.formatting import amount, at_most
 
 DATASET, ANALYST, PURPOSE = "dataset", "analyst", "purpose"
 MAX_BITS = 2000  # of a denominator: thirds, sevenths, elevenths, … would make sums longer and longer
@@ -60,6 +60,9 @@ class Balance:
     def overspent(self) -> bool:
         return (self.epsilon is not None and self.spent > self.epsilon) or (self.delta is not None and self.spent_delta > self.delta)
 
+    def used_up(self) -> bool:
+        return self.remaining == 0 and not self.remaining_delta
+
     def unknown_unit(self) -> bool:
         """Whether it was spent from before the ledger had units, and nobody has stated what in."""
         return self.unit is None and bool(self.spent or self.spent_delta)
@@ -96,15 +99,15 @@ def check_room(balances: Iterable[Balance], epsilon: Fraction, delta: Fraction, 
     if epsilon > left:
         assert by_epsilon.epsilon is not None
         raise BudgetError(
-            f"ledger cannot pay for {what}: the ceiling of {by_epsilon.words} refuses it: requested ε = {text_of_fraction(epsilon)}, "
-            f"remaining {text_of_fraction(left)} of {text_of_fraction(by_epsilon.epsilon)}, short by {text_of_fraction(epsilon - left)}. "
-            "Nothing was spent. " + ("Ask for at most what remains." if left else "It is used up.")
+            f"ledger cannot pay for {what}: the ceiling of {by_epsilon.words} refuses it: requested ε = {amount(epsilon)}, "
+            f"remaining {amount(left)} of {amount(by_epsilon.epsilon)}, short by {amount(epsilon - left)}. "
+            "Nothing was spent. " + (f"Ask for at most ε = {at_most(left)}." if left else "It is used up.")
         )
     if delta > left_delta:
         assert by_delta.delta is not None
         raise BudgetError(
-            f"ledger cannot pay for {what}: the ceiling of {by_delta.words} refuses it: requested δ = {text_of_delta(delta)}, "
-            f"remaining {text_of_delta(left_delta)} of {text_of_delta(by_delta.delta)}, short by {text_of_delta(delta - left_delta)}. "
+            f"ledger cannot pay for {what}: the ceiling of {by_delta.words} refuses it: requested δ = {amount(delta)}, "
+            f"remaining {amount(left_delta)} of {amount(by_delta.delta)}, short by {amount(delta - left_delta)}. "
             "Nothing was spent. " + ("Ask for at most what remains." if by_delta.delta else "It pays for pure ε alone: it has no δ.")
         )
 

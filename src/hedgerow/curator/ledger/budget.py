@@ -6,12 +6,12 @@ import threading
 from fractions import Fraction
 from typing import Any
 
-from hedgerow.accounting.events import Event
 from hedgerow.accounting.loss import exact_delta, exact_epsilon
 from hedgerow.accounting.meter import Budget, Entry, Reservation
 from hedgerow.accounting.units import ROW, Unit
 from hedgerow.accounting.zcdp import rho_for
 from hedgerow.curator.ledger.balances import Balance, tightest
+from hedgerow.curator.ledger.database import patiently
 from hedgerow.curator.ledger.ledger import Ledger
 from hedgerow.errors import LedgerError
 
@@ -91,13 +91,12 @@ class LedgerReservation(Reservation):
     def __init__(self, budget: LedgerBudget, entry: Entry, rho: Fraction) -> None:
         super().__init__(budget, entry, rho)
         self._opened = False
-        self._opening = threading.Lock()
 
-    def charge(self, *events: Event) -> None:
-        super().charge(*events)
-        with self._opening:
-            if not self._opened:
-                self._budget.ledger.opened(self.entry.key)
-                self._opened = True
-            elif self._budget.ledger.balance(self._budget.dataset).closed:
-                raise LedgerError(f"dataset {self._budget.dataset!r} is closed: its owner has ended the connection. No row was looked at.")
+    def _confirm(self) -> None:
+        """A database that is away is waited for: what was looked at before is paid, and would be lost."""
+        ledger, dataset = self._budget.ledger, self._budget.dataset
+        if not self._opened:
+            patiently(lambda: ledger.opened(self.entry.key))
+            self._opened = True
+        elif patiently(lambda: ledger.balance(dataset).closed):
+            raise LedgerError(f"dataset {dataset!r} is closed: its owner has ended the connection. No row was looked at.")

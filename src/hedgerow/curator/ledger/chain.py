@@ -4,6 +4,8 @@ An amount is text, exactly as `text_of_fraction` writes it; a hash is SHA-256 ov
 same hashes in every database, and anybody can check an exported ledger with a few lines of any language.
 
 Reservations and ceilings say what their ε is counted in. Entries from before they did have no unit, and their hashes cover none.
+People, tokens, datasets, grants and answers are in tables of their own: each change of one is an entry with the digest of its row
+(records.py), so that the chain covers them too.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ from hedgerow.accounting.loss import text_of_fraction
 from hedgerow.accounting.units import Unit
 
 RESERVE, OPEN, SETTLE, RELEASE, CEILING, CLOSE, UNIT = "reserve", "open", "settle", "release", "ceiling", "close", "unit"
+PERSON, TOKEN, REVOKE, REGISTER, GRANT, WITHDRAW, ANSWER = "person", "token", "revoke", "register", "grant", "withdraw", "answer"
+KEY, ACCEPT = "key", "accept"  # the service's public key; an owner's word that a chain which misses heads is to be gone on with
 NOTHING_YET = "0" * 64  # what the first entry has before it
 
 
@@ -26,6 +30,7 @@ class LedgerEntry:
     """One line of the ledger, as it is stored. Ceilings and closings have no key; a ceiling of the whole dataset has no analyst.
 
     unit: of a reservation, a ceiling or what an owner states, as text
+    digest: of a row in another table, as it was then; an entry about people alone has an empty dataset
     """
 
     seq: int
@@ -41,17 +46,22 @@ class LedgerEntry:
     previous: str
     hash: str = ""
     unit: str | None = None
+    digest: str | None = None
 
     def sealed(self) -> LedgerEntry:
         return replace(self, hash=hash_of(self))
 
 
+LATER = ("unit", "digest")  # fields that the first entries did not have: their hashes stay as they were
 FIELDS = tuple(field.name for field in fields(LedgerEntry))
 
 
 def hash_of(entry: LedgerEntry) -> str:
-    """SHA-256 over all fields but the hash itself: JSON in UTF-8, keys sorted, no blanks, no floats. A unit that is null is left out."""
-    content = {name: value for name, value in asdict(entry).items() if name != "hash" and (name, value) != ("unit", None)}
+    """SHA-256 over all fields but the hash itself: JSON in UTF-8, keys sorted, no blanks, no floats.
+
+    A unit or digest that is null is left out.
+    """
+    content = {name: value for name, value in asdict(entry).items() if name != "hash" and (value is not None or name not in LATER)}
     text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -136,6 +146,6 @@ def reservations_in(entries: Iterable[LedgerEntry]) -> dict[str, Reserved]:
         if entry.kind == RESERVE:
             reserved = reserved_by(entry)
             found[reserved.key] = reserved
-        elif entry.key in found:
+        elif entry.kind in (OPEN, SETTLE, RELEASE) and entry.key in found:
             found[entry.key] = found[entry.key].after(entry)
     return found

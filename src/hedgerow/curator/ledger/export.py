@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
 from hedgerow.curator.ledger.chain import FIELDS, LedgerEntry
+from hedgerow.curator.ledger.checks import safe_to_show
 from hedgerow.errors import LedgerError
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would compute a cell that begins so
+FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")  # a spreadsheet would compute a cell that begins so
 
 
 def exported(entries: Iterable[LedgerEntry], format: str) -> Iterator[str]:
@@ -36,9 +37,9 @@ def _json(entries: Iterable[LedgerEntry]) -> Iterator[str]:
 
 
 def cell(value: str | int | None) -> str:
-    """A text that a spreadsheet would take for a formula gets an apostrophe, which it shows as text."""
-    text = "" if value is None else str(value)
-    return "'" + text if text.startswith(FORMULA) else text
+    """Without control characters; a text that a spreadsheet would take for a formula gets an apostrophe, which it shows as text."""
+    text = "" if value is None else safe_to_show(str(value))
+    return "'" + text if text.lstrip().startswith(FORMULA) else text
 
 
 def _line(cells: Iterable[str]) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
@@ -28,11 +28,14 @@ from hedgerow.curator.ledger.chain import CEILING, CLOSE, OPEN, RELEASE, RESERVE
 from hedgerow.curator.ledger.checks import amount_from_zero, checked_name, checked_text
 from hedgerow.curator.ledger.database import Database, open_database
 from hedgerow.curator.ledger.export import exported
+from hedgerow.curator.ledger.heads import Heads
 from hedgerow.curator.ledger.ledger_tables import LedgerTables
+from hedgerow.curator.ledger.paid_requests import IdempotencyKey, remember
 from hedgerow.curator.ledger.verification import Verification, verification_of
 from hedgerow.errors import LedgerError
 
 PAGE = 1000  # entries that are read at once
+TAKEN_OVER = "another service has taken over this ledger: this one has lost its lock, and takes no more work."
 
 
 class Ledger:
@@ -40,6 +43,7 @@ class Ledger:
 
     def __init__(self, database: Database) -> None:
         self.database = database
+        self._number: int | None = None  # of the service that it is; None: of none
 
     @classmethod
     def open(cls, address: str | os.PathLike[str]) -> Ledger:
@@ -114,16 +118,20 @@ class Ledger:
 
     def reserve(
         self, dataset: str, analyst: str, purpose: str, epsilon: Any, delta: Any = 0, what: str = "a request", key: str | None = None,
-        unit: Unit = ROW,
+        unit: Unit = ROW, request: IdempotencyKey | None = None,
     ) -> Reserved:  # fmt: skip
-        """Take (ε, δ) from the dataset, the analyst and the purpose at once, or refuse and take nothing. unit: what it is counted in."""
+        """Take (ε, δ) from the dataset, the analyst and the purpose at once, or refuse and take nothing. unit: what it is counted in.
+
+        request: what it is for, as the analyst calls it. It is written in the same transaction.
+        """
         amount, amount_delta, counted = exact_epsilon(epsilon), exact_delta(delta), checked_unit(unit)
         checked_text(str(counted), "unit")
         for name, of in ((dataset, "dataset"), (analyst, "analyst"), (purpose, "purpose")):
             checked_name(name, of)
         own = uuid.uuid4().hex if key is None else checked_name(key, "key")
-        text = checked_text(what, "what")
+        text, asked = checked_text(what, "what"), None if request is None else request.checked()
         with self._step() as tables:
+            self._check_number(tables)
             found = tables.accounts(accounts_of(dataset, analyst, purpose))
             whole = next(iter(found.values()))
             if whole.epsilon is None:
@@ -138,6 +146,8 @@ class Ledger:
             )
             found[whole.account] = replace(whole, unit=counted)
             tables.store(balance.plus(amount, amount_delta) for balance in found.values())
+            if asked is not None:
+                remember(tables.connection, own, entry.seq, analyst, asked)
         return Reserved(own, entry.seq, entry.when, dataset, analyst, purpose, text, amount, amount_delta, unit=counted)
 
     def opened(self, key: str) -> Reserved:
@@ -176,9 +186,42 @@ class Ledger:
             reserved = _unsettled(tables, key, "released")
             if reserved.opened:
                 raise LedgerError(f"reservation {key!r} was opened: its rows may have been looked at, so it is not released. Settle it.")
-            entry = _append(tables, RELEASE, reserved, Fraction(0), Fraction(0))
-            _add_to_balances(tables, reserved, -reserved.epsilon, -reserved.delta)
-            return reserved.after(entry)
+            return _released(tables, reserved)
+
+    def release_if_unopened(self, key: str) -> Reserved | None:
+        """The same where it may be; None where it was opened, or has ended already."""
+        with self._step() as tables:
+            reserved = _existing(tables, key)
+            return None if reserved.opened or reserved.ended else _released(tables, reserved)
+
+    def release_unopened(self) -> list[Reserved]:
+        """Give back whatever was reserved and never opened: it is on disk before any look, so nothing was looked at.
+
+        For the start of a service. A program that holds such a reservation now finds it released when it opens it, and looks at nothing.
+        """
+        found = [self.release_if_unopened(reserved.key) for reserved in self.unsettled() if not reserved.opened]
+        return [reserved for reserved in found if reserved is not None]
+
+    # ------------------------------------------------------------ services
+
+    def take_over(self) -> int:
+        """Become the service of this ledger: what an earlier one would reserve from now on is refused."""
+        with self._step() as tables:
+            number = 1 + (tables.service_number() or 0)
+            tables.store_service_number(number)
+        self._number = number
+        return number
+
+    def in_charge(self) -> bool:
+        """Whether no later service has taken over; also where this ledger is not a service's."""
+        if self._number is None:
+            return True
+        with self.database.reading() as connection:
+            return LedgerTables(connection).service_number() == self._number
+
+    def _check_number(self, tables: LedgerTables) -> None:
+        if self._number is not None and tables.service_number() != self._number:
+            raise LedgerError(f"{TAKEN_OVER} Nothing was spent.")
 
     # ------------------------------------------------------------ reads
 
@@ -211,6 +254,11 @@ class Ledger:
         with self.database.reading() as connection:
             return list(reservations_in(LedgerTables(connection).entries(sql_tables.entries.c.key.is_not(None), *conditions)).values())
 
+    def reservations_of(self, keys: Sequence[str]) -> list[Reserved]:
+        """Those of these keys that there are."""
+        with self.database.reading() as connection:
+            return list(reservations_in(LedgerTables(connection).entries(sql_tables.entries.c.key.in_(keys))).values())
+
     def last_reservations(self, dataset: str, analyst: str | None, most: int, before: int = 2**62) -> list[Reserved]:
         """The newest ones before an entry, newest first; of one analyst if one is given. No others are read."""
         columns = sql_tables.entries.c
@@ -241,10 +289,14 @@ class Ledger:
             yield from page
             after = page[-1].seq if page else last
 
-    def verify(self, expected_head: str | Head | None = None) -> Verification:
-        """Read everything again: the chain, the balances, and whether each step was possible when it was made."""
+    def verify(self, expected_head: str | Head | None = None, heads: Heads | None = None, newest: int | None = None) -> Verification:
+        """Read everything again: the chain, the balances, whether each step was possible when it was made, the rows of other tables.
+
+        heads: a file of heads; without it, the one that belongs to the database. newest: how many of its signatures are checked.
+        """
         with self.database.reading() as connection:
-            return verification_of(LedgerTables(connection), None if expected_head is None else str(expected_head))
+            head = None if expected_head is None else str(expected_head)
+            return verification_of(LedgerTables(connection), head, heads or self.database.heads, newest)
 
     def export(self, format: str = "csv") -> Iterator[str]:
         """All entries as CSV or JSON, in pieces of text."""
@@ -280,6 +332,12 @@ def _append(
         kind, reserved.dataset, key=reserved.key, analyst=reserved.analyst, purpose=reserved.purpose, what=reserved.what, epsilon=epsilon,
         delta=delta,
     )  # fmt: skip
+
+
+def _released(tables: LedgerTables, reserved: Reserved) -> Reserved:
+    entry = _append(tables, RELEASE, reserved, Fraction(0), Fraction(0))
+    _add_to_balances(tables, reserved, -reserved.epsilon, -reserved.delta)
+    return reserved.after(entry)
 
 
 def _add_to_balances(tables: LedgerTables, reserved: Reserved, epsilon: Fraction, delta: Fraction) -> None:

@@ -16,6 +16,8 @@ from hedgerow.accounting.units import Unit
 from hedgerow.curator.ledger import sql_tables
 from hedgerow.curator.ledger.balances import Account, Balance
 from hedgerow.curator.ledger.chain import Head, LedgerEntry, Reserved, amount_of, reservations_in, unit_of
+from hedgerow.curator.ledger.database import APPENDED, HEADS
+from hedgerow.curator.ledger.heads import Heads
 from hedgerow.curator.ledger.sql_tables import datasets
 from hedgerow.errors import LedgerError
 from hedgerow.schema import toml as schema_toml
@@ -43,19 +45,39 @@ class LedgerTables:
 
     def __init__(self, connection: sql.Connection, lock: bool = False) -> None:
         self.connection = connection
+        self._kept: int | None = None  # the number of the last head that is known to be kept
         if lock:
             # PostgreSQL: whoever comes second waits here and then sees what the first has written. SQLite has its lock already.
             self.head = self._read_head(_HEAD.with_for_update())
+            self._check_heads()
 
     @cached_property
     def head(self) -> Head:
         return self._read_head(_HEAD)
+
+    def _check_heads(self) -> None:
+        """Whoever writes keeps the heads, where they are kept, and goes on only from one of them."""
+        heads: Heads | None = self.connection.info.get(HEADS)
+        if self.connection.info.get(APPENDED) is not None:
+            return  # its own transaction has moved it
+        if heads is not None and heads.keeping:
+            self._kept = heads.check(self.head)
+        elif self.noted:
+            raise LedgerError(
+                "ledger: its heads are kept in a file and signed with a key, and one of them is not here. Nothing was changed. Where the "
+                "ledger is on a server, set HEDGEROW_CURATOR to the curator's folder; a copy is only read."
+            )
 
     def _read_head(self, statement: sql.Select[Any]) -> Head:
         row = self.connection.execute(statement).one_or_none()
         if row is None:
             raise LedgerError("ledger: its head is missing. Restore the database from a backup; nothing was written.")
         return Head(row.seq, row.hash)
+
+    @property
+    def noted(self) -> int:
+        """The number of the last head that is known to be in the file of heads; 0 where there was none."""
+        return int(self.connection.execute(sql.select(sql_tables.head.c.noted)).scalar_one_or_none() or 0)
 
     def entries(self, *conditions: sql.ColumnElement[bool], most: int | None = None) -> Iterator[LedgerEntry]:
         statement = sql.select(sql_tables.entries).where(*conditions).order_by(sql_tables.entries.c.seq).limit(most)
@@ -84,6 +106,15 @@ class LedgerTables:
         text = self.connection.execute(statement).scalar_one_or_none()
         return None if text is None else Unit.of(schema_toml.read(text, f"schema of {dataset!r}"))
 
+    def service_number(self) -> int | None:
+        """Of the service that was started last; None before the first."""
+        return self.connection.execute(sql.select(sql_tables.service.c.number)).scalar_one_or_none()
+
+    def store_service_number(self, number: int) -> None:
+        table = sql_tables.service
+        new = self.service_number() is None
+        self.connection.execute(table.insert().values(id=1, number=number) if new else table.update().values(number=number))
+
     def append(
         self,
         kind: str,
@@ -96,16 +127,19 @@ class LedgerTables:
         epsilon: Fraction | None = None,
         delta: Fraction | None = None,
         unit: Unit | None = None,
+        digest: str | None = None,
     ) -> LedgerEntry:
         """Write the next entry and move the head."""
         when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         seq, previous = self.head.seq + 1, self.head.hash
         amounts = _text(epsilon), _text(delta)
         counted = None if unit is None else str(unit)
-        entry = LedgerEntry(seq, when, kind, key, dataset, analyst, purpose, what, *amounts, previous, unit=counted).sealed()
+        entry = LedgerEntry(seq, when, kind, key, dataset, analyst, purpose, what, *amounts, previous, unit=counted, digest=digest).sealed()
         self.connection.execute(sql_tables.entries.insert(), asdict(entry))
         self.head = Head(seq, entry.hash)
-        self.connection.execute(sql_tables.head.update().values(seq=seq, hash=entry.hash))
+        moved = {"seq": seq, "hash": entry.hash} | ({} if self._kept is None else {"noted": self._kept})
+        self.connection.execute(sql_tables.head.update().values(**moved))
+        self.connection.info[APPENDED] = self.head
         return entry
 
     def store(self, balances: Iterable[Balance]) -> None:

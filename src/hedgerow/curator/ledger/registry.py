@@ -14,10 +14,12 @@ import sqlalchemy as sql
 
 from hedgerow.accounting.units import Unit
 from hedgerow.curator.ledger.balances import DATASET, Balance
-from hedgerow.curator.ledger.checks import checked_name, checked_text
+from hedgerow.curator.ledger.chain import REGISTER
+from hedgerow.curator.ledger.checks import checked_name, checked_new_name, checked_text
 from hedgerow.curator.ledger.database import Database
 from hedgerow.curator.ledger.ledger import Ledger
 from hedgerow.curator.ledger.ledger_tables import LedgerTables
+from hedgerow.curator.ledger.records import record
 from hedgerow.curator.ledger.sql_tables import datasets
 from hedgerow.curator.ledger.transactions import JoinedTransaction, exclusive_transaction, now, timestamp
 from hedgerow.engines.engine import Engine, Progress
@@ -52,7 +54,7 @@ class Registry:
 
     def register(self, name: str, place: Place, schema: Schema) -> Dataset:
         """Add a dataset: the place is opened to see that it has the declared columns, and no row is read."""
-        checked_name(name, "dataset")
+        checked_new_name(name, "dataset")
         if isinstance(place, CSVTable):  # how files are written stands in the schema
             schema, place = replace(schema, csv=place.dialect), place.path
         text = _reviewed(schema)
@@ -63,6 +65,7 @@ class Registry:
         with exclusive_transaction(self.database) as connection:
             _refuse_used(connection, name, schema)
             connection.execute(datasets.insert().values(name=name, place=_to_json(where), schema=text, made=timestamp(now())))
+            record(connection, REGISTER, name)
         return Dataset(name, where, schema, False)
 
     def get(self, name: str) -> Dataset | None:
@@ -135,7 +138,7 @@ def _reviewed(schema: Schema) -> str:
     if schema.unreviewed:
         raise SchemaError(
             f"schema: the entries {', '.join(schema.unreviewed)} were read from data and are not reviewed. Check them against public "
-            "knowledge and delete their `unreviewed` lines. Nothing was registered."
+            "knowledge, then `hedgerow schema review FILE --accept`. Nothing was registered."
         )
     text = schema_toml.write(schema)
     try:

@@ -68,6 +68,28 @@ answers_by_reservation = sql.Index("curator_answers_paid_by", answers.c.reservat
 
 _number = sql.BigInteger().with_variant(sql.Integer, "sqlite")
 
+# Which request a reservation was made for, written with it: a request that is sent again goes on with what is paid.
+# reason: why its answer was lost, where it was.
+requests = sql.Table(
+    "curator_requests",
+    metadata,
+    sql.Column("reservation", sql.Text, primary_key=True),
+    sql.Column("seq", _number, nullable=False),
+    sql.Column("person", sql.Text, nullable=False),
+    sql.Column("key", sql.Text, nullable=False),
+    sql.Column("request", sql.Text, nullable=False),
+    sql.Column("reason", sql.Text),
+    sql.Index("curator_requests_by_key", "person", "key", "seq"),
+)
+
+# The number of the service that was started last: an earlier one that has lost its lock reserves nothing more.
+service = sql.Table(
+    "curator_service",
+    metadata,
+    sql.Column("id", sql.Integer, sql.CheckConstraint("id = 1"), primary_key=True, autoincrement=False),
+    sql.Column("number", _number, nullable=False),
+)
+
 schema_version = sql.Table("hedgerow_schema", metadata, sql.Column("version", sql.Integer, primary_key=True, autoincrement=False))
 
 entries = sql.Table(
@@ -86,12 +108,17 @@ entries = sql.Table(
     sql.Column("previous", sql.Text, nullable=False),
     sql.Column("hash", sql.Text, nullable=False),
     sql.Column("unit", sql.Text),
+    sql.Column("digest", sql.Text),
     sql.Index("ledger_entries_once", "key", "kind", unique=True),  # a reservation is made, opened, settled and released once
     sql.Index("ledger_entries_of_whom", "dataset", "analyst", "purpose"),
 )
 
 RESERVES = sql.literal_column("kind") == sql.literal_column("'reserve'")  # as an index is chosen by it, it has no parameter
 entries_reserved = sql.Index("ledger_entries_reserved", entries.c.dataset, entries.c.seq, sqlite_where=RESERVES, postgresql_where=RESERVES)
+entries_reserved_by = sql.Index(
+    "ledger_entries_reserved_by", entries.c.dataset, entries.c.analyst, entries.c.seq, sqlite_where=RESERVES, postgresql_where=RESERVES
+)
+ADDED = (requests, service, entries_reserved, entries_reserved_by, answers_by_reservation)  # a database may be older than they are
 
 # What follows from the entries and is kept so that a reserve need not add them up again. `verify` does, and compares.
 head = sql.Table(
@@ -100,6 +127,7 @@ head = sql.Table(
     sql.Column("id", sql.Integer, sql.CheckConstraint("id = 1"), primary_key=True, autoincrement=False),
     sql.Column("seq", _number, nullable=False),
     sql.Column("hash", sql.Text, nullable=False),
+    sql.Column("noted", _number),  # the number of a head that is in the file of heads, so that its end is missed
 )
 
 balances = sql.Table(

@@ -8,8 +8,11 @@ from fractions import Fraction
 
 from hedgerow.curator.ledger.balances import DATASET, Account, Balance, account_of, accounts_of
 from hedgerow.curator.ledger.chain import (
+    ACCEPT,
+    ANSWER,
     CEILING,
     CLOSE,
+    KEY,
     NOTHING_YET,
     OPEN,
     RELEASE,
@@ -25,7 +28,10 @@ from hedgerow.curator.ledger.chain import (
     unit_of,
 )
 from hedgerow.curator.ledger.guards import missing_guards
+from hedgerow.curator.ledger.heads import Heads
+from hedgerow.curator.ledger.heads_verification import KnownHeads
 from hedgerow.curator.ledger.ledger_tables import LedgerTables
+from hedgerow.curator.ledger.records import CHANGES, TABLES, Record, record_of, record_problems
 from hedgerow.errors import LedgerError
 
 
@@ -46,12 +52,16 @@ class Verification:
 
     head: the last entry that could be followed
     unguarded: triggers that are missing: nothing is wrong yet, but an accident would not be stopped
+    heads: how many lines of the file of heads were compared; None where there was no such file
+    by_itself: problems of the database alone, whatever the file of heads says
     """
 
     entries: int
     head: Head
     problems: tuple[Problem, ...]
     unguarded: tuple[str, ...] = ()
+    heads: int | None = None
+    by_itself: tuple[Problem, ...] = ()
 
     @property
     def sound(self) -> bool:
@@ -63,9 +73,12 @@ class Verification:
         return "\n".join([first, *(f"  {problem}" for problem in self.problems), *missing])
 
 
-def verification_of(tables: LedgerTables, expected_head: str | None) -> Verification:
-    """Walk the chain up to the first entry that does not follow; compare what is kept beside it."""
-    replay = Replay()
+def verification_of(tables: LedgerTables, expected_head: str | None, heads: Heads | None = None, newest: int | None = None) -> Verification:
+    """Walk the chain up to the first entry that does not follow; compare what is kept beside it, and the file of heads if one is given.
+
+    newest: how many signatures of that file are checked, counted from its end; None: all
+    """
+    replay, known = Replay(), KnownHeads(heads)
     last, expected = Head(0, NOTHING_YET), _Expected(expected_head)
     problems: list[Problem] = []
     for entry in tables.entries():
@@ -75,8 +88,11 @@ def verification_of(tables: LedgerTables, expected_head: str | None) -> Verifica
             break
         last = Head(entry.seq, entry.hash)
         expected.see(last)
+        known.see(last)
     problems = problems or list(_kept(tables, last, replay))
-    return Verification(last.seq, last, (*problems, *expected.problems(last)), missing_guards(tables.connection))
+    outside = [Problem(seq, why) for seq, why in known.problems(last, replay.keys, tables.noted, newest)]
+    found = (*problems, *outside, *expected.problems(last))
+    return Verification(last.seq, last, found, missing_guards(tables.connection), known.compared, tuple(problems))
 
 
 def _link(entry: LedgerEntry, last: Head) -> str | None:
@@ -94,7 +110,7 @@ def _link(entry: LedgerEntry, last: Head) -> str | None:
 
 
 def _kept(tables: LedgerTables, last: Head, replay: Replay) -> Iterator[Problem]:
-    """The head and the balances beside the entries."""
+    """The head, the balances and the rows of other tables beside the entries."""
     if tables.head != last:
         yield Problem(last.seq + 1, f"is missing or was added by hand: the entries end at {last.seq}, the head is {tables.head}")
     try:
@@ -102,6 +118,8 @@ def _kept(tables: LedgerTables, last: Head, replay: Replay) -> Iterator[Problem]
     except LedgerError as error:
         yield Problem(None, str(error))
         return
+    for why in record_problems(tables.connection, replay.records):
+        yield Problem(None, why)
     for account in sorted(kept.keys() | replay.balances.keys(), key=str):
         found, right = kept.get(account), replay.balances.get(account)
         if found != right:
@@ -129,9 +147,11 @@ class _Expected:
 
 
 class Replay:
-    """The history so far: balances and reservations, from entries only."""
+    """The history so far: balances, reservations, digests of rows in other tables, and keys of the service, from entries only."""
 
     def __init__(self) -> None:
+        self.records: dict[Record, str] = {}
+        self.keys: list[str] = []
         self.balances: dict[Account, Balance] = {}
         self.reservations: dict[str, Reserved] = {}
 
@@ -139,7 +159,8 @@ class Replay:
         """Take one entry; why it could not have been written, if it could not."""
         try:
             steps = {RESERVE: self._reserve, OPEN: self._go_on, SETTLE: self._go_on, RELEASE: self._go_on}
-            steps |= {CEILING: self._ceiling, CLOSE: self._close, UNIT: self._unit}
+            steps |= {CEILING: self._ceiling, CLOSE: self._close, UNIT: self._unit, KEY: self._key, ACCEPT: self._accept}
+            steps |= dict.fromkeys(TABLES, self._record)
             if entry.kind not in steps:
                 raise ValueError(f"has an unknown kind {entry.kind!r}")
             steps[entry.kind](entry)
@@ -149,6 +170,25 @@ class Replay:
 
     def _whole(self, dataset: str) -> Balance:
         return self.balances.get((dataset, DATASET, ""), Balance(dataset, DATASET, ""))
+
+    def _record(self, entry: LedgerEntry) -> None:
+        named = record_of(entry)
+        if (named in self.records) != (entry.kind in CHANGES):
+            raise ValueError(f"what it is about {'existed already' if named in self.records else 'was never made'}")
+        if entry.digest is None or len(entry.digest) != 64:
+            raise ValueError("it has no digest")
+        if entry.kind == ANSWER:
+            reserved = self.reservations.get(entry.key or "")
+            if reserved is None or not reserved.opened or (entry.analyst, entry.dataset) != (reserved.analyst, reserved.dataset):
+                raise ValueError("nothing of this person has paid for the answer")
+        self.records[named] = entry.digest
+
+    def _key(self, entry: LedgerEntry) -> None:
+        self.keys.append(entry.what)
+
+    def _accept(self, entry: LedgerEntry) -> None:
+        if not entry.what:
+            raise ValueError("it does not say why")
 
     def _check_open(self, dataset: str) -> None:
         if self._whole(dataset).epsilon is None:

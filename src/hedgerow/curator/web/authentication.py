@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from typing import Annotated
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from fastapi import Depends
 from fastapi.responses import RedirectResponse, Response
@@ -25,6 +25,8 @@ from hedgerow.plots import svg
 
 # The first segments of their paths; the home page has none.
 PAGES = ("sign-in", "sign-out", "style.css", "datasets", "jobs", "releases", "scores", "ledger", "owner")
+WANTED = ("datasets", "jobs", "releases", "scores", "ledger", "owner")  # of these, what may be gone back to after the sign-in
+LONGEST_PATH = 1000
 PUBLIC = ("/sign-in", "/style.css")
 SIGN_IN = "/sign-in"
 _PICTURES = base64.b64encode(hashlib.sha256(svg.STYLE.encode()).digest()).decode()  # the one style that pictures bring along
@@ -40,6 +42,21 @@ OTHER_SITE = "The form was not sent from a page of this service, so nothing was 
 def is_page(path: str) -> bool:
     plain = path.rstrip("\n")  # the router overlooks a line end, too
     return plain == "/" or plain.removeprefix("/").partition("/")[0] in PAGES
+
+
+def sign_in_path(scope: Scope) -> str:
+    """The sign-in, and where to go from there: back to the page that somebody wanted to see."""
+    path, query = quote(scope["path"], safe="/"), scope.get("query_string", b"").decode("latin-1")
+    wanted = wanted_page(f"{path}?{query}" if query else path) if scope["method"] == "GET" else ""
+    return f"{SIGN_IN}?{urlencode({'to': wanted})}" if wanted else SIGN_IN
+
+
+def wanted_page(text: str) -> str:
+    """The path of a page of this service, with its query; empty where it is none, is the first one, or leads elsewhere."""
+    path = unquote(text.partition("?")[0])
+    plain = len(text) < LONGEST_PATH and text.isascii() and text.isprintable() and not set(text) & set(' \\"<>#')
+    first = path.removeprefix("/").partition("/")[0]
+    return text if plain and path.startswith("/") and path.isprintable() and first in WANTED and is_page(path) else ""
 
 
 class PageAuthentication:
@@ -70,15 +87,15 @@ class PageAuthentication:
         token = self.sessions.token(request.cookies.get(self._cookie(request), ""))
         person = None if token is None else await run_in_threadpool(self.accounts.authenticate, token)
         if person is None:
-            return RedirectResponse(SIGN_IN, 303)
+            return RedirectResponse(sign_in_path(scope), 303)
         scope["state"]["person"] = person
         return None
 
-    def sign_in(self, request: Request, token: str) -> Response | None:
-        """To the first page, with a cookie; None where the token is not valid."""
+    def sign_in(self, request: Request, token: str, to: str = "") -> Response | None:
+        """To the page that was wanted, or the first one, with a cookie; None where the token is not valid."""
         if len(token) >= 200 or self.accounts.authenticate(token) is None:
             return None
-        answer = RedirectResponse("/", 303)
+        answer = RedirectResponse(wanted_page(to) or "/", 303)
         name, secure = self._cookie(request), self._secure(request)
         answer.set_cookie(name, self.sessions.begin(token), LIFETIME, path="/", secure=secure, httponly=True, samesite="strict")
         return answer

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from fastapi.responses import RedirectResponse, Response
 
-from hedgerow.accounting.loss import text_of_fraction
+from hedgerow import formatting
 from hedgerow.curator.http import analyst_routes as analysts
 from hedgerow.curator.http.errors import Refusal
 from hedgerow.curator.http.forests import ASSUMED_ROWS
@@ -75,7 +75,7 @@ def _quote(context: RequestContext, name: str, form: FormFields) -> Response:
     return render(
         "quote.html", context.person, name=name, quote=quoted, form=form, body=body, fields=FIELDS,
         level=gauge_for(context, name, body.purpose, cost[0]), enough=cost[0] <= left[0] and cost[1] <= left[1],
-        after=[text_of_fraction(max(have - pays, Fraction(0))) for have, pays in zip(left, cost, strict=True)],
+        after=[formatting.amount(max(have - pays, Fraction(0))) for have, pays in zip(left, cost, strict=True)],
     )  # fmt: skip
 
 

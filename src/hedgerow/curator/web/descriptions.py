@@ -18,9 +18,9 @@ def schema_lines(schema: Schema) -> list[tuple[str, str, str]]:
     lines = [(schema.target.name, "predicted", listed(schema.target.classes))]
     for attribute in schema.attributes:
         if isinstance(attribute, Numeric):
-            inside = f"from {attribute.low:g} to {attribute.high:g}"
+            inside = f"from {attribute.bounds_text}"
             cells = "" if attribute.edges is None else f", in {len(attribute.edges) - 1} cells"
-            lines.append((attribute.name, "a number", inside + cells + _branch(attribute.missing)))
+            lines.append((attribute.name, "a number" if attribute.date is None else "a date", inside + cells + _branch(attribute.missing)))
         else:
             rest = f"; anything else counts as “{plain(attribute.other)}”" if attribute.other else ""
             lines.append((attribute.name, "one of a list", listed(attribute.values) + rest + _branch(attribute.missing)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from hedgerow.accounting.loss import text_of_delta, text_of_fraction
+from hedgerow import formatting
 from hedgerow.curator.http.request_context import RequestContext
 from hedgerow.curator.ledger.balances import ANALYST, DATASET, Balance, tightest
 
@@ -25,19 +25,19 @@ def gauge_of(balance: Balance, you: str, requested: Fraction = Fraction(0)) -> G
     if balance.epsilon is None or balance.delta is None:
         return None
     left = balance.remaining or Fraction(0)
-    words = f"ε: {text_of_fraction(balance.spent)} of {text_of_fraction(balance.epsilon)} spent, {text_of_fraction(left)} left"
+    words = f"ε: {formatting.amount(balance.spent)} of {formatting.amount(balance.epsilon)} spent, {formatting.amount(left)} left"
     if balance.delta:
-        left_delta = text_of_delta(balance.remaining_delta or Fraction(0))
-        words += f"; δ: {text_of_delta(balance.spent_delta)} of {text_of_delta(balance.delta)} spent, {left_delta} left"
+        left_delta = formatting.amount(balance.remaining_delta or Fraction(0))
+        words += f"; δ: {formatting.amount(balance.spent_delta)} of {formatting.amount(balance.delta)} spent, {left_delta} left"
     if requested:
-        words += f"; this request (hatched): {text_of_fraction(requested)}"
+        words += f"; this request (hatched): {formatting.amount(requested)}"
     spent = _percent(balance.spent, balance.epsilon) if balance.epsilon else 100.0
     return Gauge(spent, min(_percent(requested, balance.epsilon), 100.0 - spent) if balance.epsilon else 0.0, words, _whose(balance, you))
 
 
 def gauge_for(context: RequestContext, dataset: str, purpose: str, requested: Fraction = Fraction(0)) -> Gauge | None:
     """Of the ceiling that leaves the least ε for a request of this person and purpose."""
-    accounts = context.curator.ledger.accounts(dataset, context.person.name, purpose)
+    accounts = context.accounts(dataset, purpose)
     return gauge_of(tightest(accounts)[0], context.person.name, requested) if accounts[0].epsilon is not None else None
 
 

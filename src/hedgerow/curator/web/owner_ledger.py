@@ -24,7 +24,7 @@ def ledger(context: OwnerContext, before: Annotated[int | None, Query(ge=1, lt=2
     found = owners.entries(context, after, end - after)["entries"] if end > after else []
     return render(
         "ledger.html", context.person, entries=found[::-1], last=last, older=after + 1 if after else None, newer=end < last,
-        unsettled=owners.unsettled(context)["unsettled"],
+        unsettled=owners.unsettled(context)["unsettled"], lost=owners.lost(context)["lost"],
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import RedirectResponse, Response
 
-from hedgerow.accounting.loss import text_of_fraction
+from hedgerow import formatting
 from hedgerow.curator.http import owner_routes as owners
 from hedgerow.curator.http.errors import Refusal, not_found
 from hedgerow.curator.http.request_context import RequestContext
@@ -107,7 +107,7 @@ def _person(
 def _spent(context: RequestContext, person: Person) -> list[tuple[str, str]]:
     """Dataset and ε, for those that this person has paid for."""
     return [
-        (balance.dataset, text_of_fraction(balance.spent))
+        (balance.dataset, formatting.amount(balance.spent))
         for balance in context.curator.ledger.balances()
         if balance.scope == ANALYST and balance.name == person.name and balance.spent
     ]

@@ -12,7 +12,8 @@ from fastapi import APIRouter
 from fastapi.responses import RedirectResponse, Response
 from markupsafe import Markup
 
-from hedgerow.accounting.loss import noise_variance, text_of_fraction
+from hedgerow import formatting
+from hedgerow.accounting.loss import noise_variance
 from hedgerow.curator.http import analyst_routes as analysts
 from hedgerow.curator.http.errors import Refusal
 from hedgerow.curator.http.request_context import Context, RequestContext
@@ -80,8 +81,8 @@ def quote_score(context: Context, id: str, form: SubmittedForm) -> Response:
     cost, left = Fraction(body.epsilon), Fraction(context.remaining(name, body.purpose)["epsilon"])
     return render(
         "quote_score.html", context.person, id=id, name=name, body=body, form=form, fields=FIELDS, enough=cost <= left,
-        left=text_of_fraction(left), after=text_of_fraction(max(left - cost, Fraction(0))),
-        noise=f"{math.sqrt(noise_variance(event.scale)):.3g}", level=gauge_for(context, name, body.purpose, cost),
+        left=formatting.amount(left), exact_left=left, after=formatting.amount(max(left - cost, Fraction(0))),
+        noise=formatting.number(math.sqrt(noise_variance(event.scale)), 3), level=gauge_for(context, name, body.purpose, cost),
     )  # fmt: skip
 
 

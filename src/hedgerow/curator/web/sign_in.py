@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 
-from hedgerow.curator.web.authentication import PageAuthentication
+from hedgerow.curator.web.authentication import PageAuthentication, wanted_page
 from hedgerow.curator.web.forms import SubmittedForm
 from hedgerow.curator.web.templating import render, style
 
@@ -24,14 +24,16 @@ Authentication = Annotated[PageAuthentication, Depends(_authentication)]
 
 
 @router.get("/sign-in")
-def sign_in_page() -> Response:
-    return render("sign_in.html", None, problem=None)
+def sign_in_page(to: str = "") -> Response:
+    return render("sign_in.html", None, problem=None, to=wanted_page(to))
 
 
 @router.post("/sign-in")
 def sign_in(request: Request, authentication: Authentication, form: SubmittedForm) -> Response:
     """The token is not shown again, right or wrong."""
-    return authentication.sign_in(request, form.get("token", "").strip()) or render("sign_in.html", None, 401, problem=NOT_VALID)
+    to = wanted_page(form.get("to", ""))
+    answer = authentication.sign_in(request, form.get("token", "").strip(), to)
+    return answer or render("sign_in.html", None, 401, problem=NOT_VALID, to=to)
 
 
 @router.post("/sign-out")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from fractions import Fraction
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
@@ -11,6 +12,8 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from hedgerow import formatting
+from hedgerow.accounting import meaning
 from hedgerow.curator.ledger.accounts import Person
 from hedgerow.plots.html import STYLE
 from hedgerow.plots.report import footer, report_content
@@ -26,6 +29,10 @@ def _templates() -> Environment:
     how: dict[str, Any] = {"autoescape": True, "undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
     found = Environment(loader=PackageLoader(FOLDER), auto_reload=False, **how)
     found.filters["path_segment"] = path_segment
+    found.filters["amount"] = lambda exact: formatting.amount(Fraction(exact))
+    found.filters["at_most"] = lambda exact: formatting.at_most(Fraction(exact))
+    found.filters["number"] = lambda exact: formatting.number(float(Fraction(exact)))
+    found.globals["meaning"] = meaning
     return found
 
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from hedgerow.errors import SchemaError, TableError
 from hedgerow.schema.attributes import Categorical, Numeric
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.coders import as_floats
+from hedgerow.schema.coders import number_coder
 from hedgerow.schema.columns import columns_of, rows_as_array
 from hedgerow.schema.schema import Schema
 
@@ -61,12 +61,12 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         schema, X = self.codebook_.schema, self._as_table(X)
         codes = self.codebook_.encode(X)
         dtype = np.float64 if self._keeps_values else np.int64
-        columns = columns_of(X, schema.names)
+        columns = columns_of(X, schema.names, dates=schema.dates)
         blocks: list[NDArray[Any]] = []
         for j, attribute in enumerate(schema.attributes):
             if isinstance(attribute, Numeric) and self.numeric == "value":
-                column = self.codebook_.coders[j].guarded(columns[j], attribute.name)
-                blocks.append(_values(as_floats(column), attribute))
+                coder = number_coder(attribute, 1)
+                blocks.append(_values(coder.numbers(coder.guarded(columns[j], attribute.name)), attribute))
             elif isinstance(attribute, Categorical) and self.categorical == "onehot":
                 blocks.append(codes[:, j, None] == np.arange(self.codebook_.sizes[j], dtype=codes.dtype))
             else:

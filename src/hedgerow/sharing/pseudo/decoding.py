@@ -56,7 +56,7 @@ def _meaning(schema: Schema) -> list[tuple[Any, ...]]:
         if isinstance(entry, Categorical):
             found.append((entry.name, entry.other, entry.missing, *map(text_of, entry.values)))
         else:
-            found.append((entry.name, entry.low, entry.high, entry.missing))
+            found.append((entry.name, entry.low, entry.high, entry.missing, entry.date))
     return found
 
 

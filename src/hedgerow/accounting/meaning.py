@@ -1,0 +1,73 @@
+"""What an ε means, in words and in the odds of a guess: the one table that the commands, the pages and the documents show.
+
+The odds: somebody knows all rows but yours, and would toss a coin on whether yours is in the table. Having seen everything that was
+released for ε, they are right with probability e^ε/(1 + e^ε) at most (plus δ, where there is one). It holds whatever they do.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from hedgerow.formatting import amount
+
+
+@dataclass(frozen=True)
+class Level:
+    """protection: one word; when: what it is for"""
+
+    epsilon: Fraction
+    protection: str
+    when: str
+
+
+LEVELS = (
+    Level(Fraction(1, 10), "very strong", "a score of a release; a forest only from very many rows"),
+    Level(Fraction(1), "strong", "the usual choice for a forest about people, and a careful total for a table"),
+    Level(Fraction(3), "moderate", "a total for several releases, where the harm is small"),
+    Level(Fraction(8), "weak", "better than nothing: an attacker may be nearly certain"),
+)
+BEYOND = "hardly any"
+SUGGESTED_DELTA = "1e-6"
+INIT = f"hedgerow budget init budget.json --epsilon 2 --delta {SUGGESTED_DELTA}"  # as it is suggested everywhere
+HEADS = ("ε in all", "protection", "a guess whether you are in the table is right at most", "what it is for")
+
+
+def level_of(epsilon: Fraction) -> Level | None:
+    """The level that an ε keeps: the first that is not below it, so that nothing is called stronger than it is."""
+    return next((level for level in LEVELS if epsilon <= level.epsilon), None)
+
+
+def protection(epsilon: Fraction) -> str:
+    level = level_of(epsilon)
+    return BEYOND if level is None else level.protection
+
+
+def odds(epsilon: Fraction) -> str:
+    """The most that a guess is right, rounded up: "73.2 % of the time"."""
+    right = 1 / (1 + math.exp(-min(float(epsilon), 700.0)))
+    places = 1 if right < 0.999 else 2  # beyond that nothing is left to be told apart
+    percent = math.ceil(right * 100 * 10**places - 1e-9) / 10**places
+    return f"{percent:.{places}f} % of the time" if percent < 100 else "100 % of the time"
+
+
+def sentence(epsilon: Fraction) -> str:
+    """ "strong protection: a guess whether you are in the table is right at most 73.2 % of the time; a coin, 50 %" """
+    return f"{protection(epsilon)} protection: a guess whether you are in the table is right at most {odds(epsilon)} (a coin: 50 %)"
+
+
+def short() -> str:
+    """For a line of help: "0.1 very strong, 1 strong, 3 moderate, 8 weak"."""
+    return ", ".join(f"{amount(level.epsilon)} {level.protection}" for level in LEVELS)
+
+
+def rows() -> list[tuple[str, str, str, str]]:
+    """The table, line by line."""
+    return [(amount(level.epsilon), level.protection, odds(level.epsilon), level.when) for level in LEVELS]
+
+
+def markdown() -> str:
+    """The table as documents have it."""
+    lines = [HEADS, ("---",) * len(HEADS), *rows()]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -1,0 +1,103 @@
+"""`hedgerow curator upgrade`, `accept` and `status`: the books of a curator as a whole."""
+
+from __future__ import annotations
+
+import shlex
+import tempfile
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hedgerow.cli.console import say, warn
+from hedgerow.cli.ledger import Address, packages
+from hedgerow.errors import LedgerError, PlanError
+
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+
+def upgrade(
+    address: Address,
+    backup: Annotated[
+        Path | None, typer.Option("--backup", help="Where the copy goes.  [default: beside the ledger]", show_default=False)
+    ] = None,
+    backed_up: Annotated[bool, typer.Option("--backed-up", help="Of PostgreSQL: a dump was made (`pg_dump`).")] = False,
+) -> None:
+    """Bring a ledger that an older hedgerow wrote to this version: a copy is made first, all is done or nothing.
+
+    Stop the service before. Entries keep their hashes, so that heads which were written down stay right.
+
+    Example:
+
+        hedgerow curator upgrade curator/
+    """
+    packages()
+    from hedgerow.curator.http.single_instance import single_instance
+    from hedgerow.curator.ledger.database import VERSION, database_at
+    from hedgerow.curator.ledger.migrations import upgrade as run_steps
+
+    with closing(database_at(address, make=False)) as database, tempfile.TemporaryDirectory() as nowhere:
+        version = database.version()
+        if version == VERSION:
+            say(f"it has version {VERSION} already; nothing was changed")
+            return
+        if database.file is None and not backed_up:
+            raise LedgerError("a ledger on a server is copied with `pg_dump`: do so, and say --backed-up. Nothing was changed.")
+        with single_instance(Path(nowhere) if database.file is None else database.file.parent, database):
+            if database.file is not None:
+                made = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+                copy = backup or database.file.with_name(f"{database.file.stem}-version-{version}-{made}.sqlite")
+                if copy.exists():
+                    raise LedgerError(f"--backup {str(copy)!r} exists already; expected a new name. Nothing was changed.")
+                database.copy_to(copy)
+                say(f"wrote {copy}: the ledger as it was")
+            before, found = run_steps(database)
+    say(f"the ledger has version {VERSION} now (before: {before}), and is sound: {found.entries} entries, head {found.head}")
+
+
+def accept(
+    address: Address,
+    why: Annotated[str, typer.Option("--why", help="The reason, which the ledger keeps for ever.", show_default=False)],
+    folder: Annotated[
+        Path | None, typer.Option("--folder", help="The curator's folder, where the ledger is elsewhere.", show_default=False)
+    ] = None,
+    keep_ceilings: Annotated[
+        bool, typer.Option("--keep-ceilings", help="Leave the ceilings: you know that nothing was spent since.")
+    ] = False,
+    yes: Yes = False,
+) -> None:
+    """Go on with a ledger that was put back or has lost its heads, and record so in it.
+
+    What was spent after a copy was made is not in it, so every ceiling is set to what the copy says was spent: raise those of which you
+    know what is left. The old file of heads is kept under another name. Stop the service before.
+
+    Example:
+
+        hedgerow curator accept curator/ --why "restored the backup of Monday after a disk failure"
+    """
+    packages()
+    from hedgerow.curator.http.service_context import Curator
+    from hedgerow.curator.http.single_instance import single_instance
+    from hedgerow.curator.ledger.database import open_database
+    from hedgerow.curator.ledger.keeping import accept as go_on
+    from hedgerow.curator.ledger.ledger import Ledger
+
+    opened = open_database(address, make=False) if folder is None else Curator.open(folder, address).database
+    with closing(opened) as database, tempfile.TemporaryDirectory() as nowhere:
+        ledger, place = Ledger(database), folder or (Path(nowhere) if database.file is None else database.file.parent)
+        with single_instance(place, database):
+            for problem in ledger.verify().problems:
+                warn(str(problem))
+            if not yes and not typer.confirm("Go on with this ledger all the same?"):
+                raise PlanError("nothing was accepted.")
+            lowered, aside = go_on(ledger, why, keep_ceilings)
+            head = ledger.head()
+    if aside is not None:
+        say(f"the old file of heads is {aside}")
+    for each in lowered:
+        say(f"nothing more is paid from {each} before")
+    if lowered:
+        say(f"raise what you know is left: hedgerow curator ceiling {shlex.quote(address)} DATASET --epsilon …")
+    say(f"accepted; head {head}")

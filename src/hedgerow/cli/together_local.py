@@ -1,0 +1,66 @@
+"""`hedgerow together --local`: all owners as processes of this machine, with keys that are made for one run and thrown away."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.errors import TogetherError
+
+if TYPE_CHECKING:
+    from hedgerow.release.release import Release
+
+
+def run_local(plan: Path, data: Sequence[str], budgets: Sequence[Path], more: Sequence[str]) -> Release:
+    """The release that all owners have saved, byte for byte the same; or the first owner's error. Each owner is a process of its own."""
+    from hedgerow.multiparty.certificates import make_certificate
+    from hedgerow.multiparty.parties import Party, add_party
+    from hedgerow.release.release import Release
+
+    with tempfile.TemporaryDirectory(prefix="hedgerow-together-") as name:
+        folder = Path(name)
+        file = folder / "parties.toml"
+        for number, port in enumerate(_free_ports(len(data)), start=1):
+            owner = f"owner-{number}"
+            add_party(file, Party(owner, f"localhost:{port}", make_certificate(folder / f"{owner}.key", owner)))
+        commands = []
+        for number, rows in enumerate(data, start=1):
+            own = ["--party", str(number), "--parties", str(file), "-o", str(folder / f"{number}.json"), "--jobs", "1"]
+            pays = ["--budget", str(budgets[number - 1])] if budgets else []
+            commands.append(["run", str(plan), rows, *own, *pays, *more])
+        said = _run([[sys.executable, "-m", "hedgerow", "together", *words] for words in commands])
+        failed = [f"owner-{number}: {text}" for number, (code, text) in enumerate(said, start=1) if code]
+        if failed:
+            raise TogetherError("; ".join(failed))
+        releases = [folder / f"{number}.json" for number in range(1, len(data) + 1)]
+        if len({each.read_bytes() for each in releases}) != 1:
+            raise TogetherError("the owners' releases differ, which must not be. Do not use them; what was charged stays charged.")
+        return Release.load(releases[0])
+
+
+def _run(commands: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
+    """Exit code and last line of the errors of each; all are ended if this one is."""
+    with ExitStack() as open_:
+        how: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+        running = [open_.enter_context(subprocess.Popen(each, **how)) for each in commands]
+        try:
+            told = [process.communicate()[1] for process in running]
+        except BaseException:
+            for process in running:
+                process.terminate()
+            raise
+        return [(process.returncode, text.strip().rpartition("\n")[2]) for process, text in zip(running, told, strict=True)]
+
+
+def _free_ports(n: int) -> list[int]:
+    sockets = [socket.create_server(("localhost", 0)) for _ in range(n)]
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports

@@ -1,0 +1,216 @@
+"""What a draft declares of one column, and what it says about it. The rules are the same for files and for data frames.
+
+'?', 'NA', 'N/A', 'NaN', 'null' and empty cells   are missing
+whole numbers that are all different              look like an identifier: left out
+texts of more than 100 different values           look like one, too
+numbers that begin with zeros                     are codes, and stay text
+dates                                             count as days, in the format that all of them have
+whole numbers of at most 12 different values      are categories, small gaps filled; other numbers have bounds, rounded outward
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.schema.attributes import Attribute, Categorical, Numeric, Value, is_missing, text_of
+from hedgerow.schema.dates import EPOCH, day_of, day_of_object
+
+MAX_WHOLE_CATEGORIES = 12  # a column of whole numbers with more distinct values than this is numeric
+MAX_TEXT_CATEGORIES = 100  # a text column with more is left out of a draft: it looks like an identifier
+FEWEST_IDENTIFIERS = 20  # rows from which on different whole numbers in each of them look like identifiers
+MISSING = "missing"  # the branch of missing values in a draft
+MARKS = frozenset({"?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "<NA>"})  # texts that are taken for missing
+STEPS = 10  # readable steps between two bounds, at least: how far they are rounded outward
+FORMATS = (
+    "%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%Y%m%d",
+    "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%d.%m.%Y %H:%M", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M",
+)  # fmt: skip
+PLAUSIBLE = ((date(1880, 1, 1) - EPOCH).days, (date(2120, 1, 1) - EPOCH).days)  # of digits alone that are taken for dates
+NAMED_SO = re.compile(r"(?i)(^|[\W_])(id|uuid|guid|ssn)$|[a-z](Id|ID)$")
+_WHOLE = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
+_PLAIN = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Drafted:
+    """attribute: None where the column is left out, and then `why` says it; `said`: (what was done, the column and perhaps how)"""
+
+    attribute: Attribute | None
+    why: str = ""
+    said: tuple[tuple[str, str], ...] = field(default=())
+
+
+MANY, EMPTY = "many", "empty"
+AS_MISSING, AS_CODES, AS_DATES, EITHER = "taken for missing", "kept as text for the zeros they begin with", "read as dates", "either"
+
+
+@dataclass(frozen=True)
+class Values:
+    """The different values of a column that are not missing.
+
+    marks: texts that are taken for missing
+    gaps:  whether something is missing, marks included
+    cells: how many cells hold a value
+    """
+
+    values: list[Any]
+    marks: list[str]
+    gaps: bool
+    cells: int
+
+    @classmethod
+    def of(cls, column: NDArray[Any]) -> Values:
+        if column.dtype.kind in "biufM":
+            there = np.asarray(column == column)  # neither not-a-number nor not-a-time
+            found = np.unique(column[there])
+            finite = found[np.isfinite(found)] if found.dtype.kind == "f" else found
+            values = (finite.astype("datetime64[D]") if found.dtype.kind == "M" else finite).tolist()
+            return cls(values, [], not bool(there.all()), int(there.sum()))
+        distinct: dict[str, Any] = {}
+        marks: dict[str, None] = {}
+        cells = gaps = 0
+        for value in column.tolist():
+            if is_missing(value):
+                gaps += 1
+            elif isinstance(value, str) and (value.strip() in MARKS or not value.strip()):
+                marks[value.strip() or "blanks"] = None
+            else:
+                distinct.setdefault(text_of(value), value)
+                cells += 1
+        return cls(list(distinct.values()), list(marks), bool(gaps or marks), cells)
+
+
+def drafted(name: str, column: NDArray[Any], keep: bool = False) -> Drafted:
+    """The entry for one column. keep: also where it looks like an identifier."""
+    found = Values.of(column)
+    said = [(AS_MISSING, f"{', '.join(map(repr, found.marks))} in {name}")] if found.marks else []
+    if not found.values:
+        return Drafted(None, EMPTY)
+    kind = column.dtype.kind
+    written, other = _dates(found.values)
+    if written is not None:
+        said.append((AS_DATES, f"{name} ({written})"))
+        said += [(EITHER, f"{name} ({written} or {other})")] if other is not None else []
+        low, high = _dates_outward(*_ends([_day(value, written) for value in found.values]))
+        return Drafted(Numeric(name, low, high, missing=MISSING if found.gaps else None, unreviewed=True, date=written), said=tuple(said))
+    codes = _codes(found.values)
+    numbers = None if kind == "b" or codes else numbers_of(found.values)
+    if codes:
+        said.append((AS_CODES, name))
+    if numbers is None:
+        if len(found.values) > MAX_TEXT_CATEGORIES and not keep:
+            return Drafted(None, MANY, tuple(each for each in said if each[0] != AS_CODES))
+        return Drafted(_categories(name, found.values, found), said=tuple(said))
+    whole = all(number.is_integer() for number in numbers)
+    different = found.cells == len(numbers) >= FEWEST_IDENTIFIERS
+    if whole and not keep and (different or (NAMED_SO.search(name) and len(numbers) > MAX_TEXT_CATEGORIES)):
+        return Drafted(None, MANY, tuple(said))
+    if whole and len(numbers) <= MAX_WHOLE_CATEGORIES:
+        return Drafted(_categories(name, _without_gaps([int(number) for number in numbers]), found), said=tuple(said))
+    low, high = outward(*_ends(numbers))
+    return Drafted(Numeric(name, low, high, missing=MISSING if found.gaps else None, unreviewed=True), said=tuple(said))
+
+
+def _categories(name: str, values: Sequence[Any], found: Values) -> Categorical:
+    """Where texts stand for missing, whatever is not listed counts as missing: so do they."""
+    other = MISSING if found.marks else None
+    return Categorical(name, in_order(values), other=other, missing=MISSING if found.gaps else None, unreviewed=True)
+
+
+def _without_gaps(numbers: list[int]) -> list[int]:
+    """With the few between them that no row happens to have: 0 to 9 though nobody has 8."""
+    span = range(min(numbers), max(numbers) + 1)
+    return list(span) if len(span) <= 2 * len(numbers) else numbers
+
+
+def _codes(values: Sequence[Any]) -> bool:
+    """Whether all are texts of digits, some of which begin with a zero that a number would lose."""
+    if not all(isinstance(value, str) and value.isascii() and value.isdecimal() for value in values):
+        return False
+    return any(len(value) > 1 and value[0] == "0" for value in values)
+
+
+def as_whole_numbers(values: Sequence[Any]) -> list[Any]:
+    """Texts that are whole numbers throughout, as those numbers: a file has no types of its own."""
+    if all(isinstance(value, str) and _WHOLE.fullmatch(value) for value in values):
+        return [int(value) for value in values]
+    return list(values)
+
+
+def numbers_of(values: Sequence[Any]) -> list[float] | None:
+    """Values as finite numbers, None if one of them is none."""
+    try:
+        numbers = [float(value) for value in values if not isinstance(value, str) or _PLAIN.fullmatch(value)]
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return numbers if len(numbers) == len(values) > 0 and all(map(math.isfinite, numbers)) else None
+
+
+def _ends(numbers: Sequence[float]) -> tuple[float, float]:
+    return min(numbers), max(numbers)
+
+
+# ---------------------------------------------------------------- dates
+
+
+def _day(value: Any, written: str) -> float:
+    day = day_of(text_of(value), written) if isinstance(value, (str, int)) else day_of_object(value)
+    return math.nan if day is None else float(day)
+
+
+def _dates(values: Sequence[Any]) -> tuple[str | None, str | None]:
+    """The format that all values follow, if one is followed, and another that they follow as well."""
+    if all(day_of_object(value) is not None for value in values):
+        return FORMATS[0], None
+    if not all(isinstance(value, (str, int)) and not isinstance(value, bool) for value in values):
+        return None, None
+    fits = [written for written in FORMATS if all(_plausible(text_of(value), written) for value in values)]
+    return (fits[0] if fits else None), (fits[1] if len(fits) > 1 else None)
+
+
+def _plausible(text: str, written: str) -> bool:
+    day = day_of(text, written)
+    return day is not None and (written != "%Y%m%d" or PLAUSIBLE[0] <= day <= PLAUSIBLE[1])
+
+
+def _dates_outward(low: float, high: float) -> tuple[float, float]:
+    """Whole years around two days; whole months where they are less than a year apart."""
+    first, last = EPOCH + timedelta(days=low), EPOCH + timedelta(days=high)
+    if high - low >= 365:
+        begin, end = date(first.year, 1, 1), date(last.year, 12, 31)
+    else:
+        begin = first.replace(day=1)
+        end = (last.replace(day=28) + timedelta(days=4)).replace(day=1) - timedelta(days=1) if last < date(9999, 12, 1) else date.max
+    return float((begin - EPOCH).days), float((end - EPOCH).days)
+
+
+# ---------------------------------------------------------------- bounds
+
+
+def outward(low: float, high: float) -> tuple[float, float]:
+    """Readable bounds around two numbers: multiples of 1, 2 or 5 times a power of ten, at least STEPS of them apart."""
+    if not low < high:
+        return low, low + max(1.0, abs(low) * 1e-6)
+    if not 1e-280 < high - low < 1e280 or abs(low) + abs(high) > 1e12 * (high - low):
+        return low, high
+    power = Decimal(1).scaleb(math.floor(math.log10((high - low) / STEPS)))
+    step = next(power * times for times in (5, 2, 1) if power * times <= Decimal((high - low) / STEPS) or times == 1)
+    a = (Decimal(repr(low)) / step).to_integral_value(ROUND_FLOOR) * step
+    b = (Decimal(repr(high)) / step).to_integral_value(ROUND_CEILING) * step
+    return float(a), float(b)
+
+
+def in_order(values: Sequence[Any]) -> tuple[Value, ...]:
+    """Distinct values, numbers by size and the rest by text."""
+    plain = [value.item() if hasattr(value, "item") else value for value in values]
+    plain = [value if isinstance(value, (str, int, float)) else str(value) for value in plain]
+    return tuple(sorted(plain, key=lambda v: (isinstance(v, str), text_of(v) if isinstance(v, str) else v)))

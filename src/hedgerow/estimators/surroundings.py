@@ -1,0 +1,160 @@
+"""What scikit-learn has put around an estimator: a pipeline, a search, a calibration. An estimator is told nothing of it, and what is
+around it may look at private rows without noise. So the functions that are running are asked (the call stack), before anything is paid.
+
+A meta-estimator that runs its fits in other threads or processes is not always seen; cross-validation and searches are, there too.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.utils import get_tags
+
+from hedgerow.accounting.loss import exact_delta, exact_epsilon, text_of_loss
+from hedgerow.engines.engine import Engine
+from hedgerow.engines.remote import RemoteEngine
+from hedgerow.errors import ExactScoreWarning, NoBudgetWarning, PlanError, TransformerWarning
+from hedgerow.evaluation.scorer import PrivateScorer
+
+said: set[str] = set()  # what was told once in this process
+
+_THRESHOLD = (
+    "TunedThresholdClassifierCV", "it chooses a threshold by exact scores of the rows",
+    'private_score(model, X, y, epsilon=…, metrics=["auc"]).threshold_for(recall=0.8), and FixedThresholdClassifier',
+)  # fmt: skip
+_CALIBRATION = (
+    "CalibratedClassifierCV", "it learns from the rows, without noise, how to change probabilities",
+    "HedgerowClassifier, whose probabilities are scaled privately, and private_calibration to see how right they are",
+)  # fmt: skip
+_STACKING = (
+    "StackingClassifier", "its last estimator learns from the rows without noise", "the mean of the predict_proba of several forests",
+)  # fmt: skip
+REFUSED = {  # by the module, and the name of a function or of the class whose method runs; "" is any function of the module
+    ("sklearn.calibration", ""): _CALIBRATION,
+    ("sklearn.model_selection._classification_threshold", "_fit_and_score_over_thresholds"): _THRESHOLD,
+    ("sklearn.model_selection._classification_threshold", "TunedThresholdClassifierCV"): _THRESHOLD,
+    ("sklearn.ensemble._stacking", ""): _STACKING,
+}
+VALIDATION = "sklearn.model_selection._validation"
+
+
+def check_surroundings(estimator: Any) -> str | None:
+    """Refuse, or warn about, what is around the fit of an estimator that keeps ε. Nothing is paid yet.
+
+    The reason for which what it releases can claim no guarantee, or None.
+    """
+    found: list[str] = []
+    for frame in _frames():
+        module, caller = frame.f_globals.get("__name__", ""), frame.f_locals.get("self")
+        for name in ("", frame.f_code.co_name, type(caller).__name__):
+            if (module, name) in REFUSED:
+                who, why, instead = REFUSED[module, name]
+                raise PlanError(f"fit: {who} is around this estimator: {why}, which no budget pays for. Nothing was spent. Use {instead}.")
+        if isinstance(caller, Pipeline) and frame.f_code.co_name.startswith("fit") and caller.steps[-1][1] is estimator:
+            found += learning_steps(caller)
+        if module == VALIDATION and frame.f_code.co_name == "_fit_and_score":
+            _check_scorer(frame, estimator)
+    if not found:
+        return None
+    names = ", ".join(dict.fromkeys(found))
+    warnings.warn(
+        f"fit: {names}, in front of this estimator, learnt from the rows without noise and unpaid, so the release claims no differential "
+        "privacy. Leave it out: bounds, cells and missing values are declared in the schema, and trees need no scaling. Or use a "
+        "FunctionTransformer whose function works on each row alone.",
+        TransformerWarning,
+        stacklevel=4,
+    )
+    return f"the rows were changed before by what had learnt from them without noise ({names})"
+
+
+def learning_steps(pipeline: Pipeline) -> list[str]:
+    """The classes in front of its last step, and inside of them, that learn from the rows on which they are fitted."""
+    return [name for _, step in pipeline.steps[:-1] for name in _learning(step)]
+
+
+def _learning(step: Any) -> list[str]:
+    if step is None or isinstance(step, str):  # "passthrough", "drop"
+        return []
+    if isinstance(step, Pipeline):
+        return [name for _, each in step.steps for name in _learning(each)]
+    if isinstance(step, FeatureUnion):
+        return [name for _, each in step.transformer_list for name in _learning(each)]
+    if hasattr(step, "transformers"):  # a ColumnTransformer
+        return [name for _, each, _ in step.transformers for name in _learning(each)]
+    return [type(step).__name__] if get_tags(step).requires_fit else []
+
+
+def _check_scorer(frame: FrameType, estimator: Any) -> None:
+    """Cross-validation or a search: its scores are charged, or they are free looks."""
+    scorer, scored = frame.f_locals.get("scorer"), frame.f_locals.get("estimator")
+    several = getattr(scorer, "_scorers", scorer if isinstance(scorer, dict) else {"": scorer})
+    private = [isinstance(each, PrivateScorer) for each in several.values()]
+    if any(private) and last_step(scored) is not estimator:
+        raise PlanError(
+            "scoring: private_scorer scores an estimator of hedgerow, alone or as the last step of a Pipeline; got one inside of "
+            f"{type(scored).__name__}, which it could not score. Nothing was spent."
+        )
+    if all(private):
+        return
+    if frame.f_locals.get("parameters") is not None:
+        say_exact(
+            "search",
+            "a search by exact scores: every score is a look at the rows held out, which no budget pays for, and what is chosen by them "
+            "is covered by no certificate. Where the rows are private, use model.tune(X, y, grid=…), which pays for its choice, or "
+            "scoring=hedgerow.private_scorer(epsilon, budget).",
+        )
+    else:
+        say_exact(
+            "cross-validation",
+            "cross-validation with exact scores: every score is a look at the rows held out, which no budget pays for. Where they are "
+            "private, use scoring=hedgerow.private_scorer(epsilon, budget).",
+        )
+
+
+def last_step(model: Any) -> Any:
+    while isinstance(model, Pipeline):
+        model = model.steps[-1][1]
+    return model
+
+
+def say_exact_score() -> None:
+    """Of a score in cross-validation it was said when the fit began."""
+    if any(frame.f_globals.get("__name__") == VALIDATION for frame in _frames()):
+        return
+    say_exact(
+        "score",
+        "score: it is an exact look at these rows, which no budget pays for. Where they are private, use "
+        "hedgerow.private_score(model, X, y, epsilon=…, budget=…), or in a search scoring=hedgerow.private_scorer(epsilon, budget).",
+    )
+
+
+def say_exact(what: str, text: str) -> None:
+    if what not in said:
+        said.add(what)
+        warnings.warn(f"{text} (This is said once.)", ExactScoreWarning, stacklevel=4)
+
+
+def say_no_budget(estimator: Any, engine: Engine) -> None:
+    """As the command line does, but once in a process. Of rows at an owner's service, the ledger there keeps the total."""
+    if estimator.budget is not None or isinstance(engine, RemoteEngine) or "budget" in said:
+        return
+    said.add("budget")
+    loss = text_of_loss(exact_epsilon(estimator.epsilon), exact_delta(estimator.delta))
+    warnings.warn(
+        f"fit: no budget: nothing adds up the {loss} of this fit and what others on the same table spend. Make one "
+        "hedgerow.Budget(epsilon=TOTAL), or a BudgetFile, and give it to all of them as budget=… (This is said once.)",
+        NoBudgetWarning,
+        stacklevel=5,
+    )
+
+
+def _frames() -> Iterator[FrameType]:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back

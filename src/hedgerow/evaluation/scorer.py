@@ -1,0 +1,38 @@
+"""Charged scores as scikit-learn calls them: `scoring=private_scorer(epsilon, budget)`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from hedgerow.accounting.loss import exact_epsilon
+from hedgerow.accounting.meter import Budget
+from hedgerow.errors import PlanError
+from hedgerow.evaluation.private import METRICS, private_score
+
+
+@dataclass(frozen=True)
+class PrivateScorer:
+    """A charged score of one metric."""
+
+    epsilon: Fraction
+    budget: Budget
+    metric: str = "accuracy"
+
+    def __post_init__(self) -> None:
+        if self.metric not in METRICS:
+            raise PlanError(f"metric: got {self.metric!r}; expected one of {', '.join(METRICS)}.")
+
+    def __call__(self, estimator: Any, X: Any, y: Any) -> float:
+        found = private_score(estimator, X, y, epsilon=self.epsilon, budget=self.budget, metrics=[self.metric])
+        value = float(getattr(found, self.metric))
+        return -value if self.metric == "brier" else value  # scikit-learn takes the largest for the best
+
+
+def private_scorer(epsilon: Any, budget: Budget, metric: str = "accuracy") -> PrivateScorer:
+    """A scorer for scikit-learn's `scoring=`: every call is a noisy number that the budget pays for.
+
+    metric: accuracy, recall, precision, auc or brier (negative, since scikit-learn takes the largest for the best)
+    """
+    return PrivateScorer(exact_epsilon(epsilon), budget, metric)

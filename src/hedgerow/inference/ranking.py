@@ -1,0 +1,243 @@
+"""How well scores tell a class from the others: ROC curve, area under it, Brier score and thresholds, from counts of score bins.
+
+For a class, P_b and N_b are the (noisy) numbers of rows of it and of other classes whose probability of the class lies in bin b of B;
+P and N are their sums, σ the standard deviation of the noise on a count.
+
+    AUC         A = Σ_b P_b·v_b / P     v_b = (Σ_{a<b} N_a + N_b/2) / N     rows in one bin count as ties
+    error       Σ_b (σ² + P_b)(v_b − A)²/P² + Σ_b (σ² + N_b)(w_b − A)²/N²   noise and draw of rows, to first order (DeLong et al. 1988)
+                + σ⁴·Σ_ab (k_ab − A)²/(P·N)²                                what the noise of two counts does together; k is 1, ½ or 0
+    Brier       mean of (1 − m_b)² over rows of the class and m_b² over others, m_b the middle of the bin
+    recall      of a threshold: the share of P above it; precision: the share of rows above it that are of the class
+
+A class of which the noise leaves no clear number of rows (P or N not above 2·σ·√B) has no curve: its numbers are NaN.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import PlanError
+from hedgerow.schema.attributes import text_of
+
+Floats = NDArray[np.float64]
+CLEAR = 2.0  # a number of rows is told apart from none by so many errors
+
+
+@dataclass(frozen=True)
+class OperatingPoint:
+    """Every row whose probability of the class is at least `threshold` is taken for it: what that gives, each share with its error."""
+
+    label: Any
+    threshold: float
+    recall: float
+    recall_error: float
+    precision: float
+    precision_error: float
+    false_positive_rate: float
+    false_positive_rate_error: float
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ClassRanking:
+    """One class against all others.
+
+    edges:            of the bins, from 0 to 1
+    others, of_class: rows in each bin, noisy or exact
+    """
+
+    label: Any
+    edges: Floats
+    others: NDArray[np.int64]
+    of_class: NDArray[np.int64]
+    noise_sd: float
+
+    @property
+    def clear(self) -> bool:
+        """Whether there are rows of the class, and of others, as far as the noise lets that be known."""
+        return min(self._positive, self._negative) > CLEAR * self.noise_sd * math.sqrt(len(self.others))
+
+    @property
+    def auc(self) -> float:
+        return float(np.clip(self._area, 0, 1)) if self.clear else math.nan
+
+    @property
+    def auc_error(self) -> float:
+        """Standard error: the noise on the counts and the draw of rows together."""
+        return math.hypot(self.auc_noise, self.auc_draw)
+
+    @property
+    def auc_noise(self) -> float:
+        """What of the error is owed to the noise."""
+        variance = self.noise_sd**2
+        products = variance**2 * float(((self._wins - self._area) ** 2).sum()) / (self._positive * self._negative) ** 2
+        first = float((self._v**2).sum()) / self._positive**2 + float((self._w**2).sum()) / self._negative**2
+        return min(0.5, math.sqrt(variance * first + products)) if self.clear else math.nan
+
+    @property
+    def auc_draw(self) -> float:
+        """What of the error is owed to the chance of who is in the rows."""
+        rows, others = np.maximum(self.of_class, 0), np.maximum(self.others, 0)
+        drawn = float((rows * self._v**2).sum()) / self._positive**2 + float((others * self._w**2).sum()) / self._negative**2
+        return min(0.5, math.sqrt(drawn)) if self.clear else math.nan
+
+    @property
+    def losses(self) -> tuple[Floats, Floats]:
+        """(p − y)² at the middle of each bin: of others, of the class."""
+        middles = (self.edges[1:] + self.edges[:-1]) / 2
+        return middles**2, (1 - middles) ** 2
+
+    def roc(self) -> tuple[OperatingPoint, ...]:
+        """From the threshold that takes no row for the class to that which takes all: one for each edge of a bin."""
+        if not self.clear:
+            return ()
+        return tuple(self._point(edge) for edge in range(len(self.others), -1, -1))
+
+    def _point(self, edge: int) -> OperatingPoint:
+        """All bins from `edge` up are taken for the class."""
+        bins, variance = len(self.others), self.noise_sd**2
+        above = bins - edge
+        recall, false = float(self._above(self.of_class)[edge]), float(self._above(self.others)[edge])
+
+        def share_error(share: float, total: float) -> float:
+            noise = variance * (above * (1 - share) ** 2 + edge * share**2) / total**2
+            return min(0.5, math.sqrt(noise + share * (1 - share) / total))
+
+        taken = recall * self._positive + false * self._negative
+        precision, error = math.nan, 0.5
+        if taken > max(CLEAR * self.noise_sd * math.sqrt(2 * above), 0):
+            precision = recall * self._positive / taken
+            noise = variance * above * ((1 - precision) ** 2 + precision**2) / taken**2
+            error = min(0.5, math.sqrt(noise + precision * (1 - precision) / taken))
+        # A probability on an edge is in the bin below it: the next number above the edge is the least that is taken.
+        threshold = float(np.nextafter(self.edges[edge], 2.0)) if edge else 0.0
+        return OperatingPoint(
+            self.label, threshold, recall, share_error(recall, self._positive), precision, error, false,
+            share_error(false, self._negative),
+        )  # fmt: skip
+
+    def _above(self, counts: NDArray[np.int64]) -> Floats:
+        """The share of rows at or above each edge; a share cannot grow with the threshold."""
+        tails = np.append(counts[::-1].cumsum()[::-1], 0) / counts.sum()
+        return np.clip(np.maximum.accumulate(tails[::-1])[::-1], 0, 1)
+
+    @cached_property
+    def _positive(self) -> float:
+        return max(float(self.of_class.sum()), 1.0)
+
+    @cached_property
+    def _negative(self) -> float:
+        return max(float(self.others.sum()), 1.0)
+
+    @cached_property
+    def _wins(self) -> Floats:
+        """(bin of a row of the class, bin of another row): 1 where the first is above, ½ in the same bin."""
+        bins = np.arange(len(self.others))
+        return np.asarray(np.sign(bins[:, None] - bins[None, :]) / 2 + 0.5)
+
+    @cached_property
+    def _area(self) -> float:
+        return float(self.of_class @ self._wins @ self.others) / (self._positive * self._negative)
+
+    @property
+    def _v(self) -> Floats:
+        return np.asarray(self._wins @ self.others / self._negative - self._area)
+
+    @property
+    def _w(self) -> Floats:
+        return np.asarray(self.of_class @ self._wins / self._positive - self._area)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Ranking:
+    """The score bins of some classes; of two classes the second alone, of more each against the others."""
+
+    of: tuple[ClassRanking, ...]
+    classes: tuple[Any, ...]
+
+    @property
+    def auc(self) -> float:
+        """Area under the ROC curve: of the second of two classes, of more the mean of each class against the others (macro)."""
+        clear = [each.auc for each in self.of if each.clear]
+        return float(np.mean(clear)) if clear else math.nan
+
+    @property
+    def auc_error(self) -> float:
+        """Standard error. The noise of two classes is independent; of the draw, which is not, the mean error is taken."""
+        clear = [each for each in self.of if each.clear]
+        if not clear:
+            return 0.5
+        noise = math.sqrt(sum(each.auc_noise**2 for each in clear)) / len(clear)
+        return min(0.5, math.hypot(noise, float(np.mean([each.auc_draw for each in clear]))))
+
+    @property
+    def unclear(self) -> tuple[Any, ...]:
+        """Classes with too few rows beside the noise: they are not in the mean."""
+        return tuple(each.label for each in self.of if not each.clear)
+
+    @property
+    def brier(self) -> float:
+        """Mean of (p − y)² of the second of two classes; of more, the sum of it over the classes."""
+        return float(np.clip(sum(self._mean_loss(each) for each in self.of), 0, 2))
+
+    @property
+    def brier_error(self) -> float:
+        """Standard error: noise and draw of rows."""
+        noise = draw = 0.0
+        for each in self.of:
+            mean, rows = self._mean_loss(each), self._rows(each)
+            for counts, losses in zip((each.others, each.of_class), each.losses, strict=True):
+                noise += float(each.noise_sd**2 * ((losses - mean) ** 2).sum()) / rows**2
+                draw += math.sqrt(float((np.maximum(counts, 0) * (losses - mean) ** 2).sum())) / rows
+        return min(0.5, math.hypot(math.sqrt(noise), draw))
+
+    def roc(self, label: Any = None) -> tuple[OperatingPoint, ...]:
+        """The ROC curve of a class: what each threshold gives, the highest first. Empty where the class has too few rows."""
+        return self._named(label).roc()
+
+    def threshold_for(self, *, recall: float | None = None, precision: float | None = None, label: Any = None) -> OperatingPoint:
+        """The highest threshold that finds at least that share of the rows of a class; or the lowest that is right so often.
+
+        Post-processing of counts that were paid for: any number of thresholds costs nothing more. Rows whose probability of the class is
+        at least `threshold` are taken for it, as scikit-learn's FixedThresholdClassifier does.
+        """
+        if (recall is None) == (precision is None):
+            raise PlanError("threshold_for: expected either recall=… or precision=…, such as threshold_for(recall=0.8).")
+        name, wanted = ("recall", recall) if recall is not None else ("precision", precision)
+        if not isinstance(wanted, (int, float)) or not 0 < wanted <= 1:
+            raise PlanError(f"threshold_for: got {name}={wanted!r}; expected a share above 0, at most 1.")
+        points = self.roc(label)
+        if recall is not None:
+            fitting: Sequence[OperatingPoint] = [point for point in points if point.recall >= recall]
+        else:
+            fitting = [point for point in points if precision is not None and point.precision >= precision][::-1]
+        if not fitting:
+            raise PlanError(
+                f"threshold_for: no threshold gives a {name} of {wanted}, or the noise leaves too few rows to say. Ask for less, or "
+                "score with more rows or a larger epsilon."
+            )
+        return fitting[0]
+
+    def _named(self, label: Any) -> ClassRanking:
+        known = {text_of(each.label): each for each in self.of}
+        if label is None and len(self.of) == 1:
+            return self.of[0]
+        if label is None or text_of(label) not in known:
+            raise PlanError(f"label: got {label!r}; expected one of the classes that were scored, {', '.join(map(repr, known))}.")
+        return known[text_of(label)]
+
+    def _rows(self, each: ClassRanking) -> float:
+        return max(float(each.others.sum() + each.of_class.sum()), 1.0)
+
+    def _mean_loss(self, each: ClassRanking) -> float:
+        of_others, of_class = each.losses
+        return float(each.others @ of_others + each.of_class @ of_class) / self._rows(each)
+
+    def __repr__(self) -> str:
+        return f"Ranking(AUC {self.auc:.3f} ± {self.auc_error:.2g}; Brier score {self.brier:.3f} ± {self.brier_error:.2g})"

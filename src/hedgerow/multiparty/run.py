@@ -1,0 +1,89 @@
+"""`together`: count one's own rows in the trees of a plan with other owners, for the release that one curator of all would make."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+from hedgerow.accounting.meter import Budget
+from hedgerow.engines.engine import Progress
+from hedgerow.engines.remote import RemoteSource
+from hedgerow.errors import HedgerowWarning, PlanError
+from hedgerow.multiparty.agreement import agree
+from hedgerow.multiparty.meeting import Meeting
+from hedgerow.multiparty.parties import Parties
+from hedgerow.multiparty.secure_sum import mpyc
+from hedgerow.parallel import threads_of
+from hedgerow.release.parts import TableName
+from hedgerow.release.public_plan import PublicPlan
+from hedgerow.release.release import Release
+from hedgerow.training.counting import cost_of, count_rows
+from hedgerow.training.rows import open_rows
+from hedgerow.training.shared_plans import recipe_for
+
+WAIT = 600.0  # seconds
+
+
+def together(
+    plan: PublicPlan,
+    X: Any,
+    y: Any = None,
+    *,
+    parties: Parties | str | Path,
+    party: int,
+    key: str | Path | None = None,
+    disjoint: bool = False,
+    epsilon: Any = None,
+    budget: Budget | None = None,
+    wait: float = WAIT,
+    timeout: float = WAIT,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Release:
+    """The release of all owners' rows with the noise of one owner; each of them calls this, and each gets the same.
+
+    plan:     of `estimator.public_plan()` or `hedgerow plan --save`, the same for all. Its ε is what every owner pays
+    parties:  the owners, or the file `parties.toml` with them; party is your number there, and key your private key (by default the file
+              NAME.key beside that file)
+    disjoint: you state that a person with rows here has none in another owner's table. All must state it
+    wait:     seconds until owners who have not come are absent;  timeout: seconds that the others may take to count
+
+    Before anything is charged all compare plan, ε and certificates. Then each pays from its own budget, counts its rows, adds its share of
+    the noise, and a secure sum adds up. If somebody leaves in between, nobody gets anything and what was charged stays charged.
+    """
+    if isinstance(plan, Release) or not isinstance(plan, PublicPlan):
+        raise PlanError(
+            f"together: got {'a forest' if isinstance(plan, Release) else type(plan).__name__}; expected a plan, whose trees and ε are "
+            "public (`hedgerow plan --save` with --algorithm hedgerow, rdt or snr). Growing in steps, choices and δ do not work yet."
+        )
+    if not disjoint:
+        raise PlanError(
+            "disjoint: counting together needs every owner's word that a person with rows here has none in another owner's table; "
+            "otherwise a person counted by several would lose more than the plan's ε. Nothing was spent. If it is so, add disjoint=True "
+            "(--disjoint)."
+        )
+    if isinstance(X, RemoteSource):
+        raise PlanError("together: rows at an owner's service cannot take part yet; expected rows of your own, on this machine.")
+    folder = Path() if isinstance(parties, Parties) else Path(parties).parent
+    owners = parties if isinstance(parties, Parties) else Parties.load(parties)
+    own = owners.party(party)
+    mpyc("thresha")  # said before others wait
+    cost_of(plan, epsilon)
+    meeting = Meeting(owners, party, folder / f"{own.name}.key" if key is None else Path(key), wait, timeout)
+    kept: list[Release] = []
+    try:
+        rows = open_rows(recipe_for(plan), X, y, schema=plan.schema, n_jobs=threads_of(n_jobs), progress=progress)
+        with closing(rows) as engine, ExitStack() as stack:
+            return count_rows(
+                engine,
+                plan,
+                TableName(disjoint=True),
+                budget=budget,
+                keep=lambda release, _: kept.append(release),
+                agree=lambda: agree(stack.enter_context(meeting), plan, disjoint, engine.assumed),
+            )
+    except HedgerowWarning as warning:  # a warning that was made an error comes after the counts are paid for
+        if kept:
+            warning.release = kept[0]  # type: ignore[attr-defined]
+        raise

@@ -1,0 +1,49 @@
+"""Labels of a type that no declared class has would all be counted nowhere: refused before anything is paid.
+
+The type of a column is a public fact of its container, like its name. Values are not: a column of objects, or of categories, may hold
+anything, and is not looked into.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hedgerow.errors import TableError
+from hedgerow.schema.attributes import Value, text_of
+from hedgerow.schema.schema import Schema
+
+WORDS = {"text": "text", "numbers": "numbers", "booleans": "booleans (true, false)"}
+
+
+def check_label_type(y: Any, schema: Schema) -> None:
+    """y: a column as `one_column` gives it"""
+    held, declared = _held(y), {_kind(value) for value in schema.target.classes}
+    if (
+        held is None
+        or held in declared
+        or (held == "booleans" and any(text_of(value) in ("true", "false") for value in schema.target.classes))
+    ):
+        return
+    raise TableError(
+        f"labels: the column {schema.target.name!r} (y) holds {WORDS[held]}, but the schema declares the classes "
+        f"{', '.join(map(repr, schema.target.classes))}: no row would be of a declared class. Nothing was spent. Predictions are the "
+        "declared objects: declare them with the type that y has, or convert y."
+    )
+
+
+def _kind(value: Value) -> str:
+    return "text" if isinstance(value, str) else "booleans" if isinstance(value, (bool, np.bool_)) else "numbers"
+
+
+def _held(y: Any) -> str | None:
+    """What its type says that it holds: "text", "numbers", "booleans", or None for a type that may hold anything."""
+    if isinstance(y, np.ndarray):
+        return {"U": "text", "S": "text", "i": "numbers", "u": "numbers", "f": "numbers", "b": "booleans"}.get(y.dtype.kind)
+    import narwhals as nw
+
+    if not isinstance(y, nw.Series) or getattr(nw.to_native(y), "dtype", None) == np.dtype(object):
+        return None  # narwhals would look at the values of objects to name their type
+    dtype = y.dtype
+    return "text" if dtype == nw.String else "booleans" if dtype == nw.Boolean else "numbers" if dtype.is_numeric() else None

@@ -1,0 +1,44 @@
+"""`hedgerow evaluate --auc`: one charge, thresholds, a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hedgerow import BudgetFile
+
+
+def test_auc_thresholds_and_a_page(fitted: SimpleNamespace, run: Callable[..., Any], tmp_path: Path) -> None:
+    page = tmp_path / "roc.html"
+    result = run("evaluate", fitted.forest, fitted.test, "--epsilon", "1", "--auc", "-o", page, "--budget", fitted.budget)
+    assert result.exit_code == 0, result.output
+    for part in ("area under the ROC curve: 0.", "Brier score: 0.", "found (recall)", "accuracy: 0.", "ε = 1 differential privacy"):
+        assert part in result.stdout
+    assert "<svg" in page.read_text(encoding="utf-8")
+    assert [entry.what for entry in BudgetFile(fitted.budget).entries] == ["fit Private-RDT", "evaluate"]
+
+
+@pytest.mark.slow
+def test_public_rows_and_an_svg(fitted: SimpleNamespace, run: Callable[..., Any], tmp_path: Path) -> None:
+    picture = tmp_path / "roc.svg"
+    result = run("evaluate", fitted.forest, fitted.test, "--public", "--auc", "-o", picture)
+    assert result.exit_code == 0, result.output
+    assert "exact, public rows" in picture.read_text(encoding="utf-8")
+
+
+def test_a_picture_that_cannot_be_is_refused_before_it_costs(fitted: SimpleNamespace, run: Callable[..., Any], tmp_path: Path) -> None:
+    before = fitted.budget.read_bytes()
+    words = ["evaluate", fitted.forest, fitted.test, "--epsilon", "0.1", "--budget", fitted.budget]
+    for more, said in [
+        (["-o", tmp_path / "roc.svg"], "Add --auc"),
+        (["--auc", "-o", tmp_path / "roc.png"], "ends in .svg or .html"),
+        (["--auc", "-o", tmp_path / "none" / "roc.svg"], "does not exist"),
+    ]:
+        result = run(*words, *more)
+        assert result.exit_code == 2, result.output
+        assert said in result.stderr
+        assert fitted.budget.read_bytes() == before

@@ -1,0 +1,149 @@
+"""`hedgerow together`: the commands of docs/TOGETHER.md as real processes, and what is refused."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from multiparty.owners import free_ports, make_parties, small_plan
+
+import hedgerow
+from hedgerow import Budget, BudgetFile, Release
+from hedgerow.multiparty.parties import Parties, add_party
+
+SOURCES = str(Path(hedgerow.__file__).parents[1])
+TEXT = (Path(__file__).parents[2] / "docs" / "TOGETHER.md").read_text(encoding="utf-8")
+LINES = [line.strip() for line in TEXT.splitlines() if line.startswith("    ")]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": SOURCES, "COLUMNS": "160"}
+
+
+def start(words: list[str], folder: Path) -> subprocess.Popen[str]:
+    how: dict[str, Any] = {"cwd": folder, "env": ENVIRONMENT, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen([sys.executable, "-m", "hedgerow", *words], **how)
+
+
+def finish(process: subprocess.Popen[str]) -> str:
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    return out
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_document(tmp_path: Path) -> None:
+    """At other ports; the three owners at once, all others one after the other."""
+    ports = dict(zip(("7701", "7702", "7703"), map(str, free_ports(3)), strict=True))
+    folder, waiting = tmp_path, []
+    for line in LINES:
+        words = shlex.split(re.sub(r"770[123]", lambda found: ports[found[0]], line))
+        if words[0] == "cd":
+            folder = folder / words[1]
+            continue
+        assert words[0] == "hedgerow"
+        if waiting and len(waiting) == 3:
+            for process in waiting:
+                assert "guarantee: ε = 0.5 differential privacy" in finish(process)
+            waiting = []
+            forests = [(folder / f"forest-{office}.json").read_bytes() for office in "abc"]
+            assert forests[0] == forests[1] == forests[2]
+            assert {str(BudgetFile(folder / f"budget-{office}.json").spent) for office in "abc"} == {"1/2"}
+        if "--party" in words:
+            waiting.append(start(words[1:], folder))
+        else:
+            finish(start(words[1:], folder))
+    together = Release.load(folder / "forest-a.json").certificate.parts[0].together
+    assert getattr(together, "owners", None) == ["office-a", "office-b", "office-c"]
+    assert Release.load(folder / "forest.json").certificate.epsilon == "0.5"
+
+
+def test_the_table_of_noise_in_the_document() -> None:
+    """k, t: the standard deviation against one draw, and against k draws."""
+    rows = re.findall(r"^\| (\d+) \| (\d+) \| (\d+) \| .*? \| ([\d.]+) \| ([\d.]+) \|$", TEXT, re.MULTILINE)
+    assert len(rows) == 5
+    for k, t, absent, one, all_ in rows:
+        whole = (int(k) / (int(k) - int(t))) ** 0.5
+        assert (int(absent), one, all_) == (int(t) - 1, f"{whole:.2f}", f"{whole / int(k) ** 0.5:.2f}")
+
+
+PROGRAM = """
+import os, sys
+from hedgerow.engines.streamed import StreamedRows
+StreamedRows.sums = lambda *given: os.kill(os.getpid(), 9)
+from hedgerow.cli import main
+main()
+"""
+
+
+@pytest.mark.slow
+def test_a_party_that_is_killed_in_mid_round_ends_the_others(tmp_path: Path) -> None:
+    """The others end by themselves, with its name; what was charged stays, and no forest is written."""
+    parties, file = make_parties(tmp_path, 3), tmp_path / "parties.toml"
+    for party in parties.owners:
+        add_party(file, party)
+    small_plan().save(tmp_path / "plan.json")
+    (tmp_path / "rows.csv").write_text("colour,flag,age,shape,class\nred,1,20,round,yes\n")
+    processes = []
+    for number in (1, 2, 3):
+        BudgetFile.create(tmp_path / f"budget-{number}.json", 2)
+        own = ["--party", str(number), "--budget", f"budget-{number}.json", "-o", f"{number}.json"]
+        words = ["together", "plan.json", "rows.csv", "--disjoint", *own]
+        program = ["-c", PROGRAM] if number == 2 else ["-m", "hedgerow"]
+        how: dict[str, Any] = {"cwd": tmp_path, "env": ENVIRONMENT, "stderr": subprocess.PIPE, "stdout": subprocess.DEVNULL, "text": True}
+        processes.append(subprocess.Popen([sys.executable, *program, *words], **how))
+    told = [process.communicate(timeout=200)[1] for process in processes]
+    assert [process.returncode for process in processes] == [2, -9, 2]
+    for text in (told[0], told[2]):
+        assert "owner-2 (party 2) left while adding up" in text  # or "… has stopped: owner-2 (party 2) left …"
+        assert "The charge of ε = 1 stays in budget-" in text
+    assert all(str(BudgetFile(tmp_path / f"budget-{number}.json").spent) == "1" for number in (1, 2, 3))
+    assert not list(tmp_path.glob("[123].json"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    small_plan().save("plan.json")
+    Path("rows.csv").write_text("colour,flag,age,shape,class\nred,1,20,round,yes\n")
+    return tmp_path
+
+
+def test_init_makes_keys_and_one_file(folder: Path, run: Callable[..., Any]) -> None:
+    for number, name in enumerate(("a", "b", "c"), start=1):
+        result = run("together", "init", name, "--address", f"localhost:770{number}")
+        assert result.exit_code == 0
+        assert f"{name} is party {number}" in result.stdout
+        assert (folder / f"{name}.key").stat().st_mode & 0o777 == 0o600
+    parties = Parties.load("parties.toml")
+    assert [each.name for each in parties.owners] == ["a", "b", "c"]
+    assert parties.owners[2].fingerprint in result.stdout
+    again = run("together", "init", "a", "--address", "localhost:9999")
+    assert (again.exit_code, "is there already" in again.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["plan.json", "rows.csv", "--disjoint"], "expected --party NUMBER"),
+        (["plan.json", "rows.csv", "--party", "1", "--disjoint"], "`hedgerow together init` writes it"),
+        (["plan.json", "rows.csv", "rows.csv", "--local", "3", "--disjoint"], "--local 3: got 2 tables"),
+        (["plan.json", "rows.csv", "--local", "1", "--party", "1"], "Leave --party and --key out"),
+        (["plan.json", "https://host/datasets/a", "--party", "1", "--disjoint"], "cannot take part yet"),
+        (["forest.json", "rows.csv", "--party", "1", "--disjoint"], "is no plan; expected one whose trees and ε are public"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_is_refused(folder: Path, run: Callable[..., Any], words: list[str], said: str) -> None:
+    from hedgerow.training.counting import count
+
+    if words[0] == "forest.json":
+        count(small_plan(), "rows.csv", budget=Budget(1)).save("forest.json")
+    result = run("together", *words, "-o", "out.json")
+    assert result.exit_code == 2
+    assert said in result.stderr.replace("\n", " ")
+    assert not Path("out.json").exists()

@@ -1,0 +1,134 @@
+"""Drafts: the same rules for files and data frames, and nothing of them counts as public."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from hedgerow import Categorical, HedgerowClassifier, Numeric, Schema
+from hedgerow.engines.draft_columns import outward
+from hedgerow.errors import DraftWarning, SchemaError, TableError, UnreviewedSchemaWarning
+
+ROWS = 200
+TABLE = pd.DataFrame(
+    {
+        "customer": np.arange(70_001, 70_001 + ROWS),
+        "branch": [f"{i % 9:04d}" for i in range(ROWS)],
+        "opened": [f"{1 + i % 28:02d}.{1 + i % 12:02d}.{2001 + i % 7}" for i in range(ROWS)],
+        "age": ["NA" if i % 20 == 3 else str(18 + i % 61) for i in range(ROWS)],
+        "income": [f"{1_234.5 + 977 * i:.2f}" for i in range(ROWS)],
+        "job": [("clerk", "nurse", "?")[i % 3] for i in range(ROWS)],
+        "late": [str((0, 1, 2, 3, 5)[i % 5]) for i in range(ROWS)],
+        "married": [("yes", "no", "")[i % 3] for i in range(ROWS)],
+        "default": [str(i % 2) for i in range(ROWS)],
+    }
+)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    TABLE.to_csv(tmp_path / "bank.csv", index=False)
+    return tmp_path / "bank.csv"
+
+
+def quietly(*args: Any, **how: Any) -> Schema:
+    with pytest.warns(DraftWarning):
+        return Schema.draft(*args, **how)
+
+
+def test_what_a_draft_declares(path: Path) -> None:
+    schema = quietly(path, "default")
+    entries = {each.name: each for each in schema.attributes}
+    assert "customer" not in entries  # whole numbers that all differ
+    assert entries["branch"] == Categorical("branch", [f"{i:04d}" for i in range(9)], unreviewed=True)
+    assert entries["opened"] == Numeric("opened", "2001-01-01", "2007-12-31", date="%d.%m.%Y", unreviewed=True)  # type: ignore[arg-type]
+    assert entries["age"] == Numeric("age", 15, 80, missing="missing", unreviewed=True)
+    assert entries["income"] == Numeric("income", 0, 200_000, unreviewed=True)
+    assert entries["job"] == Categorical("job", ["clerk", "nurse"], other="missing", missing="missing", unreviewed=True)
+    assert entries["late"] == Categorical("late", [0, 1, 2, 3, 4, 5], unreviewed=True)
+    assert entries["married"] == Categorical("married", ["no", "yes"], missing="missing", unreviewed=True)
+    assert schema.target.classes == (0, 1)
+    assert set(schema.unreviewed) == {*entries, "default"}
+
+
+def test_it_says_what_it_did(path: Path) -> None:
+    with pytest.warns(DraftWarning, match="as private as they are") as told:
+        schema = Schema.draft(path, "default")
+    for words in ("may identify people: customer", "'NA' in age; '?' in job", "the zeros they begin with: branch", "opened (%d.%m.%Y)"):
+        assert words in str(told[0].message)
+        assert words in schema.to_toml()  # as comments, so that whoever reviews the file sees them
+    assert Schema.from_toml(schema.to_toml()) == schema
+
+
+@pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+def test_frames_are_drafted_as_files_are(path: Path, library: Any) -> None:
+    from_file = quietly(path, "default")
+    frame = TABLE.astype({"customer": int}) if library is pd else pl.from_pandas(TABLE)
+    assert quietly(frame, "default") == from_file
+    assert quietly(frame.drop(columns="default") if library is pd else frame.drop("default"), frame["default"]) == from_file
+
+
+def test_numbers_and_dates_that_a_library_has_read_already(path: Path) -> None:
+    read = pd.read_csv(path, dtype={"branch": str})
+    read["opened"] = pd.to_datetime(read["opened"], format="%d.%m.%Y")
+    schema = quietly(read, "default")
+    entries = {each.name: each for each in schema.attributes}
+    assert entries["age"] == Numeric("age", 15, 80, missing="missing", unreviewed=True)
+    assert entries["opened"].date == "%Y-%m-%d"  # type: ignore[union-attr]
+    with pytest.warns(UnreviewedSchemaWarning):  # no ε is claimed for it
+        model = HedgerowClassifier(schema, epsilon=1, delta=1e-6).fit(read, accept_draft=True)
+    assert model.release_.certificate.epsilon is None
+    assert len(model.predict(read.drop(columns="default"))) == ROWS
+
+
+def test_a_person_and_columns_that_are_kept() -> None:
+    schema = quietly(TABLE, "default", person="customer", rows_per_person=3, keep=["income"])
+    assert (schema.person, schema.k) == ("customer", 3)
+    assert "customer" not in schema.names
+    assert "customer" in quietly(TABLE, "default", keep=["customer"]).names
+    for wrong in ({"person": "custmer"}, {"keep": ["custmer"]}):
+        with pytest.raises(TableError, match="Did you mean 'customer'"):
+            Schema.draft(TABLE, "default", **wrong)  # type: ignore[arg-type]
+
+
+def test_a_date_that_could_be_read_in_two_ways_is_said() -> None:
+    table = {"day": ["01/02/2020", "03/04/2021"] * 20, "y": ["a", "b"] * 20}
+    assert any("%d/%m/%Y or %m/%d/%Y" in note for note in quietly(table, "y").notes)
+
+
+def test_columns_with_nothing_in_them_are_left_out() -> None:
+    table = {"x": [1.5, 2.5] * 20, "nothing": [None] * 40, "marks": ["?"] * 40, "y": ["a", "b"] * 20}
+    schema = quietly(table, "y")
+    assert schema.names == ("x",)
+    assert any("nothing, marks" in note for note in schema.notes)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (29, 77, (28, 78)),
+        (3_257.66, 214_811.29, (0, 220_000)),
+        (-10_299.22, 12_356.35, (-12_000, 14_000)),
+        (0.013, 0.98, (0, 1)),
+        (16.4, 38.8, (16, 40)),
+        (0, 100, (0, 100)),
+        (5, 5, (5, 6)),
+        (1e300, 1.5e300, (1e300, 1.5e300)),
+    ],
+)
+def test_bounds_are_rounded_outward(low: float, high: float, expected: tuple[float, float]) -> None:
+    assert outward(low, high) == expected
+
+
+def test_accepting_is_a_statement_of_the_owner() -> None:
+    schema = quietly(TABLE, "default")
+    some = schema.accept("age", "default")
+    assert set(schema.unreviewed) - set(some.unreviewed) == {"age", "default"}
+    assert schema.accept().unreviewed == ()
+    with pytest.raises(SchemaError, match="no entry 'agee'"):
+        schema.accept("agee")

@@ -1,0 +1,248 @@
+"""What scikit-learn puts around a private estimator: pipelines work with charged scores, the rest is refused before it costs, and free
+looks are told."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import StackingClassifier, VotingClassifier
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, TunedThresholdClassifierCV, cross_val_score
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
+from strategies import small_schema, small_table
+
+from hedgerow import Budget, HedgerowClassifier, Numeric, PrivateRDTClassifier, Schema, Target, private_score, private_scorer
+from hedgerow.errors import ExactScoreWarning, NoBudgetWarning, PlanError, SchemaMismatchWarning, TableError, TransformerWarning
+from hedgerow.estimators import surroundings
+
+RNG = np.random.default_rng(3)
+X = pd.DataFrame({"a": RNG.random(600), "b": RNG.random(600)})
+Y = np.where(X.a > 0.5, "yes", "no")
+SCHEMA = Schema([Numeric("a", 0, 1), Numeric("b", 0, 1)], Target("class", ["no", "yes"]))
+
+
+def forest(budget: Budget | None = None, epsilon: Any = 5) -> PrivateRDTClassifier:
+    return PrivateRDTClassifier(SCHEMA, epsilon, budget=budget, random_state=0)
+
+
+def piped(*steps: Any, budget: Budget | None = None) -> Pipeline:
+    return Pipeline([*((f"step{i}", step) for i, step in enumerate(steps)), ("forest", forest(budget))])
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(surroundings, "said", set())
+
+
+# ------------------------------------------------------------ pipelines
+
+
+def test_a_pipeline_is_scored_and_charged_in_cross_validation() -> None:
+    """It gave five nan, and the ε was gone."""
+    budget = Budget(30)
+    same = FunctionTransformer(lambda table: table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        scores = cross_val_score(piped(same, budget=budget), X, Y, scoring=private_scorer(1, budget), cv=5, error_score="raise")
+    assert np.isfinite(scores).all()
+    assert scores.mean() > 0.6
+    assert budget.spent == 5 * 5 + 5
+
+
+def test_a_transformer_that_learns_is_named_and_the_release_claims_nothing() -> None:
+    budget = Budget(30)
+    pipeline = piped(MinMaxScaler().set_output(transform="pandas"), budget=budget)
+    with pytest.warns(TransformerWarning, match="MinMaxScaler, in front of this estimator, learnt from the rows"):
+        pipeline.fit(X, Y)
+    release = pipeline[-1].release_
+    assert release.certificate.guarantee == "none"
+    assert "MinMaxScaler" in release.certificate.sentence()
+    score = private_score(pipeline, X, Y, epsilon=1, budget=budget)
+    assert score.certificate.guarantee == "none"
+    assert score.accuracy > 0.6
+    assert budget.spent == 6
+
+
+def test_what_learns_nothing_keeps_the_guarantee() -> None:
+    pipeline = piped(FunctionTransformer(lambda table: table), "passthrough", budget=Budget(5))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert pipeline.fit(X, Y)[-1].release_.certificate.guarantee == "epsilon-DP"
+    forest(Budget(5)).fit(X, Y)  # alone: nothing is around it
+
+
+def test_what_learns_is_found_inside() -> None:
+    inner = Pipeline([("plain", FunctionTransformer()), ("scale", StandardScaler())])
+    columns = ColumnTransformer([("inner", inner, ["a"]), ("rest", "passthrough", ["b"])])
+    union = FeatureUnion([("one", MinMaxScaler()), ("two", FunctionTransformer())])
+    pipeline = Pipeline([("columns", columns), ("union", union), ("none", None), ("forest", forest())])
+    assert surroundings.learning_steps(pipeline) == ["StandardScaler", "MinMaxScaler"]
+
+
+def test_a_pipeline_scores_rows_in_memory_alone(tmp_path: Any) -> None:
+    pipeline = piped(FunctionTransformer(lambda table: table)).fit(X, Y)
+    X.assign(**{"class": Y}).to_csv(tmp_path / "rows.csv", index=False)
+    with pytest.raises(PlanError, match="rows in memory"):
+        private_score(pipeline, tmp_path / "rows.csv", epsilon=1)
+
+
+# ------------------------------------------------------------ searches
+
+
+def test_a_search_with_charged_scores_works() -> None:
+    budget = Budget(100)
+    search = GridSearchCV(
+        piped(FunctionTransformer(), budget=budget), {"forest__max_depth": [1, 2]}, scoring=private_scorer(1, budget), cv=2
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        search.fit(X, Y)
+    assert budget.spent == 5 * (2 * 2 + 1) + 2 * 2
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert private_score(search, X, Y, epsilon=1, budget=budget).accuracy > 0.6
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "recall", "precision", "auc", "brier"])
+def test_a_scorer_of_each_metric(metric: str) -> None:
+    budget = Budget(20)
+    score = private_scorer(10, budget, metric)(forest(epsilon=50).fit(X, Y), X, Y)
+    assert (-0.25 <= score <= 0) if metric == "brier" else (0.7 <= score <= 1)
+    assert budget.spent == 10
+    with pytest.raises(PlanError, match="metric"):
+        private_scorer(1, budget, "f1")
+
+
+AROUND = {
+    "CalibratedClassifierCV": lambda model: CalibratedClassifierCV(model, cv=2),
+    "CalibratedClassifierCV, one": lambda model: CalibratedClassifierCV(model, cv=2, ensemble=False),
+    "TunedThresholdClassifierCV": lambda model: TunedThresholdClassifierCV(model, cv=2),
+    "StackingClassifier": lambda model: StackingClassifier([("forest", model)], cv=2),
+}
+
+
+@pytest.mark.parametrize("around", AROUND)
+def test_what_learns_from_exact_scores_is_refused_before_it_costs(around: str) -> None:
+    budget = Budget(100)
+    with pytest.raises(PlanError, match=rf"{around.split(',')[0]} is around this estimator.*Use"):
+        AROUND[around](forest(budget)).fit(X, Y)
+    with pytest.raises(ValueError, match="fits failed"):
+        cross_val_score(AROUND[around](forest(budget)), X, Y, scoring=private_scorer(1, budget), cv=2)
+    assert budget.spent == 0
+
+
+def test_what_the_scorer_could_not_score_is_refused_before_it_costs() -> None:
+    budget = Budget(100)
+    voting = VotingClassifier([("forest", forest(budget))], voting="soft")
+    with pytest.raises(PlanError, match="inside of VotingClassifier"):
+        cross_val_score(voting, X, Y, scoring=private_scorer(1, budget), cv=2, error_score="raise")
+    assert budget.spent == 0
+    FixedThresholdClassifier(forest(budget), threshold=0.3, pos_label="yes").fit(X, Y)
+    assert budget.spent == 5  # a threshold that is given learns nothing
+
+
+# ------------------------------------------------------------ free looks are told
+
+
+def test_exact_cross_validation_is_told_once() -> None:
+    with pytest.warns(ExactScoreWarning, match="cross-validation with exact scores") as told:
+        cross_val_score(forest(Budget(100)), X, Y, cv=2)
+    assert len(told) == 1  # and not once more for each score
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cross_val_score(forest(Budget(100)), X, Y, cv=2, scoring="roc_auc")
+
+
+def test_an_exact_search_is_told_once() -> None:
+    with pytest.warns(ExactScoreWarning, match=r"a search by exact scores.*tune"):
+        GridSearchCV(forest(Budget(100)), {"max_depth": [1]}, scoring={"a": "accuracy", "b": "roc_auc"}, refit="a", cv=2).fit(X, Y)
+
+
+def test_a_fit_without_a_budget_is_told_once() -> None:
+    with pytest.warns(NoBudgetWarning, match=r"no budget: nothing adds up the ε = 5.*hedgerow\.Budget"):
+        forest().fit(X, Y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        forest().fit(X, Y)
+        surroundings.said.clear()
+        forest(Budget(5)).fit(X, Y)
+
+
+# ------------------------------------------------------------ weights
+
+
+def test_weights_of_rows_are_refused_with_the_reason() -> None:
+    budget = Budget(5)
+    with pytest.raises(PlanError, match=r"sample_weight: a weight changes .* \(the sensitivity\)"):
+        forest(budget).fit(X, Y, sample_weight=np.ones(600))
+    with pytest.raises(TypeError, match="unexpected keyword argument 'wieght'"):
+        forest(budget).fit(X, Y, wieght=1)
+    assert budget.spent == 0
+    forest(budget).fit(X, Y, sample_weight=None)
+
+
+def test_weights_of_classes_are_for_predictions() -> None:
+    with pytest.raises(PlanError, match=r"class_weight: weights in training.*predict\(X, class_weight"):
+        HedgerowClassifier(SCHEMA, 1, class_weight="balanced")
+    rare_X, rare_y = small_table(4000)
+    rare = (rare_y == "yes") & (np.arange(4000) % 8 > 0)
+    keep = ~rare
+    table = {name: values[keep] for name, values in rare_X.items()}
+    model = HedgerowClassifier(small_schema(), 5).fit(table, rare_y[keep])
+    plain, weighted = model.predict(table), model.predict(table, class_weight={"yes": 8})
+    shares = model.predict_proba(table)[:, 1]
+    assert ((weighted == "yes") == (8 * shares > 1 - shares)).all()
+    balanced = model.predict(table, class_weight="balanced")
+    assert (plain == "yes").sum() <= (balanced == "yes").sum()
+    assert np.array_equal(balanced, model.release_.predict(table, class_weight="balanced"))
+    assert np.allclose(model.release_.weighted(model.predict_proba(table), {"yes": 8}).sum(axis=1), 1)
+    for wrong in ({"maybe": 2}, {"yes": 0}, {"yes": "2"}, {}, "much", 3, {"yes": float("inf")}):
+        with pytest.raises(PlanError, match="class_weight: got"):
+            model.predict(table, class_weight=wrong)
+
+
+# ------------------------------------------------------------ labels of a wrong type
+
+PL = pytest.importorskip("polars")
+PA = pytest.importorskip("pyarrow")
+WORDS = ["yes", "no"] * 300
+WRONG = {
+    "pandas": pd.Series(WORDS, dtype="str"), "pandas string": pd.Series(WORDS, dtype="string"), "polars": PL.Series(WORDS),
+    "arrow": PA.array(WORDS), "numpy": np.array(WORDS), "booleans": np.array([True, False] * 300),
+    "pandas bool": pd.Series([True, False] * 300),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_labels_of_another_type_are_refused_before_they_cost(kind: str) -> None:
+    numbers = Schema(SCHEMA.attributes, Target("default", [0, 1]))
+    budget = Budget(10)
+    with pytest.raises(TableError, match=r"column 'default' \(y\) holds (text|booleans).*Nothing was spent"):
+        PrivateRDTClassifier(numbers, 1, budget=budget).fit(X, WRONG[kind])
+    model = PrivateRDTClassifier(numbers, 1).fit(X, np.array([0, 1] * 300))
+    with pytest.raises(TableError, match=r"holds (text|booleans)"):
+        private_score(model, X, WRONG[kind], epsilon=1, budget=budget)
+    assert budget.spent == 0
+    for right in (pd.Series([0, 1] * 300), np.array([0.0, 1.0] * 300), PL.Series([0, 1] * 300)):
+        PrivateRDTClassifier(numbers, 1).fit(X, right)
+
+
+@pytest.mark.parametrize("y", [np.array([0, 1] * 300), pd.Series([0.0, 1.0] * 300)])
+@pytest.mark.parametrize("classes", [["0", "1"], [False, True]])
+def test_numbers_where_others_are_declared(y: Any, classes: list[Any]) -> None:
+    forest_of = Schema(SCHEMA.attributes, Target("default", classes))
+    with pytest.raises(TableError, match="holds numbers"):
+        PrivateRDTClassifier(forest_of, 1).fit(X, y)
+
+
+def test_objects_are_not_looked_into_and_the_counts_name_the_column() -> None:
+    """Which of them are text is for the rows to know: it is paid for, and the noisy counts tell."""
+    numbers = Schema(SCHEMA.attributes, Target("default", [0, 1]), rows=600)
+    for make in (HedgerowClassifier, PrivateRDTClassifier):
+        with pytest.warns(SchemaMismatchWarning, match=r"column default \(the target\).*Declared classes are 0, 1"):
+            make(numbers, 20, random_state=0).fit(X, pd.Series(WORDS, dtype=object))

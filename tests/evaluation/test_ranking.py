@@ -1,0 +1,179 @@
+"""AUC, Brier score, recall, ROC curves and thresholds from noisy counts of score bins: beside scikit-learn, by hand, with honest errors."""
+
+from __future__ import annotations
+
+import math
+import re
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import brier_score_loss, confusion_matrix, precision_score, recall_score, roc_auc_score
+from sklearn.model_selection import FixedThresholdClassifier
+from strategies import small_schema, small_table
+
+from hedgerow import Budget, HedgerowClassifier, PrivateRDTClassifier, Schema, Target, private_score
+from hedgerow.errors import PlanError
+from hedgerow.evaluation.private import private_evaluation
+from hedgerow.evaluation.public import public_score
+from hedgerow.inference.ranking import ClassRanking, Ranking
+from hedgerow.mechanisms.coins import SYSTEM
+from hedgerow.mechanisms.samplers import discrete_laplace
+from hedgerow.plots.report import html_report, score_page
+from hedgerow.plots.roc_svg import roc_svg
+from hedgerow.queries.score_bins import score_edges
+
+EDGES = score_edges(20)
+ENOUGH = 10**6  # an ε at which the noise is 0
+TRAIN, TEST = small_table(3000), small_table(2000, seed=1)
+THREE = Schema(small_schema().attributes, Target("class", ["no", "yes", "perhaps"]))
+
+
+def three(table: Any) -> tuple[Any, Any]:
+    X, y = table
+    return X, np.where(np.arange(len(y)) % 4 == 0, "perhaps", y)
+
+
+@pytest.fixture(scope="module")
+def model() -> HedgerowClassifier:
+    return HedgerowClassifier(small_schema(), 5).fit(*TRAIN)
+
+
+def test_two_classes_beside_scikit_learn_for_one_charge(model: HedgerowClassifier) -> None:
+    X, y = TEST
+    budget = Budget(ENOUGH)
+    score = private_score(model, X, y, epsilon=ENOUGH, budget=budget, metrics=["accuracy", "auc", "brier", "recall"], bins=1000)
+    assert [event.query for event in score.certificate.events] == ["score_bins"]
+    assert budget.spent == ENOUGH
+    scores, truth, predicted = model.predict_proba(X)[:, 1], y == "yes", model.predict(X)
+    assert score.auc == pytest.approx(roc_auc_score(truth, scores), abs=2e-3)
+    assert score.brier == pytest.approx(brier_score_loss(truth, scores), abs=2e-3)
+    assert score.accuracy == pytest.approx((predicted == y).mean())
+    assert score.recall == pytest.approx(recall_score(truth, predicted == "yes"))
+    assert score.precision == pytest.approx(precision_score(truth, predicted == "yes"))
+    assert np.array_equal(score.confusion, confusion_matrix(y, predicted, labels=["no", "yes"]))
+    assert score.undeclared == 0
+
+
+def test_more_classes_are_each_against_the_others() -> None:
+    X, y = three(TEST)
+    forest = HedgerowClassifier(THREE, 5).fit(*three(TRAIN))
+    score = private_score(forest, X, y, epsilon=2 * ENOUGH, metrics=["auc"], bins=1000)
+    assert [(event.query, event.epsilon, event.queries) for event in score.certificate.events] == [
+        ("confusion", str(ENOUGH), 1),
+        ("score_bins", str(ENOUGH), 3),
+    ]
+    order = [forest.classes_.tolist().index(name) for name in sorted(forest.classes_)]
+    shares = forest.predict_proba(X)[:, order]
+    assert score.auc == pytest.approx(roc_auc_score(y, shares, multi_class="ovr"), abs=2e-3)
+    one_hot = np.asarray(y)[:, None] == np.array(sorted(forest.classes_))
+    assert score.brier == pytest.approx(((shares - one_hot) ** 2).sum(axis=1).mean(), abs=2e-3)
+    assert score.recall == pytest.approx(recall_score(y, forest.predict(X), average="macro"))
+    with pytest.raises(PlanError, match="expected one of the classes"):
+        score.threshold_for(recall=0.5)
+    assert score.threshold_for(recall=0.5, label="perhaps").recall >= 0.5
+
+
+def test_a_threshold_does_what_it_says(model: HedgerowClassifier) -> None:
+    """Of the same rows, without noise: scikit-learn with that threshold finds as many."""
+    X, y = TEST
+    score = private_score(model, X, y, epsilon=ENOUGH, metrics=["auc"])
+    frame, truth = pd.DataFrame(X), y == "yes"
+    for point in (score.threshold_for(recall=0.8), score.threshold_for(precision=0.9)):
+        fixed = FixedThresholdClassifier(FrozenEstimator(model), threshold=point.threshold, pos_label="yes").fit(frame, y)
+        taken = fixed.predict(frame) == "yes"
+        assert point.recall == pytest.approx(recall_score(truth, taken))
+        assert point.precision == pytest.approx(precision_score(truth, taken))
+        assert point.false_positive_rate == pytest.approx(taken[~truth].mean())
+    curve = score.roc()
+    assert (curve[0].recall, curve[-1].recall) == (0, 1)
+    assert score.threshold_for(recall=0.8).recall >= 0.8 > next(p for p in curve[::-1] if p.recall < 0.8).recall
+    for wrong in ({}, {"recall": 0.5, "precision": 0.5}, {"recall": 0}, {"recall": "much"}):
+        with pytest.raises(PlanError, match="expected"):
+            score.threshold_for(**wrong)
+
+
+def counts_of(n: int, share: float, bins: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(4)
+    truth = rng.random(n) < share
+    scores = 1 / (1 + np.exp(-(rng.normal(size=n) + 1.3 * truth - 1.5)))
+    place = np.searchsorted(score_edges(bins)[1:-1], scores)
+    return np.bincount(place[~truth], minlength=bins), np.bincount(place[truth], minlength=bins)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", [1, 10])
+@pytest.mark.parametrize("share", [0.5, 0.2])
+def test_errors_are_what_the_noise_does(scale: int, share: float) -> None:
+    """The spread of 400 noisy areas and Brier scores of the same rows, against the error that each of them states of the noise."""
+    others, rows = counts_of(4000, share, 20)
+    sd = math.sqrt(2) * scale
+    noise = discrete_laplace(Fraction(scale), 400 * 40, SYSTEM).reshape(400, 2, 20)
+    found = [ClassRanking("yes", EDGES, others + z[0], rows + z[1], sd) for z in noise]
+    spread = np.std([each.auc for each in found])
+    assert 0.8 * spread < np.mean([each.auc_noise for each in found]) < 1.3 * spread
+    truth = ClassRanking("yes", EDGES, others, rows, 0.0)
+    assert abs(np.mean([each.auc for each in found]) - truth.auc) < max(4 * spread / 20, 0.002)
+    brier = np.std([Ranking((each,), ("no", "yes")).brier for each in found])
+    assert brier < np.mean([Ranking((each,), ("no", "yes")).brier_error for each in found])
+    recalls = np.array([[point.recall for point in each.roc()] for each in found])[:, 5:-5]
+    errors = np.array([[point.recall_error for point in each.roc()] for each in found])[:, 5:-5]
+    assert (recalls.std(axis=0) < 1.2 * errors.mean(axis=0)).all()
+
+
+def test_too_few_rows_are_said_to_be_too_few() -> None:
+    few = ClassRanking("yes", EDGES, np.full(20, 50), np.ones(20, dtype=np.int64), 14.0)
+    ranking = Ranking((few,), ("no", "yes"))
+    assert math.isnan(ranking.auc)
+    assert (ranking.auc_error, ranking.unclear, ranking.roc()) == (0.5, ("yes",), ())
+    with pytest.raises(PlanError, match="too few rows"):
+        ranking.threshold_for(recall=0.5)
+    assert "1 classes not drawn" in roc_svg(ranking)
+
+
+def test_what_cannot_be_is_refused_before_it_costs(model: HedgerowClassifier) -> None:
+    budget = Budget(1)
+    for wrong, said in (({"metrics": ["f1"]}, "metrics: got"), ({"metrics": []}, "metrics"), ({"metrics": ["auc"], "bins": 7}, "even")):
+        with pytest.raises(PlanError, match=said):
+            private_score(model, *TEST, epsilon=1, budget=budget, **wrong)
+    assert budget.spent == 0
+    plain = private_score(model, *TEST, epsilon=1, budget=budget)
+    assert plain.ranking is None
+    with pytest.raises(PlanError, match=r'metrics=\["auc"\]'):
+        _ = plain.auc
+
+
+def test_public_rows_are_exact(model: HedgerowClassifier) -> None:
+    score = public_score(model, *TEST, metrics=["auc"])
+    assert score.auc == pytest.approx(roc_auc_score(TEST[1] == "yes", model.predict_proba(TEST[0])[:, 1]), abs=3e-3)
+    assert not score.certificate.private
+    assert 0 < score.auc_error < 0.02  # the draw of rows alone
+
+
+def test_both_for_one_epsilon(model: HedgerowClassifier) -> None:
+    score, calibration = private_evaluation(model, *TEST, epsilon=1, metrics=["auc"])
+    assert [(event.query, event.epsilon) for event in score.certificate.events] == [("score_bins", "0.5"), ("reliability", "0.5")]
+    assert calibration.certificate == score.certificate
+    assert 0 <= score.auc <= 1
+
+
+def test_rows_of_a_class_that_is_not_declared_are_counted_apart() -> None:
+    forest = PrivateRDTClassifier(small_schema(), 5).fit(*TRAIN)
+    X, y = TEST
+    score = private_score(forest, X, np.where(np.arange(len(y)) < 500, "ja", y), epsilon=ENOUGH, metrics=["auc"])
+    assert (score.undeclared, score.rows) == (500, 1500)
+
+
+def test_the_curve_is_drawn(model: HedgerowClassifier) -> None:
+    score = private_score(model, *TEST, epsilon=1, metrics=["auc"])
+    assert score.ranking is not None
+    picture = roc_svg(score.ranking)
+    assert picture.startswith("<svg")
+    assert f"yes: area under the curve {score.auc:.3f}" in picture
+    assert len(re.findall("<circle", picture)) == 19
+    for page in (html_report(model.release_, score=score), score_page(model.release_, score)):
+        assert f"Area under the ROC curve {score.auc:.3f}" in page
+        assert "taken from" in page

@@ -1,0 +1,168 @@
+"""Shares of noise against exact probabilities, with the system's own coins.
+
+Each comparison raises a false alarm with probability 1e-7 (`ALARM`) or less; there are about 30 of them. The same statistic has to reject
+a wrong scale, a share that is missing and one that is used twice.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from itertools import permutations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+from slow import slow_but
+
+from hedgerow.accounting.prices import Rho
+from hedgerow.errors import PlanError
+from hedgerow.mechanisms import shares as shares_module
+from hedgerow.mechanisms.coins import SYSTEM, SeededCoins
+from hedgerow.mechanisms.noise import add_share
+from hedgerow.mechanisms.samplers import LARGEST_DRAW
+from hedgerow.mechanisms.shares import MOST_SHARES, _thin, _thinned, laplace_share
+from hedgerow.queries import LeafCounts
+
+pytestmark = pytest.mark.statistical
+
+ALARM = 1e-7
+DRAWS = 60_000
+OWNERS = [2, 3, 5, 10]
+
+
+def chi_square_p(observed: NDArray[np.int64], probabilities: NDArray[np.float64]) -> float:
+    """p-value; neighbouring cells are merged until each expects 20."""
+    edges, expected = [0], 0.0
+    for place, hoped in enumerate((probabilities * observed.sum()).tolist(), start=1):
+        expected += hoped
+        if expected >= 20:
+            edges.append(place)
+            expected = 0.0
+    starts = edges[:-1]  # what is left over joins the last cell
+    seen, hoped = np.add.reduceat(observed, starts), np.add.reduceat(probabilities * observed.sum(), starts)
+    return float(stats.chi2.sf(((seen - hoped) ** 2 / hoped).sum(), len(starts) - 1))
+
+
+def laplace_p(draws: NDArray[np.int64], scale: float) -> float:
+    """Against the discrete Laplace law; both tails are one cell each."""
+    r, edge = math.exp(-1 / scale), max(1, math.ceil(scale * math.log(draws.size / 50)))
+    inside = (1 - r) / (1 + r) * r ** np.abs(np.arange(-edge, edge + 1)).astype(float)
+    tail = r ** (edge + 1) / (1 + r)
+    observed = np.bincount(np.clip(draws, -edge - 1, edge + 1) + edge + 1, minlength=2 * edge + 3)
+    return chi_square_p(observed, np.concatenate([[tail], inside, [tail]]))
+
+
+def owners_sum(scale: Fraction, shares: int, owners: int) -> NDArray[np.int64]:
+    return sum(laplace_share(scale, shares, DRAWS, SYSTEM) for _ in range(owners)).astype(np.int64)
+
+
+@pytest.mark.parametrize("owners", slow_but(2, OWNERS))
+@pytest.mark.parametrize("scale", slow_but(1, [Fraction(1), Fraction(20)]), ids=str)
+def test_the_shares_of_all_owners_are_one_draw_and_a_missing_one_is_rejected(scale: Fraction, owners: int) -> None:
+    draws = owners_sum(scale, owners, owners)
+    assert laplace_p(draws, float(scale)) > ALARM
+    for wrong in (0.7, 1.3):
+        assert laplace_p(draws, wrong * float(scale)) < ALARM
+    assert laplace_p(owners_sum(scale, owners, owners - 1), float(scale)) < ALARM  # a missing share
+    assert laplace_p(owners_sum(scale, owners + 1, owners), float(scale)) < ALARM  # a wrong number of owners
+    once = laplace_share(scale, owners, DRAWS, SYSTEM)
+    assert laplace_p((once * owners).astype(np.int64), float(scale)) < ALARM  # one share used by all
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("owners", "tolerated"), [(3, 1), (5, 2), (10, 4)])
+def test_with_some_absent_there_is_at_least_the_noise_of_one_draw(owners: int, tolerated: int) -> None:
+    """Exactly that if all who may be are absent, more if fewer are: every interval around 0 is less likely than for one draw."""
+    scale, shares = Fraction(5), owners - tolerated
+    assert laplace_p(owners_sum(scale, shares, shares), float(scale)) > ALARM
+    everyone = np.abs(owners_sum(scale, shares, owners))
+    assert laplace_p(owners_sum(scale, shares, owners), float(scale)) < ALARM
+    r = math.exp(-1 / float(scale))
+    for edge in range(12):
+        inside = 1 - 2 * r ** (edge + 1) / (1 + r)
+        assert (everyone <= edge).mean() < inside + 6 * math.sqrt(inside * (1 - inside) / DRAWS)
+
+
+@pytest.mark.parametrize(
+    ("most", "words"), [(2**53, 2**17), (1, 2**17), (4, 2**17), (2**53, 3)], ids=["kernel", "python", "both", "few words"]
+)
+def test_one_half_of_a_share_is_negative_binomial(most: int, words: int) -> None:
+    """Whichever code cuts it, and however often the words run out."""
+    size = 10_000
+    draws = _thinned(Fraction(7, 2), 3, size, SYSTEM, most, words).astype(np.int64)
+    for scale, agrees in ((3.5, True), (4.9, False)):
+        law = stats.nbinom(1 / 3, 1 - math.exp(-1 / scale)).pmf(np.arange(200))
+        observed = np.bincount(draws, minlength=200)
+        assert (chi_square_p(observed, law) > ALARM) == agrees
+
+
+def test_a_number_is_cut_as_a_permutation_is() -> None:
+    """Exactly, for six things and three shares: the law of `_thin` from its definition, and from all permutations with coloured cycles."""
+    expected = np.zeros(7)
+    for order in permutations(range(6)):
+        sizes, seen = [], set()
+        for start in range(6):
+            length = 0
+            while start not in seen:
+                seen.add(start)
+                start, length = order[start], length + 1
+            sizes += [length] if length else []
+        law = np.zeros(7)
+        law[0] = 1
+        for length in sizes:
+            law = law * 2 / 3 + np.concatenate([np.zeros(length), law[:-length]]) / 3
+        expected += law / 720
+    law = np.zeros((7, 7))
+    law[0, 0] = 1
+    for rest in range(1, 7):
+        for length in range(1, rest + 1):
+            shorter = law[rest - length]
+            law[rest] += (2 / 3 * shorter + np.concatenate([np.zeros(length), shorter[:-length]]) / 3) / rest
+    assert np.allclose(law[6], expected)
+    coins = SeededCoins(1)
+    observed = np.bincount([_thin(6, 3, coins) for _ in range(20_000)], minlength=7)
+    assert chi_square_p(observed, expected) > ALARM
+    assert chi_square_p(observed, expected[::-1].copy()) < ALARM
+
+
+def test_the_largest_scale_against_the_continuous_law() -> None:
+    scale = Fraction(2**50)
+    draws = sum(laplace_share(scale, 2, 20_000, SYSTEM) for _ in range(2)).astype(float)
+    assert stats.kstest(draws, stats.laplace(scale=float(scale)).cdf).pvalue > ALARM
+    assert stats.kstest(draws, stats.laplace(scale=1.3 * float(scale)).cdf).pvalue < ALARM
+
+
+def test_what_was_clipped_is_made_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond 64 bits a share goes on: with one share it is the geometric number itself."""
+    monkeypatch.setattr(shares_module, "_geometric_numbers", lambda scale, size, coins: np.full(size, LARGEST_DRAW))
+    monkeypatch.setattr(shares_module, "geometric", lambda scale, coins: 2**70)
+    assert _thinned(Fraction(1), 1, 2, SYSTEM).tolist() == [LARGEST_DRAW + 2**70] * 2
+    assert 0 <= min(_thinned(Fraction(1), 2, 20, SYSTEM)) <= LARGEST_DRAW + 2**70
+
+
+def test_one_share_is_the_whole_draw() -> None:
+    assert laplace_p(laplace_share(Fraction(3), 1, DRAWS, SYSTEM).astype(np.int64), 3.0) > ALARM
+
+
+def test_counts_get_a_share_of_the_noise_that_was_charged() -> None:
+    event = LeafCounts.cost(Fraction(1, 2), 1, 2)  # scale 4
+    counts = np.arange(DRAWS, dtype=np.int64).reshape(-1, 2)
+    noise = sum(add_share(counts, event, SYSTEM, 2) - counts for _ in range(2)).astype(np.int64).ravel()
+    assert laplace_p(noise, 4.0) > ALARM
+    assert laplace_p(noise, 5.2) < ALARM
+    with pytest.raises(PlanError, match="does not follow from what was charged"):
+        add_share(counts, replace(event, scale=Fraction(3)), SYSTEM, 2)
+
+
+def test_noise_that_does_not_come_in_shares_is_refused() -> None:
+    with pytest.raises(PlanError, match=r"discrete Gaussian\. Nothing was spent"):
+        add_share(np.zeros(3, dtype=np.int64), LeafCounts.cost(Rho(Fraction(1, 2)), 1), SYSTEM, 2)
+
+
+@pytest.mark.parametrize("shares", [0, -1, MOST_SHARES + 1])
+def test_a_number_of_shares_out_of_range_is_refused(shares: int) -> None:
+    with pytest.raises(ValueError, match="shares must be 1 to"):
+        laplace_share(Fraction(1), shares, 3, SYSTEM)

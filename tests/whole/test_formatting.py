@@ -1,0 +1,191 @@
+"""What people see: at most four digits, one table of what ε means, verdicts in words. Files stay exact."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hedgerow import Budget, DPDFClassifier, HedgerowClassifier, Numeric, PrivateRDTClassifier, Schema, Target, formatting
+from hedgerow.accounting import meaning
+from hedgerow.accounting.loss import exact_epsilon
+from hedgerow.errors import BudgetError, FractionWarning
+from hedgerow.inference.explain import explain
+from hedgerow.inference.text import values_in_words
+from hedgerow.remote.responses import Loss, Quote, RemoteScore
+from hedgerow.schema.codebook import Codebook
+
+ROOT = Path(__file__).parents[2]
+SCHEMA = Schema([Numeric("age", 0, 100), Numeric("income", 0, 1_000_000)], Target("ill", ["no", "yes"]))
+LONG = re.compile(r"\d{6,}/|/\d{4,}|\de\+\d|\.0*[1-9]\d{4,}")  # what nobody wants to read
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1_053.2, "1,053"),
+        (1e6, "1,000,000"),
+        (0.8723350688463766, "0.8723"),
+        (-10_299.22, "−10,300"),
+        (3e-7, "3e-07"),
+        (0, "0"),
+        (19.6, "19.6"),
+    ],
+)
+def test_numbers_have_four_digits(value: float, text: str) -> None:
+    assert formatting.number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("1/3", "1/3"), ("0.9", "0.9"), ("1e-6", "1e-06"), ("2", "2"), ("0", "0"), ("0.3333333333333333", "about 0.3333"),
+        ("385875968000000000000/968191799", "about 398,600,000,000"), ("4171/45000", "about 0.09269"),
+    ],
+)  # fmt: skip
+def test_amounts_are_exact_where_that_is_short(value: str, text: str) -> None:
+    assert formatting.amount(Fraction(value)) == text
+
+
+def test_what_may_be_asked_for_is_rounded_down() -> None:
+    for text in ("40000000000000001/30000000000000000", "2/3", "0.12345", "12345.678"):
+        left = Fraction(text)
+        shown = formatting.at_most(left)
+        assert Fraction(shown.replace(",", "")) <= left
+        assert float(left) - float(Fraction(shown.replace(",", ""))) < float(left) / 1000
+
+
+def test_edges_are_as_round_as_the_cells_allow() -> None:
+    assert formatting.edges([18, 25.6875, 28.25, 40.0625, 120]) == ["18", "25.7", "28.2", "40", "120"]
+    assert formatting.edges([0, 1e6 / 3, 2e6 / 3, 1e6]) == ["0", "330,000", "670,000", "1,000,000"]
+    book = Codebook(SCHEMA, 16)
+    assert values_in_words(book, 0, [4, 5]) == "25 to 37.5"
+    assert values_in_words(book, 1, [15]) == "938,000 or more"
+    assert book.schema.attributes[1].bounds_text == "0 to 1,000,000"  # type: ignore[union-attr]
+
+
+def test_every_edge_is_shown_apart() -> None:
+    for bins in (3, 7, 64, 250):
+        for low, high in ((0, 1), (-3.7, 12.2), (1e-5, 3e-5), (0, 1e9), (1_000_000, 1_000_001)):
+            texts = Numeric("x", low, high).edge_texts(bins)
+            assert len(set(texts)) == bins + 1, (bins, low, high)
+
+
+def test_a_fraction_and_a_float_are_told_apart() -> None:
+    assert exact_epsilon("1/3") == Fraction(1, 3)
+    with pytest.warns(FractionWarning, match='not exactly 1/3. For 1/3 itself write "1/3"'):
+        assert exact_epsilon(1 / 3) == Fraction("0.3333333333333333")
+    with pytest.warns(FractionWarning, match="not exactly 0.3"):
+        exact_epsilon(0.1 + 0.2)
+    for plain in (0.1, 0.25, 1.0, 0.3, 1e-6, 0.123456789, 3.14159):
+        exact_epsilon(plain)  # warnings are errors here
+
+
+def test_refusals_are_readable_and_what_they_advise_is_accepted() -> None:
+    budget = Budget(1)
+    budget.reserve(Fraction(12345678901, 20000000000), "a query")
+    with pytest.raises(BudgetError) as told:
+        budget.reserve(1, "another")
+    assert not LONG.search(str(told.value))
+    advised = re.search(r"at most ε = ([0-9.]+)\.", str(told.value))
+    assert advised is not None
+    budget.reserve(advised[1], "as advised")
+
+
+# ---------------------------------------------------------------- what ε means
+
+
+def test_the_odds_are_bounds() -> None:
+    assert [meaning.odds(level.epsilon) for level in meaning.LEVELS] == [
+        "52.5 % of the time", "73.2 % of the time", "95.3 % of the time", "99.97 % of the time",
+    ]  # fmt: skip
+    for epsilon in (Fraction(1, 100), Fraction(1, 2), Fraction(2), Fraction(5), Fraction(20), Fraction(10**6)):
+        said = meaning.odds(epsilon)
+        percent = float(said.split()[0])
+        assert percent >= 100 * float(1 / (1 + np.exp(-float(epsilon)))) - 1e-9
+
+
+def test_nothing_is_called_stronger_than_it_is() -> None:
+    levels = [meaning.protection(Fraction(e)) for e in ("0.1", "0.11", "1", "1.01", "3", "3.5", "8", "9")]
+    assert levels == ["very strong", "strong", "strong", "moderate", "moderate", "weak", "weak", "hardly any"]
+
+
+@pytest.mark.parametrize("document", ["README.md"])
+def test_documents_have_the_one_table(document: str) -> None:
+    assert meaning.markdown() in (ROOT / document).read_text(encoding="utf-8")
+
+
+def test_no_document_or_page_gives_other_advice() -> None:
+    elsewhere = [*ROOT.glob("docs/*.md"), ROOT / "README.md", ROOT / "PRIVACY.md", *(ROOT / "src").rglob("*.html")]
+    for path in elsewhere:
+        text = path.read_text(encoding="utf-8")
+        for other in ("is careful", "is cautious", "promises little", "is common,"):
+            assert other not in text, path
+
+
+def test_budgets_are_suggested_with_a_delta() -> None:
+    for path in [*ROOT.glob("docs/*.md"), ROOT / "README.md", ROOT / "PRIVACY.md", *(ROOT / "src").rglob("*.py")]:
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if re.search(r"budget init \S+ --epsilon [0-9]", line):
+                assert "--delta" in line or line.rstrip().endswith('"'), (path, line)
+
+
+# ---------------------------------------------------------------- plans, and what notebooks show
+
+
+def test_a_plan_ends_with_a_verdict() -> None:
+    weak = HedgerowClassifier(SCHEMA, epsilon=0.1).plan(rows=100)
+    assert weak.lines()[-1][0] == "verdict"
+    assert re.match(r"about [\d.]+ rows for each number that is measured, .*: expect little more than the majority class", weak.verdict)
+    assert "a δ" in weak.verdict
+    good = HedgerowClassifier(SCHEMA, epsilon=5, delta=1e-6).plan(rows=1_000_000)
+    assert good.verdict.endswith("expect nearly what a model without privacy would learn")
+    assert str(good).splitlines()[-1].startswith("verdict")
+    other = PrivateRDTClassifier(SCHEMA, epsilon=1).plan(rows=1_000_000)
+    assert "model without privacy" not in other.verdict  # measured for our own forest alone
+    assert DPDFClassifier(SCHEMA, epsilon=1).plan(rows=1_000).verdict == ""
+
+
+@pytest.mark.filterwarnings("ignore::hedgerow.errors.FractionWarning")
+def test_plans_say_what_their_epsilon_means_in_short_numbers() -> None:
+    for plan in (
+        HedgerowClassifier(SCHEMA, epsilon=1 / 3, delta=1e-6).plan(rows=20_000),
+        PrivateRDTClassifier(SCHEMA, epsilon=2 / 7).plan(rows=20_000),
+    ):
+        assert meaning.sentence(plan.epsilon or Fraction(0)) in str(plan)
+        assert not LONG.search(str(plan))
+        assert not LONG.search(repr(plan))
+
+
+def test_reprs_are_short_and_notebooks_draw() -> None:
+    rng = np.random.default_rng(1)
+    rows = {"age": rng.uniform(0, 100, 2_000), "income": rng.uniform(0, 1e6, 2_000)}
+    budget = Budget(2, 1e-6)
+    plan = HedgerowClassifier(SCHEMA, epsilon="1/3", delta=1e-6).plan(rows=2_000)
+    release = (
+        HedgerowClassifier(SCHEMA, epsilon="1/3", delta=1e-6, budget=budget).fit(rows, np.where(rows["age"] > 50, "yes", "no")).release_
+    )
+    quote = Quote.read(
+        {
+            "cost": {"epsilon": "1/3", "delta": "0.000001"}, "remaining": {"epsilon": "385875968/968191799", "delta": "0"},
+            "events": [], "plan": [list(line) for line in plan.lines()],
+        }
+    )  # fmt: skip
+    score = RemoteScore(((90, 10), (5, 95)), 0, ("no", "<b>yes"), Fraction(7), 0.925, 0.0163, "ε = 0.1 differential privacy")
+    for thing in (budget, Loss(Fraction(1, 3), Fraction(0)), plan, release, quote, score):
+        assert len(repr(thing)) < 300
+        assert "Fraction(" not in repr(thing)
+        assert not LONG.search(repr(thing))
+        html = thing._repr_html_()  # type: ignore[attr-defined]
+        assert html.startswith("<")
+        assert "<b>yes" not in html
+    (explained,) = explain(release.additive, release.codebook.encode({"age": [70.0], "income": [1.0]}), [0])
+    assert not LONG.search(repr(explained))
+    assert "intercept" in repr(explained)
+    assert "<svg" in release._repr_html_()
+    assert "fit Hedgerow forest" in budget._repr_html_()
+    assert str(quote).splitlines()[0].split() == ["it", "would", "cost", "(ε", "=", "1/3,", "δ", "=", "1e-06)"]
+    assert "expect" in repr(quote)
