@@ -39,7 +39,8 @@ class CannotSwap(Exception):
 
 def changed(old: types.CodeType, new: types.CodeType) -> Iterator[tuple[types.CodeType, types.CodeType]]:
     """The outermost functions that differ, in the code of a module or of a class."""
-    if len(old.co_consts) != len(new.co_consts) or old.replace(co_consts=()) != new.replace(co_consts=()):
+    bare = [code.replace(co_consts=(), co_linetable=b"") for code in (old, new)]  # a line table knows where each function ends
+    if len(old.co_consts) != len(new.co_consts) or bare[0] != bare[1]:
         raise CannotSwap
     for a, b in zip(old.co_consts, new.co_consts, strict=True):
         if not isinstance(a, types.CodeType):

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from slow import slow_but
 
 from hedgerow.engines.person_ids import person_changes, person_column, person_numbers, person_sql
-from hedgerow.engines.persons import PersonLimit, keyed_hash, limited
+from hedgerow.engines.persons import PersonLimit, _is_above, _is_after, _sort_each, keyed_hash, limited
 from hedgerow.errors import PlanError, TableError
 
 KEY = bytes(range(16))
@@ -147,6 +147,60 @@ def test_kept_as_by_hand(k: int, dtype: Any) -> None:
         expected = by_hand(persons, codes, classes, k, KEY)
         assert as_counts(limited(persons, codes, classes, k, KEY)) == sum_over_persons(expected)
         assert as_counts(streamed(persons, codes, classes, k, KEY, [10, 11, 200])) == sum_over_persons(expected)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+def test_a_few_rows_are_kept_as_by_hand(k: int) -> None:
+    """Person after person and row after row in other batches: nothing of one person may be left for the next."""
+    for seed in range(3):
+        persons, codes, classes = rows_of(seed, 36, 5, values=2)
+        expected = sum_over_persons(by_hand(persons, codes, classes, k, KEY))
+        assert as_counts(limited(persons, codes, classes, k, KEY)) == expected
+        for cuts in ([], [0, 1, 2, 3], [9, 10, 30], range(36)):
+            assert as_counts(streamed(persons, codes, classes, k, KEY, cuts)) == expected
+
+
+def test_rows_of_each_person_are_put_in_order() -> None:
+    rng = np.random.default_rng(0)
+    sizes = np.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 13, 1, 2, 3, 21])
+    stops = np.cumsum(sizes)
+    for values in (1, 2, 50):
+        codes = rng.integers(0, values, (stops[-1], 2)).astype(np.uint8)
+        classes = rng.integers(0, 2, stops[-1]).astype(np.uint16)
+        order = rng.permutation(stops[-1])
+        before = order.copy()
+        _sort_each(order, stops - sizes, stops, codes, classes)
+        for start, stop in zip(stops - sizes, stops, strict=True):
+            assert sorted(order[start:stop]) == sorted(before[start:stop])
+            rows = [(*codes[i], classes[i]) for i in order[start:stop]]
+            assert rows == sorted(rows)
+
+
+def test_of_rows_of_one_rank_the_earlier_are_kept() -> None:
+    """A slot goes before another if its rank is larger, or the same and its place is later; never before itself."""
+    ranks, places = np.array([5, 5, 7], dtype=np.uint64), np.array([1, 2, 0])
+    above = [[bool(_is_above(ranks, places, a, b)) for b in range(3)] for a in range(3)]
+    assert above == [[False, False, False], [True, False, False], [True, True, False]]
+    codes, classes = np.array([[1, 2], [1, 2], [1, 3], [0, 9]], dtype=np.uint8), np.array([0, 1, 0, 0], dtype=np.uint16)
+    after = [[bool(_is_after(codes, classes, a, b)) for b in range(4)] for a in range(4)]
+    assert after == [[a > b for b in ((1, 2, 0), (1, 2, 1), (1, 3, 0), (0, 9, 0))] for a in ((1, 2, 0), (1, 2, 1), (1, 3, 0), (0, 9, 0))]
+
+
+@pytest.mark.parametrize("wrong", [0, 1, 2, 3])
+def test_rows_that_do_not_fit_together_are_refused(wrong: int) -> None:
+    flags, codes, classes = np.zeros(4, dtype=bool), np.zeros((4, 2), dtype=np.uint8), np.zeros(4, dtype=np.uint16)
+    given = [(flags[:3], codes, classes), (flags, codes[:3], classes), (flags, codes, classes[:3]), (flags, codes[:, 0], classes)][wrong]
+    with pytest.raises(PlanError, match="a flag, codes and a class"):
+        PersonLimit(2, KEY).keep(*given)
+
+
+def test_room_grows_with_the_rows_and_never_beyond_k() -> None:
+    limit = PersonLimit(10, KEY)
+    sizes = []
+    for n in (0, 1, 1, 1, 2, 20):
+        limit.keep(np.zeros(n, dtype=bool), np.arange(2 * n).reshape(n, 2).astype(np.uint8), np.zeros(n, dtype=np.uint16))
+        sizes.append({len(each) for each in limit._slots[1:]})
+    assert sizes == [{1}, {1}, {2}, {4}, {6}, {10}]
 
 
 def sum_over_persons(kept: Counter[Any]) -> Counter[Any]:
@@ -389,6 +443,16 @@ def test_a_column_that_is_not_there() -> None:
     frame = pl.DataFrame({"who": [DAY, None, DAY], "a": [1, 2, 3]})
     for table in (frame, frame.to_arrow(), frame.to_pandas(), {"who": [DAY, None, DAY]}):
         assert partition(person_numbers(person_column(table, "who")).tolist()) == [0, 1, 0]
+
+
+def test_ids_that_are_nearly_the_same_are_two_persons() -> None:
+    assert len(set(person_numbers(np.array([1e-20, 2e-20, 0.0, -0.0, 1e16, 1e16 + 2])).tolist())) == 5
+    truth, text, other, lie = person_numbers(np.array([True, "true", "True", False], dtype=object)).tolist()
+    assert truth == text
+    assert len({truth, other, lie}) == 3
+    assert person_numbers(np.array([False, "false"], dtype=object)).tolist() == [0, 0]
+    with pytest.raises(TableError, match="give their ids with the rows"):
+        person_numbers(None)
 
 
 def test_missing_ids_are_one_person() -> None:

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from strategies import oblivious_trees, small_schema, small_table
 
-from hedgerow.accounting.events import Event
+from hedgerow.accounting.events import DISCRETE_GAUSSIAN, DISCRETE_LAPLACE, EXPONENTIAL, Event
 from hedgerow.accounting.meter import Budget
+from hedgerow.accounting.prices import Rho
 from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.http.query_decoder import MOST_TREES, QueryDecoder
 from hedgerow.engines.memory import MemoryRows
@@ -32,6 +33,7 @@ from hedgerow.queries import (
     ChooseTree,
     ClassCounts,
     Confusion,
+    CountingQuery,
     GradientSums,
     LeafCounts,
     LeafSizes,
@@ -41,12 +43,14 @@ from hedgerow.queries import (
     ScoreBins,
     Sizes,
     Tables,
+    boosting,
 )
+from hedgerow.queries.attacks import COPIES, DIGIT, codebook_of
 from hedgerow.queries.forms import MOST_CHOICES
 from hedgerow.queries.scores import GINI
 from hedgerow.remote.codec import PredictorEncoder
 from hedgerow.schema.codebook import Codebook
-from hedgerow.trees.additive_model import AdditiveModel, MostProbable
+from hedgerow.trees.additive_model import GRID, AdditiveModel, MostProbable
 from hedgerow.trees.splits import Candidates, by_value
 
 COLUMNS, LABELS = small_table(150)
@@ -207,6 +211,91 @@ def test_a_query_cannot_change_after_it_was_checked() -> None:
     assert [len(each) for each in held] == before
     for each in held:
         assert isinstance(each, tuple) or (not each.flags.writeable and each.any())
+
+
+@pytest.mark.parametrize("name", SENT)
+@pytest.mark.parametrize("k", [1, 3])
+def test_a_certificate_may_state_what_a_query_is_charged_and_nothing_less(name: str, k: int) -> None:
+    query = SENT[name][0]
+    for event in query.events(PRICE, k):
+        kind: Any = BY_NAME[event.query]
+        if not issubclass(kind, CountingQuery) or event.mechanism not in (DISCRETE_LAPLACE, DISCRETE_GAUSSIAN):
+            continue
+        stated = str(event.sensitivity)
+        assert kind.proven(event.mechanism, event.queries, stated, 2, k)
+        assert kind.proven(event.mechanism, 1, stated, 2, k)
+        assert not kind.proven(event.mechanism, 0, stated, 2, k)
+        assert not kind.proven(event.mechanism, event.queries, str(event.sensitivity - 1), 2, k)
+        assert not kind.proven(event.mechanism, event.queries, stated, 2, k + 1)
+        assert not kind.proven(EXPONENTIAL, event.queries, stated, 2, k)
+        other: Any = replace(query, concentrated=True) if isinstance(query, BoostRound) else query
+        squared = other.event(Rho(PRICE), k)
+        assert kind.proven(DISCRETE_GAUSSIAN, event.queries, str(squared.sensitivity), 2, k)
+        assert not kind.proven(DISCRETE_GAUSSIAN, event.queries, str(squared.sensitivity), 2, k + 1)
+
+
+HALF = Fraction(1, 2) + Fraction(1, 2**20)
+L1, L2 = (Fraction(boosting.bound(2, concentrated), GRID) for concentrated in (False, True))
+
+
+@pytest.mark.parametrize(
+    ("query", "whole", "halved", "never"),  # sensitivities that are proven for rate ε/Δ, for ε/2Δ alone, and for neither
+    [
+        (Choose, (1, 2, Fraction(5, 2), 36), (HALF,), (0, Fraction(1, 2), Fraction(3, 2), Fraction(36) + Fraction(1, 10**9), 40)),
+        (Best, (1,), (), (Fraction(1, 2), 2)),
+        (BestModel, (2,), (), (1, Fraction(5, 2))),
+        (BestScale, (2,), (), (1, Fraction(5, 2))),
+        (ChooseTree, (), (L1, L2), (L1 / 2, L2 / 2, L1 + L2)),
+        (ChooseLocally, (), (), (0, Fraction(1, 2), HALF, 1, 2)),
+    ],
+)
+def test_sensitivities_of_choices_that_a_certificate_may_state(query: Any, whole: Any, halved: Any, never: Any) -> None:
+    for sensitivity in map(Fraction, (*whole, *halved, *never)):
+        assert query.proven(sensitivity, True, 2) is (sensitivity in (*whole, *halved))
+        assert query.proven(sensitivity, False, 2) is (sensitivity in whole)
+
+
+NAMES_OF_ATTACKS = {
+    "choose": ["choose", "choose, exponential mechanism", "choose, max", "choose, Gini index"],
+    "choose_tree": ["choose_tree", "choose_tree, exponential mechanism"],
+}
+ONCE, NODES_AT_ONCE, TREES_AT_ONCE = (1, 1, False), (COPIES, 1, True), (COPIES, COPIES, False)  # runs, prices, copies
+KINDS_OF_ATTACKS = {
+    **dict.fromkeys(("sizes", "class_counts", "tables", "choose", "choose_locally"), NODES_AT_ONCE),
+    **dict.fromkeys(("leaf_counts", "leaf_sizes", "gradient_sums"), TREES_AT_ONCE),
+}
+
+
+@pytest.mark.parametrize("kind", [*BY_NAME.values(), ChooseLocally], ids=lambda kind: kind.name)
+def test_attacks_are_what_they_say(kind: Any) -> None:
+    """Each asks its own query for a price that it can be asked for, of tables that one row tells apart."""
+    attacks = kind.attacks()
+    assert [attack.name for attack in attacks] == NAMES_OF_ATTACKS.get(kind.name, [kind.name])
+    for attack in attacks:
+        assert (attack.runs, attack.prices, attack.copies) == KINDS_OF_ATTACKS.get(kind.name, ONCE)
+        assert attack.gaussian is (kind.name in ("sizes", "class_counts", "tables"))
+        codebook = codebook_of(attack.copies)
+        query = attack.make(codebook)
+        assert type(query) is kind
+        query.check(codebook)
+        if isinstance(query, ChooseTree):
+            assert query.concentrated is attack.name.endswith("mechanism")
+        sums = [exact_sums(query, codebook, rows, attack.copies) for rows in (list(attack.rows), [*attack.rows, attack.more])]
+        changed = [np.asarray(one != other) for one, other in zip(*sums, strict=True)]
+        assert any(each.any() for each in changed)
+        if attack.copies:  # in every copy
+            assert all(each.reshape(attack.runs, -1).any(axis=1).all() for each in changed)
+
+
+def exact_sums(query: Any, codebook: Codebook, rows: list[tuple[int, int, int]], copies: bool) -> list[np.ndarray]:
+    table = np.array(rows)
+    columns, labels = {"a": table[:, 0], "b": table[:, 1]}, table[:, 2]
+    if copies:
+        first, second = (axis.ravel() for axis in np.meshgrid(np.arange(DIGIT), np.arange(DIGIT), indexing="ij"))
+        columns = {name: np.tile(column, COPIES) for name, column in columns.items()}
+        columns |= {"first": np.repeat(first, len(table)), "second": np.repeat(second, len(table))}
+        labels = np.tile(labels, COPIES)
+    return list(MemoryRows(columns, labels, codebook).sums(query))
 
 
 @pytest.mark.parametrize("chosen", [1, 2])
