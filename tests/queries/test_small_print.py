@@ -18,7 +18,7 @@ from hedgerow.accounting.prices import Rho
 from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.http.query_decoder import MOST_TREES, QueryDecoder
 from hedgerow.engines.memory import MemoryRows
-from hedgerow.errors import BudgetError, PlanError
+from hedgerow.errors import BudgetError, PlanError, TableError
 from hedgerow.growers import rdt
 from hedgerow.mechanisms.coins import SeededCoins
 from hedgerow.private_table import PrivateTable
@@ -27,6 +27,7 @@ from hedgerow.queries import (
     Best,
     BestModel,
     BestScale,
+    Block,
     BoostRound,
     Choose,
     ChooseLocally,
@@ -159,7 +160,7 @@ SENT: dict[str, tuple[Query[Any], list[Any]]] = {
     "choose": (Choose(TREE, NODES, VALUES, ALLOWED, GINI), [(N * CELLS * 3, "counted")]),
     "confusion": (Confusion(MostProbable(MODEL)), [(6, None)]),
     "reliability": (Reliability(MODEL.probabilities, 4), []),
-    "score_bins": (ScoreBins(MODEL.probabilities, 4, (0, 1)), [(24, None)]),
+    "score_bins": (ScoreBins(MODEL.probabilities, 4, (1, 0)), [(2 * 3 * 4, None)]),
     "best": (Best([MostProbable(MODEL)] * 5), [(5, MOST_CHOICES), (5 * 3 * 2, None)]),
     "best_model": (BestModel([MODEL.probabilities] * 3), [(3, MOST_CHOICES)]),
     "best_scale": (BestScale(MODEL, (1.0, 0.5, 2.0)), [(3, MOST_CHOICES)]),
@@ -185,6 +186,51 @@ def test_what_travels_comes_back_and_is_bounded_before_room_is_made_for_it(name:
     assert again.shapes(CODEBOOK) == query.shapes(CODEBOOK)
     assert answer_of(lambda table: table.ask(again, PRICE))[1] == answer_of(lambda table: table.ask(query, PRICE))[1]
     assert same(answer_of(lambda table: table.released(again, PRICE))[0], answer_of(lambda table: table.released(query, PRICE))[0])
+
+
+@pytest.mark.parametrize("name", SENT)
+def test_sums_begin_with_zeros_and_answers_have_the_shapes_that_are_stated(name: str) -> None:
+    query = SENT[name][0]
+    assert all(each.dtype == np.int64 and not each.any() for each in query.zeros(CODEBOOK))
+    released, _ = answer_of(lambda table: table.released(query, PRICE))
+    assert [each.shape for each in released] == query.shapes(CODEBOOK)
+
+
+def sure_of(codes: np.ndarray) -> np.ndarray:
+    first = np.linspace(0, 1, 7)[codes[:, 0] + 2 * codes[:, 1] % 7]
+    return np.where(codes[:, 2:3] == 3, np.nan, np.stack([first, 1 - first], axis=1))
+
+
+def test_sums_over_rows_by_hand() -> None:
+    codes = CODEBOOK.encode(COLUMNS)
+    classes = CODEBOOK.encode_classes(LABELS)
+    classes[::7] = 2  # no declared class
+    rows = len(codes)
+    guesses, shares = codes[:, 1] % 2, sure_of(codes)
+    confusion, reliability, bins = np.zeros((3, 2)), np.zeros((4, 2)), np.zeros((1, 3, 5))
+    for guess, pair, actual in zip(guesses, shares, classes, strict=True):
+        confusion[actual, guess] += 1
+        pair = pair if np.isfinite(pair).all() else np.zeros(2)
+        if actual < 2:
+            reliability[min(3, int((max(pair.max(), 0.5) - 0.5) * 8)), int(pair.argmax() == actual)] += 1
+        place = sum(pair[1] > edge for edge in (u * u / (u * u + (1 - u) * (1 - u)) for u in (0.2, 0.4, 0.6, 0.8)))
+        bins[0, 2 if actual == 2 else int(actual == 1), place] += 1
+    expected: list[tuple[Query[Any], Any]] = [
+        (Rows(), [rows]),
+        (Confusion(lambda block: (block[:, 1] % 2).astype(np.int64)), confusion),
+        (Reliability(sure_of, 4), reliability),
+        (ScoreBins(sure_of, 5, (1,)), bins),
+    ]
+    for query, truth in expected:
+        sums = query.zeros(CODEBOOK)
+        for part in (slice(0, 60), slice(60, None)):
+            query.add(Block(codes[part], classes[part], 2), sums)
+        assert np.array_equal(sums[0], np.array(truth)), query.name
+    for wrong in (Reliability(lambda block: np.ones((1, 2)), 4), ScoreBins(lambda block: np.ones((1, 2)), 4, (0,))):
+        with pytest.raises(TableError, match="one number for each row and class"):
+            wrong.add(Block(codes, classes, 2), wrong.zeros(CODEBOOK))
+    with pytest.raises(TableError, match="one class for each row"):
+        Confusion(lambda block: np.zeros(1, dtype=np.int64)).add(Block(codes, classes, 2), Confusion(zeros).zeros(CODEBOOK))
 
 
 def test_many_candidates_are_bounded_too() -> None:
