@@ -25,7 +25,7 @@ from hedgerow.accounting.events import Event
 from hedgerow.accounting.meter import Budget
 from hedgerow.accounting.prices import Rho
 from hedgerow.accounting.units import ROW, Unit
-from hedgerow.errors import BudgetError, PlanError
+from hedgerow.errors import BudgetError, FractionWarning, PlanError
 
 Make = Callable[[Any], Budget]
 PERSONS = Unit("patient_id", 40)
@@ -427,7 +427,8 @@ def test_a_missing_file_says_how_to_make_one(tmp_path: Path) -> None:
 def test_numpy_numbers_do_not_wrap_around(make_budget: Make) -> None:
     """A NumPy integer inside a Fraction would overflow in sums and make the budget negative."""
     budget = make_budget(1)
-    budget.reserve(1 / 3, "float")
+    with pytest.warns(FractionWarning):
+        budget.reserve(1 / 3, "float")
     for epsilon in (np.int64(1000), np.int8(100), np.uint64(10)):
         with pytest.raises(BudgetError):
             budget.reserve(epsilon, "numpy")

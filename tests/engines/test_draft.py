@@ -127,6 +127,8 @@ def test_bounds_are_rounded_outward(low: float, high: float, expected: tuple[flo
 
 def test_accepting_is_a_statement_of_the_owner() -> None:
     schema = quietly(TABLE, "default")
+    assert "8 entries not reviewed" in repr(schema)
+    assert "15 to 80; not reviewed" in schema._repr_html_()
     some = schema.accept("age", "default")
     assert set(schema.unreviewed) - set(some.unreviewed) == {"age", "default"}
     assert schema.accept().unreviewed == ()

@@ -23,7 +23,7 @@ MORE_OF_TWO_CLASSES = (
 SETS = (*(name for name in TEN if classes_of(name) == 2), *(f"more/{name}" for name in MORE_OF_TWO_CLASSES))
 EPSILONS = ("0.25", "0.5", "1", "2", "4")
 DELTAS = ("0", DELTA)
-REPETITIONS = 4
+REPETITIONS = 3
 LARGE_FOLDS = 2
 
 
@@ -70,7 +70,7 @@ EXPERIMENTS = (
     Experiment(
         "auc-epsilon", "AUC of Hedgerow as ε grows", "peers",
         f"`StratifiedKFold({FOLDS}, shuffle=True, random_state=0)`: all folds of sets with fewer than {SMALL_BELOW:,} rows, the first "
-        f"{LARGE_FOLDS} of others; up to {REPETITIONS} repetitions with new noise and new random trees. The folds and the seeds are the "
+        f"{LARGE_FOLDS} of others; {REPETITIONS} repetitions with new noise and new random trees. The folds and the seeds are the "
         "same at every ε.",
         SETS, jobs, work, blocks, setup=_setup,
     ),

@@ -238,7 +238,10 @@ def _class_match(folds: Sequence[Found]) -> Claim:
 
 def _on_average(folds: dict[str, list[Found]]) -> Claim:
     """Of our own: what a user of `hedgerow share` can expect beside LD."""
-    words = "Ours, not the paper's: from (5, 2) to (20, 3) PPGEN with the table at hand is ahead of LD on average, on at least three of four sets."
+    words = (
+        "Ours, not the paper's: from (5, 2) to (20, 3) PPGEN with the table at hand is ahead of LD on average, on at least three of four "
+        "sets."
+    )
     if any(len(some) < FEWEST for some in folds.values()):
         return Claim(words, "too few folds", "open", own=True)
     by = {

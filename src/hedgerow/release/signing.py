@@ -10,6 +10,7 @@ import binascii
 import hashlib
 import os
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -123,14 +124,12 @@ def sign(key: Ed25519PrivateKey, message: bytes) -> Signature:
 def holds(signature: Signature, message: bytes) -> bool:
     """Whether the signature is of this message by this key."""
     from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     if len(signature.key) > 200 or len(signature.value) > 200:
         return False
     try:
-        key = serialization.load_ssh_public_key(signature.key.encode())
-        if not isinstance(key, Ed25519PublicKey) or _text_of(key) != signature.key:
+        key = _public_key(signature.key)
+        if key is None:
             return False
         key.verify(base64.b64decode(signature.value, validate=True), message)
     except (InvalidSignature, ValueError, UnicodeError, binascii.Error):
@@ -138,6 +137,15 @@ def holds(signature: Signature, message: bytes) -> bool:
     except Exception:  # cryptography's own error for an algorithm that it does not know
         return False
     return True
+
+
+@lru_cache(maxsize=64)  # a file of heads has one key and many signatures
+def _public_key(text: str) -> Ed25519PublicKey | None:
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    key = serialization.load_ssh_public_key(text.encode())
+    return key if isinstance(key, Ed25519PublicKey) and _text_of(key) == text else None
 
 
 def public_text(key: Ed25519PrivateKey) -> str:

@@ -30,10 +30,17 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.errors import SchemaError
+from hedgerow.formatting import pairs_html
 from hedgerow.schema.attributes import MAX_ROWS_PER_PERSON, Attribute, Categorical, Numeric, Target, column_name
 from hedgerow.schema.csv_dialect import CSVDialect
 
 MOST_SHOWN = 12  # names of columns in a repr
+
+
+def _shown(attribute: Attribute) -> str:
+    if isinstance(attribute, Numeric):
+        return attribute.bounds_text
+    return ", ".join(map(str, attribute.domain[:MOST_SHOWN])) + (" …" if len(attribute.domain) > MOST_SHOWN else "")
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,7 +127,15 @@ class Schema:
         persons = "" if self.person is None else f", at most {self.k} of each {self.person!r}"
         more = len(self.names) - MOST_SHOWN
         names = ", ".join(map(repr, self.names[:MOST_SHOWN])) + (f" and {more} more" if more > 0 else "")
-        return f"Schema({len(self.attributes)} attributes: {names}; {target}{rows}{persons})"
+        waiting = f"; {len(self.unreviewed)} entries not reviewed" if self.unreviewed else ""
+        return f"Schema({len(self.attributes)} attributes: {names}; {target}{rows}{persons}{waiting})"
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows it: each entry, and whether it waits for review."""
+        lines = [(each.name, _shown(each)) for each in self.attributes]
+        lines.append((self.target.name, f"predicted: {', '.join(map(str, self.target.classes[:MOST_SHOWN]))}"))
+        waiting = set(self.unreviewed)
+        return pairs_html([(name, text + ("; not reviewed" if name in waiting else "")) for name, text in lines], "Schema")
 
     @property
     def k(self) -> int:

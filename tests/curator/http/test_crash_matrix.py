@@ -23,7 +23,7 @@ from typing import Any
 import httpx
 import pytest
 from curator.http.conftest import SCHEMA, bearer
-from curator.http.serving import PATIENCE, Served, books_at, wait_until
+from curator.http.serving import PATIENCE, Served, books_at, command_of, wait_until
 
 from hedgerow.curator.http.recovery import lost_requests
 from hedgerow.curator.http.service_context import Curator
@@ -44,7 +44,7 @@ OUTCOMES: dict[str, dict[str, str]] = {
 }
 SESSION_OUTCOMES = {**OUTCOMES, "SIGSTOP of the service, then kill -9": KILLED | dict.fromkeys(("settle", "store"), ANSWERED)}
 EXPECTED = {"job": OUTCOMES, "session": SESSION_OUTCOMES}
-FOREST: dict[str, Any] = {"purpose": "research", "epsilon": "0.1", "algorithm": "dpdf", "settings": {"max_depth": 2}}
+FOREST: dict[str, Any] = {"purpose": "research", "epsilon": "0.1", "algorithm": "hedgerow"}
 SESSION: dict[str, Any] = {"purpose": "research", "epsilon": "0.1"}
 PRICE, COST = "0.01", {"job": Fraction(1, 10), "session": Fraction(2, 100)}
 
@@ -66,8 +66,7 @@ class HeldServed(Served):
     """A service that waits at points."""
 
     def __init__(self, hold: Path, folder: Path, ledger: str | None) -> None:
-        beside = folder.parent / f"{folder.name}.said"
-        self.said, self.logged = beside.with_suffix(".out"), beside.with_suffix(".log")
+        self.said, self.logged = hold / "said.out", hold / "said.log"  # not on a disk that will be full
         script = str(Path(__file__).with_name("held_service.py"))
         command = [sys.executable, script, str(hold), "serve", str(folder), "--port", "0"]
         command += [] if ledger is None else ["--ledger", ledger]
@@ -166,7 +165,9 @@ class Bench:
         if fault == "kill -9 of the service":
             service.kill_service()
         elif fault == "kill -9 of the worker":
+            workers = service.workers()
             service.kill_workers()
+            wait_until(lambda: not any(map(command_of, workers)))
         elif fault == "kill -9 of both":
             service.kill_all()
         elif fault.startswith("SIGSTOP"):
@@ -199,12 +200,11 @@ class Bench:
     def filled(self) -> Iterator[None]:
         assert self.disk is not None
         ballast = self.disk / "ballast"
-        with ballast.open("wb") as file, suppress(OSError):
+        with ballast.open("wb", buffering=0) as file:
             for size in (1 << 16, 1 << 12, 1):
                 with suppress(OSError):
                     while True:
                         file.write(b"\0" * size)
-                        file.flush()
         yield
         ballast.unlink()
 
