@@ -283,7 +283,7 @@ class Finder(ast.NodeVisitor):
         if isinstance(node.targets[0], ast.Name) and node.targets[0].id == "why":
             return
         alias = isinstance(node.value, (ast.Subscript, ast.BinOp)) and not self.where and _is_type(node.value)
-        if not alias and not (isinstance(node.targets[0], ast.Name) and node.targets[0].id == "__slots__"):
+        if not alias and not (isinstance(node.targets[0], ast.Name) and node.targets[0].id in ("__slots__", "__all__")):
             self.visit(node.value)
             for target in node.targets:
                 self.visit(target)

@@ -118,9 +118,14 @@ def test_the_bound_is_enforced_and_not_only_computed(concentrated: bool) -> None
 
 @pytest.mark.parametrize("concentrated", [False, True])
 @pytest.mark.parametrize("classes", [2, 4])
-def test_sums_are_those_of_the_leaves_and_a_row_changes_them_by_its_vector(classes: int, concentrated: bool) -> None:
+@pytest.mark.parametrize(("n", "block"), [(50, 8), (3_000, boosting_loops.BLOCK)])
+def test_sums_are_those_of_the_leaves_and_a_row_changes_them_by_its_vector(
+    classes: int, concentrated: bool, n: int, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(boosting_loops, "BLOCK", block)
+    monkeypatch.setattr(boosting_loops, "MOST_PACKED", 3 * block)
     rng = np.random.default_rng(10 * classes + concentrated)
-    codes, labels = rows_of(rng, 3_000, classes)
+    codes, labels = rows_of(rng, n, classes)
     model, trees = model_of(rng, classes), [*trees_of(rng, 3, 5), one_question(SIZES, 2, range(6))]
     r, h = vectors(model.margins(codes), labels, concentrated)
     shape = (len(trees), 8, 2 * gradient_width(classes))
@@ -130,14 +135,14 @@ def test_sums_are_those_of_the_leaves_and_a_row_changes_them_by_its_vector(class
     for t, tree in enumerate(trees):
         np.add.at(expected[t], tree.leaves_of(codes), np.hstack([r, h]))
     assert np.array_equal(found, expected)
-    for rows in (slice(0, 0), slice(5, 6), slice(1, 3_000)):  # however they are cut, and with margins that are known
+    for rows in (slice(0, 0), slice(5, 6), slice(1, n)):  # however they are cut, and with margins that are known
         part = np.zeros_like(found)
         boosting_loops.add_tree_sums(trees, model, concentrated, codes[rows], labels[rows], model.margins(codes[rows]), part)
         rest = np.zeros_like(found)
-        others = np.delete(np.arange(3_000), np.arange(3_000)[rows])
+        others = np.delete(np.arange(n), np.arange(n)[rows])
         boosting_loops.add_tree_sums(trees, model, concentrated, codes[others].astype(np.uint16), labels[others], None, rest)
         assert np.array_equal(part + rest, found)
-    for i in range(20):
+    for i in range(20 if n > 50 else 3):
         one = np.zeros_like(found)
         boosting_loops.add_tree_sums(trees, model, concentrated, codes[i : i + 1], labels[i : i + 1], None, one)
         change = np.abs(scores_of_trees(found, concentrated) - scores_of_trees(found - one, concentrated))

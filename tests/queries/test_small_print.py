@@ -233,6 +233,31 @@ def test_sums_over_rows_by_hand() -> None:
         Confusion(lambda block: np.zeros(1, dtype=np.int64)).add(Block(codes, classes, 2), Confusion(zeros).zeros(CODEBOOK))
 
 
+def test_an_answer_that_cannot_be_is_not_believed() -> None:
+    allowed = ALLOWED.copy()
+    allowed[0, 0] = allowed[-1, -1] = False
+    query, last = Choose(TREE, NODES, VALUES, allowed, GINI), len(VALUES) - 1
+    first, middle = [1] * N, [0] * (N - 1)
+    assert query.valid([np.array(first)])
+    assert query.valid([np.array([last, *middle])])
+    for wrong in ([0, *middle], [-1, *middle], [1, *middle[:-1], last], [last + 1, *middle], [1, *middle[:-1], -2]):
+        assert not query.valid([np.array(wrong)])
+    assert Rows().valid([np.array([-5])]) is True
+
+
+def test_what_is_not_proven_does_not_travel() -> None:
+    query = ChooseLocally(TREE, NODES, VALUES, ALLOWED, np.full(N, 9))
+    with pytest.raises(PlanError, match="not proven"):
+        query.form(PRICE, PredictorEncoder(CODEBOOK))
+    decoder: Any = Bounds()
+    with pytest.raises(PlanError, match="not proven"):
+        ChooseLocally.decode(None, decoder)
+    sent: Any = SENT["choose"][0].form(PRICE, PredictorEncoder(CODEBOOK))
+    with pytest.raises(PlanError, match="list of proven scores"):
+        Choose.decode(msgspec.structs.replace(sent, score="my own"), decoder)
+    assert Tables.all(TREE, NODES).attributes.all()
+
+
 def test_many_candidates_are_bounded_too() -> None:
     splits = Candidates(CODEBOOK, VALUES.splits * 40)
     sent = Choose(TREE, NODES, splits, np.ones((N, len(splits)), dtype=bool), GINI).form(PRICE, PredictorEncoder(CODEBOOK))
