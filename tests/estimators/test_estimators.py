@@ -187,7 +187,7 @@ def test_bad_tables_are_refused_before_anything_is_spent(algorithm: Any, table: 
     with pytest.raises(TableError) as raised:
         algorithm(small_schema(), 1, budget=budget).fit(X, y)
     assert budget.spent == 0
-    assert "50" not in str(raised.value)  # not even the number of rows
+    assert "50" not in str(raised.value).replace(str(tmp_path), "")  # not even the number of rows
 
 
 @private

@@ -85,7 +85,7 @@ def test_limits_and_routes_are_there() -> None:
     for line in table.splitlines():
         if line.startswith("| `"):
             _, names, values, *_ = line.split("|")
-            numbers = [int(value) * (2**20 if "MiB" in values else 1) for value in re.findall(r"\d+", values)]
+            numbers = [float(value) * (2**20 if "MiB" in values else 1) for value in re.findall(r"\d+(?:\.\d+)?", values)]
             assert [known[name] for name in re.findall(r"`(\w+)`", names)] == numbers
     api = TEXT.split("## The API")[1]
     for route in ROUTES:

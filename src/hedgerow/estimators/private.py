@@ -27,13 +27,12 @@ class PrivateForestClassifier(ForestClassifier):
     best_params_: dict[str, Any]
 
     _required_parameters = ("schema", "epsilon")  # scikit-learn's name for what an estimator cannot be made without
-    _no_guarantee: str | None = None  # why a release of this fit can claim none
 
     def tune(self, X: Any, y: Any = None, *, grid: Mapping[str, Sequence[Any]], share: Any = 0.3, accept_draft: bool = False) -> Any:
         """Choose settings privately, then fit with the best: `share` of ε pays for the search, the rest for the forest.
 
         Every combination in the grid is trained with an equal part of four fifths of that share; the last fifth pays for one
-        private choice of the one that gets the most rows right. Every look is charged and stands in the certificate. The parameters
+        private choice of the one with the best probabilities (by the Brier score). Every look is charged and stands in the certificate. The parameters
         of the estimator stay as they are: what was chosen is `best_params_`, and `release_` was trained with it.
 
         Parameters
@@ -66,7 +65,7 @@ class PrivateForestClassifier(ForestClassifier):
 
     def _train(self, engine: Engine, name: TableName | None = None, recipe: Recipe | None = None, **search: Any) -> Release:
         how: dict[str, Any] = {"budget": self.budget, "sampler": self.sampler, "coins": self._coins, "name": name, "keep": self._keep}
-        how["no_guarantee"] = self._no_guarantee
+        how["no_guarantee"] = self.__dict__.pop("_no_guarantee", None)  # of this fit alone
         say_no_budget(self, engine)
         return train(recipe or self._recipe(), engine, **how, **search)
 

@@ -150,8 +150,7 @@ class Plan:
 
     def __repr__(self) -> str:
         cost = "no ε" if self.epsilon is None else loss(self.epsilon, self.delta)
-        said = f"; {self.verdict}" if self.verdict else ""
-        return f"Plan({self.algorithm}, {cost}, {len(self.trees)} trees of height {self.height}, {self.n_counts:,} counts{said})"
+        return f"Plan({self.algorithm}, {cost}, {len(self.trees)} trees of height {self.height}, {self.n_counts:,} counts)"
 
     def __str__(self) -> str:
         return pairs_text(self.lines())
