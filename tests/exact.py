@@ -80,3 +80,8 @@ def round_sums(engine: Any, trees: Any, model: AdditiveModel, concentrated: bool
 def brier_sums(engine: Any, model: AdditiveModel, scales: Any) -> Counts:
     found: Counts = engine.sums(BestScale(model, scales))[0]
     return found
+
+
+def even(codes: NDArray[Any]) -> NDArray[np.float64]:
+    """A model that knows nothing."""
+    return np.full((len(codes), 2), 0.5)

@@ -42,7 +42,6 @@ from hedgerow.queries import (
     Sizes,
     Tables,
 )
-from hedgerow.queries.attacks import even
 from hedgerow.queries.scores import GINI, MAX, NORMAL_GINI, Score, information_gain, scores_of
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.additive_model import AdditiveModel
@@ -95,7 +94,7 @@ QUERY_CASES = {
     "choose": lambda table, epsilon: table.ask(Choose(TREE, NODES, CANDIDATES, ALL, GINI), epsilon),
     "choose_locally": lambda table, epsilon: table.ask(ChooseLocally(TREE, NODES, CANDIDATES, ALL, SIZES), epsilon),
     "best": lambda table, epsilon: table.ask(Best([zeros, flags]), epsilon),
-    "best_model": lambda table, epsilon: table.ask(BestModel([MODEL.probabilities, even]), epsilon),
+    "best_model": lambda table, epsilon: table.ask(BestModel([MODEL.probabilities, exact_answers.even]), epsilon),
     "best_scale": lambda table, epsilon: table.ask(BestScale(MODEL, (1.0, 0.5)), epsilon),
 }
 CHOICES = ("choose", "choose_locally", "best", "best_model", "best_scale", "choose_tree")

@@ -49,7 +49,6 @@ from hedgerow.queries import (
     Sizes,
     Tables,
 )
-from hedgerow.queries.attacks import even
 from hedgerow.queries.reliability import MOST_BINS, checked_bins
 from hedgerow.queries.scores import GINI, MAX, NORMAL_GINI, information_gain, scores_of
 from hedgerow.schema.codebook import Codebook
@@ -265,7 +264,7 @@ def test_the_best_predictor_is_chosen_at_the_proven_rate(k: int) -> None:
 def test_the_best_model_is_chosen_at_the_proven_rate(k: int) -> None:
     engine = engine_of(k)
     other = AdditiveModel(np.array([0.3, 0.0]), (), ())
-    models = [MODEL.probabilities, even, other.probabilities]
+    models = [MODEL.probabilities, exact_answers.even, other.probabilities]
     scores = -np.array([exact_answers.brier_sums(engine, MODEL, np.array([1.0, 1e-300])).tolist()
                         + exact_answers.brier_sums(engine, other, np.ones(1)).tolist()])  # fmt: skip
     assert len(set(scores[0].tolist())) == 3
@@ -278,7 +277,7 @@ def test_the_best_model_is_chosen_at_the_proven_rate(k: int) -> None:
 @pytest.mark.parametrize("wrong", [lambda codes: np.ones((len(codes), 1)), lambda codes: np.ones((1, 2)), lambda codes: np.ones(2)])
 def test_probabilities_of_another_shape_choose_nothing(wrong: Any) -> None:
     with pytest.raises(TableError, match="one number for each row and class"):
-        asked(engine_of(1), 0, lambda table: table.ask(BestModel([even, wrong]), EPSILON))
+        asked(engine_of(1), 0, lambda table: table.ask(BestModel([exact_answers.even, wrong]), EPSILON))
 
 
 def test_no_models_are_refused_before_they_cost() -> None:

@@ -60,7 +60,6 @@ from hedgerow.queries import (
     Sizes,
     Tables,
 )
-from hedgerow.queries.attacks import even
 from hedgerow.queries.scores import BRIER, GINI, MAX, NORMAL_GINI, information_gain, scores_of
 from hedgerow.release.certificate import certificate_of, part_of
 from hedgerow.release.public_plan import PublicPlan
@@ -115,7 +114,7 @@ QUERY_CASES: dict[str, Callable[[PrivateTable, Any], Any]] = {
     "choose": lambda table, epsilon: table.ask(Choose(TREE, NODES, by_value(table.codebook), ALL, GINI), epsilon),
     "choose_locally": lambda table, epsilon: table.ask(ChooseLocally(TREE, NODES, by_value(table.codebook), ALL, SIZES), epsilon),
     "best": lambda table, epsilon: table.ask(Best([zeros, flags]), epsilon),
-    "best_model": lambda table, epsilon: table.ask(BestModel([MODEL.probabilities, even]), epsilon),
+    "best_model": lambda table, epsilon: table.ask(BestModel([MODEL.probabilities, exact_answers.even]), epsilon),
     "best_scale": lambda table, epsilon: table.ask(BestScale(MODEL, (1.0, 0.5)), epsilon),
 }
 CHOICES = ("choose", "choose_locally", "best", "best_model", "best_scale", "choose_tree")

@@ -118,8 +118,8 @@ def by_a(codes: NDArray[Any]) -> NDArray[np.int64]:
     return codes[:, -2].astype(np.int64)
 
 
-def even(codes: NDArray[Any]) -> NDArray[np.float64]:
-    return np.full((len(codes), 2), 0.5)
+def certainly_a(codes: NDArray[Any]) -> NDArray[np.float64]:
+    return np.eye(2)[np.minimum(by_a(codes), 1)]
 
 
 def certainly_first(codes: NDArray[Any]) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hedgerow.accounting.prices import Price
 from hedgerow.errors import PlanError, TableError
 from hedgerow.parallel import ROWS_AT_ONCE, row_blocks
-from hedgerow.queries.attacks import RIGHT, WRONG, Attack, certainly_first, even
+from hedgerow.queries.attacks import RIGHT, WRONG, Attack, certainly_a, certainly_first
 from hedgerow.queries.confusion import make_ready
 from hedgerow.queries.forms import MOST_CHOICES, PredictorForm
 from hedgerow.queries.predictors import Probabilities
@@ -92,5 +92,5 @@ class BestModel(ChoiceQuery[int]):
 
     @classmethod
     def attacks(cls) -> Sequence[Attack]:
-        why = "one row that one of two models gets surely wrong"
-        return [Attack(cls.name, why, RIGHT, WRONG, lambda codebook: cls([even, certainly_first]))]
+        why = "one row that one of two models is sure of wrongly, and the other rightly"
+        return [Attack(cls.name, why, RIGHT, WRONG, lambda codebook: cls([certainly_first, certainly_a]))]

@@ -492,13 +492,13 @@ def test_an_owner_sets_a_service_up(running: Running, owner: Browser) -> None:
 def test_the_ledger_is_paged(running: Running, owner: Browser) -> None:
     for i in range(60):
         running.curator.ledger.ceiling("patients", 2, what=f"again {i}")
-    seen, path = [], "/ledger"
+    last, seen, path = running.curator.ledger.head().seq, [], "/ledger"
     while path:
         page = owner.get(path).text
         seen += [int(number) for number in re.findall(r'<tr><th scope="row">(\d+)</th>', page)]
         older = re.findall(r'href="(/ledger\?before=\d+)"', page)
         path = older[0] if older else ""
-    assert seen == list(range(61, 0, -1))
+    assert seen == list(range(last, 0, -1))
     assert owner.get("/ledger?before=1").status_code == 200
     assert owner.get("/ledger?before=0").status_code == 422
     assert owner.get(f"/ledger?before={10**15}").text.count('<th scope="row">') == 50

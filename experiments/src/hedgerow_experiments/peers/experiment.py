@@ -19,8 +19,9 @@ PROTOCOL = (
     f"{FOLDS}-fold stratified cross-validation (`StratifiedKFold({FOLDS}, shuffle=True, random_state={FOLD_SEED})`): the same folds, "
     "the same ε and the same public domains and bounds (the schemas that ship with the package) for all. δ is 0 where none is named. "
     f"A repetition has new noise and new random trees (seed {FOLDS} · repetition + fold) on the same folds: {REPETITIONS} of them, "
-    f"{OF_SMALL_SETS} on the sets with fewer than 2,000 rows ({REPETITIONS} for logistic regression and for peers in an environment of "
-    "their own), one of MST and AIM, which are slow, on the first fold alone, and one without privacy. "
+    f"{OF_SMALL_SETS} on the sets with fewer than 2,000 rows ({REPETITIONS} for peers in an environment of their own), one of logistic "
+    "regression, one of MST, on the first fold of votes alone, since it is slow, and one without privacy. AIM is not run: "
+    "it is slower still. "
     "All fits of a model on a set in one repetition are one job; "
     f"a fit that takes longer than {PATIENCE} s ends its job. Memory has a job and a process of its own: one fit at ε = 1."
 )
