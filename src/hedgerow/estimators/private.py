@@ -33,8 +33,8 @@ class PrivateForestClassifier(ForestClassifier):
 
         Every combination in the grid is trained with an equal part of four fifths of that share; the last fifth pays for one
         private choice of the one with the best probabilities (by the Brier score). Every look is charged and stands in the
-        certificate. The parameters
-        of the estimator stay as they are: what was chosen is `best_params_`, and `release_` was trained with it.
+        certificate. The parameters of the estimator stay as they are: what was chosen is `best_params_`, with which `release_` was
+        trained.
 
         Parameters
         ----------
