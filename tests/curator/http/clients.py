@@ -128,6 +128,7 @@ class Owner(Actor):
     granted: set[str] = field(default_factory=set)
     limited: set[str] = field(default_factory=set)
     tokens: dict[str, str] = field(default_factory=dict)
+    revoking: set[str] = field(default_factory=set)  # asked for, whether or not it was acknowledged
     revoked: set[str] = field(default_factory=set)
     ceiling: Fraction = Fraction(1)
     number: int = 0
@@ -146,7 +147,9 @@ class Owner(Actor):
         if self.analyst is not None and self.analyst.refused > self.refused:
             self.change(client, "POST", "datasets/patients/ceilings", {"epsilon": str(raised)})
             self.ceiling, self.refused = raised, self.analyst.refused
-        if self.number % 3 == 0 and self.change(client, "DELETE", f"tokens/{token['id']}"):
+        if self.number % 3 == 0:
+            self.revoking.add(token["token"])
+            self.change(client, "DELETE", f"tokens/{token['id']}")
             self.revoked.add(token["token"])
         time.sleep(0.03)
 

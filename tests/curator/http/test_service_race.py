@@ -33,7 +33,7 @@ def test_sixty_four_clients(address: str, tmp_path: Path, file: Path, round: int
     folder, ledger = books_at(address, tmp_path)
     limits = tmp_path / "limits.toml"
     limits.write_text(f"waiting = {REQUESTS}\nwaiting_each = {REQUESTS}\nrequests = {2 * CLIENTS}\nrequests_each = {2 * CLIENTS}\n")
-    with closing(Curator.open(folder, ledger)) as curator, served(folder, ledger, "--limits", str(limits)) as service:
+    with served(folder, ledger, "--limits", str(limits)) as service, closing(Curator.open(folder, ledger)) as curator:
         owner = bearer(service.token)
         curator.accounts.add("ada")
         ada = bearer(curator.accounts.issue("ada")[0])
