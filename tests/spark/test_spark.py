@@ -100,7 +100,7 @@ def test_private_scores_are_counted_on_executors(frame: Any, table: pd.DataFrame
     release = rdt().fit(table).release_
     answers = []
     for rows in (frame, table):
-        monkeypatch.setattr("hedgerow.private_table.private_table.__defaults__", (SeededCoins(3), "hedgerow"))
+        monkeypatch.setattr("hedgerow.private_table.private_table.__defaults__", (SeededCoins(3), "hedgerow", None))
         score, calibration = private_evaluation(release, rows, epsilon=1)
         answers.append((score.confusion.tolist(), score.undeclared, np.asarray(calibration.counts).tolist()))
     assert answers[0] == answers[1]
