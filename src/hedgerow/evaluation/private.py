@@ -81,9 +81,7 @@ def private_score(
     return score_of(release, questions, counts, prices, certificate, about=about)
 
 
-def score_queries(
-    release: Release, metrics: Sequence[str], bins: int, about: int | None = None
-) -> list[CountingQuery[NDArray[np.int64]]]:
+def score_queries(release: Release, metrics: Sequence[str], bins: int, about: int | None = None) -> list[CountingQuery[NDArray[np.int64]]]:
     """What must be asked for these metrics. Of two classes the counts of one are those of the other, too: the second is asked about."""
     named = [metrics] if isinstance(metrics, str) else list(metrics)
     if not named or not set(named) <= set(METRICS):
