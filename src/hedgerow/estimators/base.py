@@ -21,10 +21,11 @@ from hedgerow.engines.draft import column_names, draft_from_table
 from hedgerow.engines.engine import Engine, Progress
 from hedgerow.engines.files import CSVTable, TableFile
 from hedgerow.errors import PlanError, SchemaError
+from hedgerow.estimators.class_order import class_order, sorted_classes
 from hedgerow.inference.class_weights import IN_FIT
 from hedgerow.mechanisms.coins import SYSTEM, Coins
 from hedgerow.private_table import is_private_table
-from hedgerow.release.release import Release, class_array
+from hedgerow.release.release import Release
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.columns import columns_of, one_column, rows_as_array
 from hedgerow.schema.schema import Schema
@@ -79,7 +80,7 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         self._check_surroundings()
         with closing(self._engine_for(X, y, progress, accept_draft)) as engine:
             self._train(engine)
-        self.classes_ = class_array(engine.codebook.schema)
+        self.classes_ = sorted_classes(engine.codebook.schema)
         return self
 
     def plan(self, rows: int | None = None) -> Plan:
@@ -91,13 +92,18 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
 
         class_weight: probabilities are multiplied by these before the largest is taken; a dict, or "balanced" (`Release.weighted`)
         """
-        shares = self.predict_proba(X)
+        shares = self._declared_shares(X)
         if class_weight is not None:
             shares = self.release_.weighted(shares, class_weight)
-        return np.asarray(self.classes_[shares.argmax(axis=1)])
+        return np.asarray(self.release_.classes[shares.argmax(axis=1)])  # of equal shares the class that the release takes
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each class, in the order of `classes_`, for each row of X."""
+        shares = self._declared_shares(X)
+        return shares[:, class_order(self.release_.schema)]
+
+    def _declared_shares(self, X: Any) -> NDArray[np.float64]:
+        """As the release has them: in the order in which the schema declares the classes."""
         check_is_fitted(self, "release_")
         if isinstance(X, (str, os.PathLike, CSVTable)):
             codes = TableFile(X, list(self.release_.schema.names), dialect=self.release_.schema.csv).codes(self.release_.codebook)

@@ -18,7 +18,7 @@ from hedgerow.accounting.meter import Budget
 from hedgerow.accounting.noise import variance_of
 from hedgerow.inference.effects import Effect
 from hedgerow.inference.explain import Explanation
-from hedgerow.inference.text import MANY_VALUES, count_with_error, error_text, share_text, share_with_error
+from hedgerow.inference.text import MANY_VALUES, count_with_error, error_text, plain, score_with_error, share_text, share_with_error
 from hedgerow.inference.vote import ADDITIVE
 from hedgerow.plots.draw import bars_svg, confusion_svg, tree_svg, tree_text
 from hedgerow.plots.effect_html import effects_content, explanations_content
@@ -159,7 +159,8 @@ def _tiles(release: Release, score: PrivateScore | None) -> str:
         (noise, "noise on one count"),
     ]
     if score is not None:
-        tiles.append((share_with_error(score.accuracy, score.accuracy_error), "accuracy, privately measured"))
+        found = "lost in the noise" if score.lost else share_with_error(score.accuracy, score.accuracy_error)
+        tiles.append((found, "accuracy, privately measured"))
     drawn = [f'<div class="tile"><b>{escape(value)}</b><span>{escape(what)}</span></div>' for value, what in tiles]
     return f'<div class="tiles">{"".join(drawn)}</div>'
 
@@ -182,9 +183,12 @@ def _score(release: Release, score: PrivateScore) -> str:
     cells = len(score.classes) ** 2
     picture = confusion_svg(score.confusion, score.classes, score.noise_sd, "True against predicted class")
     rows_error = score.noise_sd * math.sqrt(cells)
+    accuracy = f"Accuracy {share_with_error(score.accuracy, score.accuracy_error)}"
+    if score.lost:
+        accuracy = "The noise is larger than the accuracy: nothing can be said"
     return section(
         "Private score",
-        f"<p><strong>Accuracy {escape(share_with_error(score.accuracy, score.accuracy_error))}</strong>, on about "
+        f"<p><strong>{escape(accuracy)}</strong>, on about "
         f"{escape(count_with_error(float(score.confusion.sum()), rows_error))} rows. The error is one standard error: "
         "noise and the chance of the draw of rows together.</p>"
         f'<figure class="scroll" tabindex="0">{picture}</figure>{_roc(score)}'
@@ -195,10 +199,11 @@ def _score(release: Release, score: PrivateScore) -> str:
 def _roc(score: PrivateScore) -> str:
     if score.ranking is None:
         return ""
-    many_classes = ", the mean of each class against the others" if len(score.classes) > 2 else ""
+    of = ", the mean of each class against the others" if score.positive is None else f" of {plain(score.positive)} against the rest"
+    area, brier = score_with_error(score.auc, score.auc_error), score_with_error(score.brier, score.brier_error)
     return (
-        f"<p><strong>Area under the ROC curve {score.auc:.3f} ± {score.auc_error:.2g}</strong>{many_classes}; Brier score "
-        f'{score.brier:.3f} ± {score.brier_error:.2g}.</p><figure class="scroll" tabindex="0">{roc_svg(score.ranking)}</figure>'
+        f"<p><strong>Area under the ROC curve {area}</strong>{escape(of)}; Brier score {brier}.</p>"
+        f'<figure class="scroll" tabindex="0">{roc_svg(score.ranking)}</figure>'
     )
 
 
