@@ -48,6 +48,7 @@ class Plan:
     tables:      how many tables will be counted and added up, each with noise of its own
     chosen:      what the algorithm chose for itself
     delta:       above 0 where the guarantee is (ε, δ); events may then cost ρ of concentrated privacy
+    shared:      whether counts alone are planned, to be added up over tables: pure ε, and nothing that was chosen or boosted on rows
     not_proven:  why no ε is claimed, of a published algorithm that does not keep the one it states
     """
 
@@ -64,6 +65,7 @@ class Plan:
     chosen: dict[str, Any] = field(default_factory=dict)
     delta: Fraction = Fraction(0)
     not_proven: str = ""
+    shared: bool = False
 
     @property
     def n_leaves(self) -> int:
@@ -136,7 +138,7 @@ class Plan:
         helps = [
             "more rows",
             "a larger ε",
-            *(["a δ"] if self.algorithm == HEDGEROW and not self.delta else []),
+            *(["a δ"] if self.algorithm == HEDGEROW and not self.delta and not self.shared else []),
             "fewer or coarser attributes",
         ]
         more = f". {', '.join(helps[:-1]).capitalize()} or {helps[-1]} would help" if least < GOOD else ""
