@@ -105,7 +105,7 @@ TESTS: dict[str, list[str]] = {  # a file that is not there is left out
     "private_table.py": [
         "tests/private_table/test_queries_by_hand.py", "tests/private_table/test_best_scale.py", "tests/accounting/test_units.py", *QUERIES,
         "tests/queries/test_gradients.py", "tests/queries/test_small_print.py", "tests/remote/test_remote_table.py",
-        "tests/private_table/test_secure_sum_seam.py", "tests/multiparty/test_together.py",
+        "tests/private_table/test_secure_sum_seam.py", "tests/private_table/test_remote_seam.py", "tests/multiparty/test_together.py",
     ],
     "queries/scores.py": [
         "tests/mechanisms/test_scores.py", "tests/private_table/test_best_scale.py", "tests/private_table/test_private_table.py",
