@@ -65,20 +65,27 @@ QUERIES = [
 ]  # fmt: skip
 KNOWN = "tests/mechanisms/test_known_draws.py"
 SAMPLING = [KNOWN, "tests/mechanisms/test_samplers.py", "tests/mechanisms/test_sampler_distributions.py"]
+DETAILS = "tests/accounting/test_accounting_details.py"
 METERS = [
-    "tests/accounting/test_meter.py", "tests/queries/test_small_print.py", "tests/accounting/test_meter_races.py",
+    DETAILS, "tests/accounting/test_meter.py", "tests/queries/test_small_print.py", "tests/accounting/test_meter_races.py",
     "tests/accounting/test_budget_crashes.py",
     "tests/contracts/test_meters.py", "tests/whole/test_delta.py",
 ]  # fmt: skip
-STORES = ["tests/engines/test_one_person.py", "tests/contracts/test_engine.py", "tests/engines/test_places.py"]
+STORES = [
+    "tests/engines/test_person_store.py",
+    "tests/engines/test_one_person.py",
+    "tests/contracts/test_engine.py",
+    "tests/engines/test_places.py",
+]
 PERSONS = ["tests/engines/test_persons.py", *STORES]
 EXAMPLES = "tests/whole/test_examples.py"
-LOSSES = ["tests/accounting/test_loss.py", EXAMPLES, "tests/contracts/test_meters.py"]
+LOSSES = [DETAILS, "tests/accounting/test_loss.py", EXAMPLES, "tests/contracts/test_meters.py"]
 RELEASES = ["tests/whole/test_delta.py", "tests/release/test_certificate.py", "tests/release/test_release.py"]
 NO_QUERIES = ("__init__", "attacks", "forms", "kernels", "scores")  # kernels are compiled: their tests compare them with slow ones
 NAMES_OF_QUERIES = sorted(path.stem for path in (PACKAGE / "queries").glob("*.py") if path.stem not in NO_QUERIES)
 ANY_QUERY = [
-    "tests/queries/test_small_print.py", "tests/private_table/test_queries_by_hand.py", "tests/queries/test_queries.py",
+    "tests/queries/test_query_details.py", "tests/queries/test_small_print.py",
+    "tests/private_table/test_queries_by_hand.py", "tests/queries/test_queries.py",
     "tests/private_table/test_private_table.py",
     "tests/queries/test_boosting.py", "tests/whole/test_docs.py::test_every_query_has_a_theorem", "tests/whole/test_user_level.py",
     "tests/queries/test_gradients.py",
@@ -104,15 +111,18 @@ TESTS: dict[str, list[str]] = {  # a file that is not there is left out
         "tests/mechanisms/test_scores.py", "tests/private_table/test_best_scale.py", "tests/private_table/test_private_table.py",
         "tests/growers/test_greedy.py",
     ],
-    "mechanisms/coins.py": [KNOWN, "tests/mechanisms/test_samplers.py", "tests/whole/test_traps.py", "tests/estimators/test_estimators.py"],
+    "mechanisms/coins.py": [
+        "tests/mechanisms/test_mechanisms.py", KNOWN, "tests/mechanisms/test_samplers.py", "tests/whole/test_traps.py",
+        "tests/estimators/test_estimators.py",
+    ],
     **{f"queries/{name}.py": ANY_QUERY for name in NAMES_OF_QUERIES if not name.startswith("boost")},
     **{f"queries/{name}.py": ["tests/queries/test_boosting.py", *ANY_QUERY] for name in NAMES_OF_QUERIES if name.startswith("boost")},
     "accounting/charges.py": ["tests/mechanisms/test_mechanisms.py", *QUERIES],
     "accounting/meter.py": METERS,
-    "accounting/budget_file.py": ["tests/accounting/test_budget_crashes.py", *METERS],
+    "accounting/budget_file.py": [*METERS],
     "accounting/units.py": ["tests/accounting/test_units.py", EXAMPLES, *METERS],
     "accounting/zcdp.py": [
-        "tests/mechanisms/test_enclosures.py", "tests/accounting/test_zcdp.py", EXAMPLES, "tests/whole/test_delta.py",
+        DETAILS, "tests/mechanisms/test_enclosures.py", "tests/accounting/test_zcdp.py", EXAMPLES, "tests/whole/test_delta.py",
     ],
     "accounting/loss.py": [*LOSSES, *RELEASES],
     "accounting/noise.py": [*LOSSES, "tests/whole/test_delta.py", "tests/whole/test_user_level.py"],

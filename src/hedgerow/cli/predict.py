@@ -16,12 +16,14 @@ from hedgerow.cli.options import Jobs, threads
 from hedgerow.cli.outputs import check_output
 from hedgerow.cli.places import CSVOfRows, csv_rows
 
+STANDARD_OUTPUT = Path("-")
+
 
 def predict(
     forest: Annotated[Path, typer.Argument(help="A saved forest.", show_default=False)],
     rows: Annotated[Path, typer.Argument(help="CSV (also .gz, .zst) or Parquet file, a folder or a pattern of them.", show_default=False)],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A CSV file.  [default: standard output]", show_default=False)
+        Path | None, typer.Option("--output", "-o", help="A CSV file; - is standard output.  [default: -]", show_default=False)
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add a column with the probability of each class.")] = False,
     jobs: Jobs = None,
@@ -37,9 +39,12 @@ def predict(
     Example:
 
         hedgerow predict forest.json new-rows.csv --proba -o predictions.csv
+
+        hedgerow predict forest.json new-rows.csv -o - | sort | uniq -c
     """
     from hedgerow.engines.files import TableFile, files_of
 
+    output = None if output == STANDARD_OUTPUT else output
     if output is not None:
         check_output(output, [forest, *files_of(rows)], force)
     from hedgerow.release.release import Release, missing_columns_text

@@ -113,7 +113,6 @@ def _runs(codes: Sequence[int]) -> list[tuple[int, int]]:
 def _range_in_words(codebook: Codebook, attribute: int, first: int, last: int) -> str:
     """A range of cells. A bound of the schema is no bound of the rule: the outer cells hold what lies beyond it too."""
     edges = codebook.edge_texts[attribute]
-    low, high = edges[first], edges[last + 1]
     if first == 0:
-        return f"below {high}"
-    return f"{low} or more" if last == len(edges) - 2 else f"{low} to {high}"
+        return f"below {edges[last + 1]}"
+    return f"{edges[first]} or more" if last == len(edges) - 2 else codebook.range_text(attribute, first, last)

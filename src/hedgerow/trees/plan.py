@@ -54,6 +54,7 @@ class Plan:
     tables:      how many tables will be counted and added up, each with noise of its own
     chosen:      what the algorithm chose for itself
     delta:       above 0 where the guarantee is (ε, δ); events may then cost ρ of concentrated privacy
+    shared:      whether counts alone are planned, to be added up over tables: pure ε, and nothing that was chosen or boosted on rows
     not_proven:  why no ε is claimed, of a published algorithm that does not keep the one it states
     """
 
@@ -70,6 +71,7 @@ class Plan:
     chosen: dict[str, Any] = field(default_factory=dict)
     delta: Fraction = Fraction(0)
     not_proven: str = ""
+    shared: bool = False
 
     @property
     def n_leaves(self) -> int:
@@ -136,7 +138,7 @@ class Plan:
         """What to expect of it, in words; nothing where no counts are planned, or for a number of rows that nobody has given."""
         if self.rows is None or self.rows_per_leaf is None or self.epsilon is None or not self.events:
             return ""
-        if self.algorithm == HEDGEROW and self.tables == 1:
+        if self.algorithm == HEDGEROW and self.tables == 1 and not self.shared:
             of_class = self.rows / (self.n_classes * self.rows_per_person)
             least, expected = _words(EXPECTED[bool(self.delta)], of_class * float(self.epsilon))
             helps = "More rows or a larger ε" if self.delta else "More rows, a larger ε or a δ"
