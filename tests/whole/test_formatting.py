@@ -147,7 +147,7 @@ def test_a_plan_ends_with_a_verdict() -> None:
     assert good.verdict.endswith("expect nearly what a model without privacy would learn")
     assert str(good).splitlines()[-1].startswith("verdict")
     other = PrivateRDTClassifier(SCHEMA, epsilon=1).plan(rows=1_000_000)
-    assert re.match(r"about [\d.]+ rows for each number that is measured, with noise of ± ", other.verdict)
+    assert re.match(r"about [\d.,]+ rows for each number that is measured, with noise of ± ", other.verdict)
     assert "model without privacy" not in other.verdict  # measured for our own forest alone
     assert DPDFClassifier(SCHEMA, epsilon=1).plan(rows=1_000).verdict == ""
 

@@ -57,7 +57,16 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
     @abstractmethod
     def __init__(self) -> None: ...
 
-    def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None, accept_draft: bool = False, **refused: Any) -> Any:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        progress: Progress | None = None,
+        accept_draft: bool = False,
+        no_guarantee: bool = False,
+        **refused: Any,
+    ) -> Any:
         """Learn from rows and their labels.
 
         Parameters
@@ -71,13 +80,16 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
             Is called with the share of the work that is done.
         accept_draft : bool, default=False
             Takes a schema with unreviewed entries, which is refused otherwise; the release then claims no differential privacy.
+        no_guarantee : bool, default=False
+            As the last step of a Pipeline: takes rows that a step in front has learnt from without noise, which is refused otherwise; the
+            release then claims no differential privacy.
 
         Returns
         -------
         self
         """
         refuse_weights(type(self).__name__, refused)
-        self._check_surroundings()
+        self._check_surroundings(no_guarantee)
         with closing(self._engine_for(X, y, progress, accept_draft)) as engine:
             self._train(engine)
         self.classes_ = sorted_classes(engine.codebook.schema)
@@ -135,7 +147,7 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
     def _train(self, engine: Engine) -> Release:
         """Train on these rows, and keep `release_`."""
 
-    def _check_surroundings(self) -> None:
+    def _check_surroundings(self, no_guarantee: bool = False) -> None:
         """Whatever is around an estimator without privacy, it has none to lose."""
 
     def _recipe(self) -> Recipe:

@@ -10,6 +10,7 @@ from hedgerow.accounting.meter import Budget
 from hedgerow.engines.engine import Engine
 from hedgerow.estimators.base import ForestClassifier
 from hedgerow.estimators.class_order import sorted_classes
+from hedgerow.estimators.repetitions import check_repetitions
 from hedgerow.estimators.surroundings import check_surroundings, say_exact_score, say_no_budget
 from hedgerow.release.parts import TableName
 from hedgerow.release.release import Release
@@ -62,8 +63,12 @@ class PrivateForestClassifier(ForestClassifier):
         say_exact_score()
         return float(super().score(X, y, sample_weight))
 
-    def _check_surroundings(self) -> None:
-        self._no_guarantee = check_surroundings(self)
+    def __sklearn_clone__(self) -> Any:
+        check_repetitions(self)
+        return super().__sklearn_clone__()
+
+    def _check_surroundings(self, no_guarantee: bool = False) -> None:
+        self._no_guarantee = check_surroundings(self, no_guarantee)
 
     def _train(self, engine: Engine, name: TableName | None = None, recipe: Recipe | None = None, **search: Any) -> Release:
         how: dict[str, Any] = {"budget": self.budget, "sampler": self.sampler, "coins": self._coins, "name": name, "keep": self._keep}
