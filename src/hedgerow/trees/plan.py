@@ -134,7 +134,8 @@ class Plan:
             return ""
         rows = self.rows_per_leaf / self.n_classes
         stands_out = rows / self.noise_sd if self.noise_sd else math.inf
-        least, expected = next(each for each in (EXPECTED if self.algorithm == HEDGEROW else STANDS_OUT) if stands_out >= each[0])
+        known = EXPECTED if self.algorithm == HEDGEROW and not self.shared else STANDS_OUT  # measured for forests that were fitted
+        least, expected = next(each for each in known if stands_out >= each[0])
         helps = [
             "more rows",
             "a larger ε",
