@@ -138,8 +138,7 @@ class BudgetFile(Budget):
             return _held(document)
         except FileNotFoundError as error:
             raise BudgetError(
-                f"budget file {self.name!r} does not exist. `hedgerow budget init {self.name} --epsilon 2 "
-                f"--delta {TOTAL_DELTA}` makes one."
+                f"budget file {self.name!r} does not exist. `hedgerow budget init {self.name} --epsilon 2 --delta {TOTAL_DELTA}` makes one."
             ) from error
         except (OSError, ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError, PlanError) as error:
             if isinstance(error, BudgetError):
