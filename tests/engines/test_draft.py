@@ -50,7 +50,7 @@ def test_what_a_draft_declares(path: Path) -> None:
     assert entries["age"] == Numeric("age", 15, 80, missing="missing", unreviewed=True, integer=True)
     assert entries["income"] == Numeric("income", 0, 200_000, unreviewed=True)
     assert entries["job"] == Categorical("job", ["clerk", "nurse"], other="missing", missing="missing", unreviewed=True)
-    assert entries["late"] == Categorical("late", [0, 1, 2, 3, 4, 5], unreviewed=True)
+    assert entries["late"] == Numeric("late", 0, 5, unreviewed=True, integer=True)
     assert entries["married"] == Categorical("married", ["no", "yes"], missing="missing", unreviewed=True)
     assert schema.target.classes == (0, 1)
     assert set(schema.unreviewed) == {*entries, "default"}
