@@ -64,6 +64,12 @@ class Audit:
     tests: int
     findings: tuple[Finding, ...]
 
+    def _repr_html_(self) -> str:
+        """How a notebook shows it: the verdict, and the strongest attack."""
+        from hedgerow.audit.picture import audit_svg
+
+        return audit_svg(self)
+
     @property
     def violated(self) -> bool:
         return any(finding.violated for finding in self.findings)

@@ -101,7 +101,7 @@ class Dataset:
         except ImportError as error:
             raise ImportError(
                 "Dataset.frame: pandas is not installed, and hedgerow does not require it. "
-                "Install it with `pip install pandas`, or use .columns, .X and .y, which need only NumPy."
+                "Install it with `pip install 'hedgerow[pandas]'`, or use .columns, .X and .y, which need only NumPy."
             ) from error
         return pandas.DataFrame({**self.columns, self.schema.target.name: self.target})
 

@@ -163,6 +163,12 @@ class PrivateScore:
             f"{self.rows_error:.2g} rows; always {label!r}: {share:.3f})"
         )
 
+    def _repr_html_(self) -> str:
+        """How a notebook shows it."""
+        from hedgerow.plots.notebook import score_html  # see pyproject.toml
+
+        return score_html(self, self.certificate.sentence())
+
 
 METRICS = ("accuracy", "recall", "precision", "auc", "brier")
 OF_SCORES = ("auc", "brier")  # they need the scores of the rows, not only the predicted classes

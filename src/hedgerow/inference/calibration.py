@@ -45,6 +45,12 @@ class Calibration:
     noise_scale: Fraction
     certificate: Certificate
 
+    def _repr_html_(self) -> str:
+        """How a notebook shows it."""
+        from hedgerow.plots.notebook import calibration_html  # see pyproject.toml
+
+        return calibration_html(self)
+
     @property
     def charged(self) -> bool:
         """False for exact counts: the rows were taken as public."""

@@ -104,6 +104,12 @@ class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
             return f"anonymity, NOT differential privacy: {self.reason}"
         return f"{self.loss} differential privacy, neighbours: {self.neighbours}"
 
+    def _repr_html_(self) -> str:
+        """How a notebook shows it."""
+        from hedgerow.plots.notebook import certificate_html  # see pyproject.toml
+
+        return certificate_html(self)
+
 
 def part_of(
     events: Sequence[Event],

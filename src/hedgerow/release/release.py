@@ -48,6 +48,7 @@ if TYPE_CHECKING:  # what is read from a release is imported where it is read: t
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from hedgerow.inference.effects import Effect
+    from hedgerow.inference.explain import Explanation
     from hedgerow.inference.interactions import Interaction
 
 
@@ -227,7 +228,7 @@ class Release:
             import pandas
         except ImportError as error:
             raise ImportError(
-                "rules(as_frame=True) needs pandas. Install it (`pip install pandas`), or leave as_frame out to get a list."
+                "rules(as_frame=True) needs pandas. Install it (`pip install 'hedgerow[pandas]'`), or leave as_frame out to get a list."
             ) from error
         return pandas.DataFrame([rule.row() for rule in found], columns=list(COLUMNS))
 
@@ -262,6 +263,13 @@ class Release:
 
         forest = self.additive
         return contributions(forest, self.codebook.encode(table, n_jobs))
+
+    def explain(self, table: Any) -> tuple[Explanation, ...]:
+        """Of each row, what each attribute adds to its prediction, the largest first, with errors. For a few rows."""
+        from hedgerow.inference.explain import explain
+
+        codes = self.codebook.encode(table)
+        return explain(self.additive, codes, list(range(len(codes))))
 
     def effects(self) -> tuple[Effect, ...]:
         """What each value of each attribute adds to the scores on average, with errors; the most important attribute first."""
