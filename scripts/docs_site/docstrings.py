@@ -7,7 +7,7 @@ from typing import Any
 
 from griffe import Extension
 
-_ENTRY = re.compile(r"^(\*{0,2}[A-Za-z_][\w, .*()]*):\s+(\S.*)$")
+_ENTRY = re.compile(r"^(\*{0,2}[A-Za-z_]\w*(?:, \*{0,2}\w+)*):\s+(\S.*)$")
 
 
 def as_list(text: str) -> str:

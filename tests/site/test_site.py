@@ -12,9 +12,11 @@ from collections.abc import Iterator
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from browser.conftest import chromium  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.docs
 ROOT = Path(__file__).parents[2]
@@ -117,6 +119,24 @@ def test_every_tutorial_has_what_it_printed_and_drew() -> None:
         assert "<svg" in text.split('class="notebook-output"', 1)[1], path.name
         assert "Traceback" not in text
         assert path.with_suffix(".ipynb").is_file()
+
+
+WIDE = ("index", "START", "GUIDE", "PEERS", "REPRODUCTION", "CURATOR", "PROOF", "reference/python/estimators", "reference/commands/fit")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_pages_fit_the_screen_and_fetch_nothing(chromium: Any, width: int) -> None:  # noqa: F811
+    page = chromium.new_page(viewport={"width": width, "height": 900})
+    fetched: list[str] = []
+    page.on("request", lambda request: fetched.append(request.url))
+    for path in [*(SITE / f"{name}.html" for name in WIDE), *sorted((SITE / "tutorials").glob("*.html"))]:
+        page.goto(path.as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path.name
+    page.goto((SITE / "index.html").as_uri())
+    page.fill("input.md-search__input", "private_score", force=True)
+    page.wait_for_selector(".md-search-result__item", state="attached", timeout=180_000)
+    page.close()
+    assert [url for url in fetched if not url.startswith(("file:", "data:"))] == []
 
 
 def test_the_search_works_on_files() -> None:

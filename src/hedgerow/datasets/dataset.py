@@ -65,6 +65,7 @@ class Dataset:
 
     @property
     def feature_names(self) -> tuple[str, ...]:
+        """The attributes, in the order of the columns of `X`."""
         return self.schema.names
 
     @property
@@ -77,6 +78,7 @@ class Dataset:
 
     @property
     def y(self) -> np.ndarray:
+        """The classes, one for each row."""
         return self.target
 
     def without(self, names: Sequence[str]) -> Dataset:

@@ -72,10 +72,12 @@ class Calibration:
 
     @property
     def middles(self) -> Floats:
+        """The middle of each bin."""
         return (self.edges[1:] + self.edges[:-1]) / 2
 
     @property
     def bin_rows(self) -> NDArray[np.int64]:
+        """Rows in each bin."""
         return np.asarray(self.counts.sum(axis=1))
 
     @property

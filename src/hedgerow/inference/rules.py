@@ -77,6 +77,7 @@ class Rule:
         return ", ".join([*shown, *([f"{more} other classes less"] if more else [])])
 
     def text(self) -> str:
+        """The rule as a sentence."""
         sure = share_with_error(self.confidence, self.confidence_error)
         about = "about " if self.support_error > 0 else ""
         rows = "row" if self.support == 1 and not about else "rows"

@@ -85,10 +85,12 @@ class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
 
     @property
     def spent(self) -> Fraction:
+        """The ε of all charged looks of all parts."""
         return exact_sum(part.spent for part in self.parts)
 
     @property
     def sampler(self) -> str:
+        """What drew the noise."""
         return "; ".join(dict.fromkeys(part.sampler for part in self.parts)) or "none"
 
     @property

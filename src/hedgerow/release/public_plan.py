@@ -85,6 +85,7 @@ class PublicPlan:
 
     @property
     def schema(self) -> Schema:
+        """The public facts that it was made from."""
         return self.codebook.schema
 
     def _repr_html_(self) -> str:
@@ -172,9 +173,11 @@ class PublicPlan:
 
     @property
     def content_hash(self) -> str:
+        """SHA-256 of its content: the same for all who have this plan."""
         return self.document().content_hash
 
     def save(self, path: str | Path) -> None:
+        """Write it as JSON, for every owner."""
         write_document(path, msgspec.json.encode(self.document()), "plan")
 
     def signed(self, key: Ed25519PrivateKey) -> PublicPlan:
@@ -191,6 +194,7 @@ class PublicPlan:
 
     @classmethod
     def from_json(cls, data: bytes, source: str = "plan") -> PublicPlan:
+        """A plan from its JSON text, every part of it checked."""
         try:
             return _from_document(_parse(data))
         except ReleaseError as error:
