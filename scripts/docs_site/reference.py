@@ -18,7 +18,7 @@ ROOMS = {  # page of a room: its title, and what its names return or take
     "evaluation": (
         "Scores",
         [
-            "hedgerow.evaluation.private.PrivateScore",
+            "hedgerow.evaluation.score.PrivateScore",
             "hedgerow.inference.calibration.Calibration",
             "hedgerow.inference.ranking.OperatingPoint",
         ],

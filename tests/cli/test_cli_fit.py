@@ -163,6 +163,16 @@ def test_predict_needs_no_target_and_writes_files(fitted: SimpleNamespace, run: 
     assert run("predict", fitted.forest, rows, "-o", rows).exit_code == 2
 
 
+def test_a_hyphen_is_standard_output(
+    fitted: SimpleNamespace, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    there = run("predict", fitted.forest, fitted.test, "--proba", "-o", "-")
+    assert there.exit_code == 0, there.output
+    assert there.stdout == run("predict", fitted.forest, fitted.test, "--proba").stdout
+    assert not Path("-").exists()
+
+
 @pytest.mark.parametrize(
     ("in_the_file", "in_the_schema"),
     [

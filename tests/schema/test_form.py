@@ -12,7 +12,7 @@ from hedgerow.schema.form import ON, fields_of, schema_of
 
 SCHEMA = Schema(
     [
-        Numeric("age", 0, 120, unreviewed=True, missing="unknown"),
+        Numeric("age", 0, 120, unreviewed=True, missing="unknown", integer=True),
         Numeric("income", 0, 1e6, edges=[0, 1000.5, 1e6]),
         Numeric("admitted", 16436, 20088, date="%d.%m.%Y"),
         Categorical("smoker", ["never", "former", 3], other="other", unreviewed=True),

@@ -29,8 +29,8 @@ LEVELS = (
     Level(Fraction(8), "weak", "better than nothing: an attacker may be nearly certain"),
 )
 BEYOND = "hardly any"
-SUGGESTED_DELTA = "1e-6"
-INIT = f"hedgerow budget init budget.json --epsilon 2 --delta {SUGGESTED_DELTA}"  # as it is suggested everywhere
+SUGGESTED_DELTA, TOTAL_DELTA = "1e-6", "1e-5"  # of one fit, and of a budget: the δ of its fits add up
+INIT = f"hedgerow budget init budget.json --epsilon 2 --delta {TOTAL_DELTA}"  # as it is suggested everywhere
 HEADS = ("ε in all", "protection", "a guess whether you are in the table is right at most", "what it is for")
 
 

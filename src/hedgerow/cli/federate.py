@@ -15,7 +15,7 @@ from hedgerow.cli.console import clean, console, one_line, table, warn
 from hedgerow.cli.count import private_key
 from hedgerow.cli.fit import summarise
 from hedgerow.cli.outputs import check_output, file_lock
-from hedgerow.cli.tables import SignKey, TrustedKeys, known_keys, show_tables, stem
+from hedgerow.cli.tables import SignKey, TrustedKeys, known_keys, say_what_else, show_tables, stem
 from hedgerow.errors import CuratorError
 
 if TYPE_CHECKING:
@@ -109,6 +109,7 @@ def federate(
         merged.save(output)
     summarise(merged, output, events=False)
     show_tables(merged)
+    say_what_else(merged.algorithm)
 
 
 def _answer(status: CuratorStatus) -> str:

@@ -223,7 +223,7 @@ def _facts(attribute: Attribute) -> tuple[str, str, str, str]:
         return "categorical", f"{len(attribute.domain)}: {values}", other, attribute.missing or other
     cells = f", {len(attribute.edges) - 1} declared cells" if attribute.edges else ""
     return (
-        "numeric" if attribute.date is None else f"date, {attribute.date}",
+        f"date, {attribute.date}" if attribute.date is not None else "numeric, whole" if attribute.integer else "numeric",
         attribute.bounds_text + cells,
         "nearest bound",
         attribute.missing or stops,

@@ -117,7 +117,8 @@ def drafted(name: str, column: NDArray[Any], keep: bool = False) -> Drafted:
     if whole and len(numbers) <= MAX_WHOLE_CATEGORIES:
         return Drafted(_categories(name, _without_gaps([int(number) for number in numbers]), found), said=tuple(said))
     low, high = outward(*_ends(numbers))
-    return Drafted(Numeric(name, low, high, missing=MISSING if found.gaps else None, unreviewed=True), said=tuple(said))
+    entry = Numeric(name, low, high, missing=MISSING if found.gaps else None, unreviewed=True, integer=whole)
+    return Drafted(entry, said=tuple(said))
 
 
 def _categories(name: str, values: Sequence[Any], found: Values) -> Categorical:

@@ -191,6 +191,11 @@ class Release:
             return tuple(pruned_nodes(self.forest, t) for t in trees)
         return None
 
+    @property
+    def unused(self) -> Any:
+        """For each tree the nodes that predictions do not use, whatever the reason; None where they use all."""
+        return self.additive.unused if self.vote == ADDITIVE else self.removed
+
     def rules(
         self,
         *,
@@ -201,6 +206,7 @@ class Release:
         top: int | None = None,
         sort: str = "default",
         pruned: bool = True,
+        above_noise: bool = False,
         as_frame: bool = False,
     ) -> Any:
         """What the trees say, as a list of `Rule` (`inference/rules.py` tells how its numbers and errors are made).
@@ -210,9 +216,10 @@ class Release:
         top:            at most so many
         sort:           "default" (surest after taking off twice the noise), "confidence" or "support"
         pruned:         False also lists the nodes that the release itself does not predict with
+        above_noise:    True leaves out rules that noise alone may have made
         as_frame:       a pandas data frame instead, one row for each rule
         """
-        from hedgerow.inference.rules import COLUMNS
+        from hedgerow.inference.rules import frame_of
         from hedgerow.inference.rules import rules as rules_of
 
         found = rules_of(
@@ -223,17 +230,10 @@ class Release:
             label=label,
             top=top,
             sort=sort,
-            removed=(self.additive.unused if self.vote == ADDITIVE else self.removed) if pruned else None,
+            removed=self.unused if pruned else None,
+            above_noise=above_noise,
         )
-        if not as_frame:
-            return found
-        try:
-            import pandas
-        except ImportError as error:
-            raise ImportError(
-                "rules(as_frame=True) needs pandas. Install it (`pip install 'hedgerow[pandas]'`), or leave as_frame out to get a list."
-            ) from error
-        return pandas.DataFrame([rule.row() for rule in found], columns=list(COLUMNS))
+        return frame_of(found) if as_frame else found
 
     def feature_importances(self) -> dict[str, float]:
         """The share of each attribute in what the (pruned) trees tell about the class, from released counts alone.

@@ -13,6 +13,7 @@ from hedgerow import formatting
 from hedgerow.accounting.loss import noise_variance
 from hedgerow.accounting.units import Unit
 from hedgerow.errors import CuratorError, HedgerowError, PlanError
+from hedgerow.inference.text import is_lost
 from hedgerow.schema.schema import Schema
 from hedgerow.schema.toml import read
 
@@ -158,6 +159,8 @@ class RemoteScore:
 
     def __repr__(self) -> str:
         label, share = self.majority
+        if is_lost(self.accuracy, self.accuracy_error):
+            return f"RemoteScore(accuracy lost in the noise, which is larger than the answer; {self.guarantee})"
         return f"RemoteScore(accuracy {self.accuracy:.3f} ± {self.accuracy_error:.2g}; always {label!r}: {share:.3f}; {self.guarantee})"
 
     def _repr_html_(self) -> str:

@@ -52,7 +52,7 @@ def schema_of(fields: Mapping[str, str], before: Schema, source: str) -> Schema:
 
 
 def _entry(fields: Mapping[str, str], place: str, each: Categorical | Numeric, plain: dict[str, Any]) -> dict[str, Any]:
-    entry: dict[str, Any] = {name: plain[name] for name in ("kind", "date", "taxonomy") if name in plain}
+    entry: dict[str, Any] = {name: plain[name] for name in ("kind", "date", "integer", "taxonomy") if name in plain}
     entry |= {name: text for name in ("other", "missing") if (text := fields.get(f"{place}.{name}", "").strip())} | _mark(fields, place)
     if isinstance(each, Categorical):
         return entry | {"values": _values(fields, f"{place}.values", each.values)}

@@ -131,4 +131,5 @@ def shown_plan(plan: PublicPlan) -> Plan:
         plan.trees,
         tables=plan.tables,
         chosen=plan.chosen,
+        shared=True,
     )

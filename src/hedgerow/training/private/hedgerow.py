@@ -60,7 +60,7 @@ class HedgerowForest(MergeableMethod):
         words = {"measured": f"all {len(sizes)} attributes", "reading": "the plain one: nothing is chosen where tables are added up"}
         return Plan(
             hedgerow.ALGORITHM, epsilon, rows, source, codebook.n_classes, (event,), flat.trees, True, Settings(), recipe.tables,
-            words,
+            words, shared=True,
         )  # fmt: skip
 
     def chosen(self, plan: Plan) -> dict[str, Any]:
