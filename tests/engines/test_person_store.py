@@ -66,8 +66,9 @@ def test_what_is_kept_is_what_is_kept_in_memory_and_nothing_else_is_left() -> No
     assert found == tally(*limited(persons, codes, classes, 2, KEY))
     assert sum(found.values()) == 10  # two of each of five
     assert names_in(connection) == {"kept"}
-    assert store._folder is not None
-    folder = Path(store._folder.name)
+    taken = store._folder  # held here: nothing but `close` takes it away
+    assert taken is not None
+    folder = Path(taken.name)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert (folder / "rows.duckdb").exists()
     store.close()

@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from slow import slow_but
 
+from hedgerow.engines import persons as persons_module
 from hedgerow.engines.person_ids import person_changes, person_column, person_numbers, person_sql
 from hedgerow.engines.persons import PersonLimit, _is_above, _is_after, _sort_each, keyed_hash, limited
 from hedgerow.errors import PlanError, TableError
@@ -184,6 +185,16 @@ def test_of_rows_of_one_rank_the_earlier_are_kept() -> None:
     codes, classes = np.array([[1, 2], [1, 2], [1, 3], [0, 9]], dtype=np.uint8), np.array([0, 1, 0, 0], dtype=np.uint16)
     after = [[bool(_is_after(codes, classes, a, b)) for b in range(4)] for a in range(4)]
     assert after == [[a > b for b in ((1, 2, 0), (1, 2, 1), (1, 3, 0), (0, 9, 0))] for a in ((1, 2, 0), (1, 2, 1), (1, 3, 0), (0, 9, 0))]
+
+
+def test_a_later_row_of_the_same_rank_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two ranks of 64 bits are hardly ever the same: here all are, where nothing is compiled."""
+    monkeypatch.setattr(persons_module, "_rank", lambda *given: np.uint64(7))
+    monkeypatch.setattr(persons_module, "_keep", getattr(persons_module._keep, "py_func", persons_module._keep))
+    limit = PersonLimit(2, KEY)
+    limit.keep(np.zeros(5, dtype=bool), np.arange(5, dtype=np.uint8)[:, None], np.arange(5, dtype=np.uint16))
+    codes, classes = limit.finish()
+    assert sorted(codes[:, 0].tolist()) == sorted(classes.tolist()) == [0, 1]
 
 
 @pytest.mark.parametrize("wrong", [0, 1, 2, 3])

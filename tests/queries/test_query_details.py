@@ -237,6 +237,11 @@ def test_room_is_bounded_for_more_classes_too() -> None:
     one = oblivious_trees(book, 3, 1)
     BoostRound.decode(BoostRound(one, model, False).form(PRICE, PredictorEncoder(book)), Noted(book, Limits()))  # type: ignore[arg-type]
     assert bounded == [1, 8 * 6, 8 * 6]
+    bounded.clear()
+    none: Any = msgspec.structs.replace(BoostRound(one, model, False).form(PRICE, PredictorEncoder(book)), chosen=0)  # type: ignore[type-var]
+    with pytest.raises(PlanError, match="groups of equal size"):
+        BoostRound.decode(none, Noted(book, Limits())).check(book)
+    assert bounded == [1, 8 * 6, 8 * 6]
 
 
 @pytest.mark.parametrize("kind", [BoostRound, ChooseTree])

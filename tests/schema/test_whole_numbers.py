@@ -81,7 +81,7 @@ def test_a_schema_keeps_it_and_a_draft_finds_it() -> None:
 
 @pytest.mark.parametrize(("integer", "date"), [(1, None), ("yes", None), (True, "%Y-%m-%d")])
 def test_what_is_no_answer_is_refused(integer: object, date: str | None) -> None:
-    with pytest.raises(SchemaError, match="integer of 'x'.*expected true or false"):
+    with pytest.raises(SchemaError, match=r"integer of 'x'.*expected true or false"):
         Numeric("x", 0, 10, integer=integer, date=date)  # type: ignore[arg-type]
 
 

@@ -29,7 +29,11 @@ def delta_left(left: Fraction) -> str:
     """How many more requests with a δ a budget pays for. Each has a δ of its own, and they add up; scores and counts have none."""
     usual, less = Fraction(SUGGESTED_DELTA), Fraction(SUGGESTED_DELTA) / 10
     if left < less:
-        return "its δ is used up: from now on it pays for pure ε alone" if left <= 0 else f"its δ pays for requests of δ = {at_most(left)} in all"
+        return (
+            "its δ is used up: from now on it pays for pure ε alone"
+            if left <= 0
+            else f"its δ pays for requests of δ = {at_most(left)} in all"
+        )
     smaller = f"{_many(left // less)} at δ = {amount(less)}, with about a tenth more noise"
     if left < usual:
         return f"its δ pays for {smaller}"

@@ -112,7 +112,7 @@ def _steps(folder: Path, rows: int, output: Path) -> None:
     schema_commands.check(schema)
 
     _heading(2, f"A total ε of {TOTAL} for everything that will ever look at these rows")
-    say("δ is a small chance that ε may not hold: it allows Gaussian noise, under which many small looks cost little. Fits will take 1e-6 each.")
+    say("δ is a small chance that ε may not hold: it allows Gaussian noise, under which many small looks cost little. A fit takes 1e-6.")
     _command(f"budget init {budget.name} --epsilon {TOTAL} --delta {TOTAL_DELTA}")
     budget_commands.init(budget, TOTAL, delta=TOTAL_DELTA)
 

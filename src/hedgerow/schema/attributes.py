@@ -198,7 +198,7 @@ class Numeric:
     Without edges an estimator cuts [low, high] into its own number of equal-width cells.
     taxonomy: the edges of level 1, of level 2, … up to [low, high] alone, each among those of the level below
     date:     how its dates are written, such as "%d.%m.%Y": they count as days since 1970-01-01, and bounds may be given as dates
-    integer:  whether its values are whole numbers: people are then shown "26 to 28" for a cell from 25.7 to 28.3. Its cells stay as they are
+    integer:  whether its values are whole numbers: people are shown "26 to 28" for a cell from 25.7 to 28.3. Its cells stay as they are
     """
 
     name: str
