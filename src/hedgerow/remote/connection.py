@@ -40,6 +40,7 @@ class Connection:
 
     @property
     def url(self) -> str:
+        """The address of the service."""
         return self.transport.url
 
     @cached_property
@@ -90,6 +91,7 @@ class Connection:
             before = f"&before={int(last)}"
 
     def job(self, id: str) -> Job:
+        """A job by its id: one that was sent before, perhaps by another program."""
         return Job.read(self.transport, self.transport.json("GET", f"/v1/jobs/{path_segment(id)}"))
 
     def release(self, id: str) -> Release:
@@ -166,6 +168,7 @@ class Connection:
         return Job.read(self.transport, found, used)
 
     def close(self) -> None:
+        """Close the connections that are kept."""
         self.transport.close()
 
     def __enter__(self) -> Connection:
