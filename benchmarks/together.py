@@ -99,7 +99,7 @@ def error_of(values: list[float]) -> float:
     return float(np.std(values, ddof=1)) / len(values) ** 0.5
 
 
-def figure_lines() -> Iterator[str]:
+def figure_lines(figure: Path = FIGURE) -> Iterator[str]:
     """The table; the figure is drawn beside it."""
     from hedgerow_experiments.charts import Lines, Panel, Point, Series
     from hedgerow_experiments.drawing import draw
@@ -118,7 +118,7 @@ def figure_lines() -> Iterator[str]:
         panels.append(Panel(name.title(), series))
     ticks = [(owners, str(owners)) for owners in OWNERS]
     title = "Private-RDT at ε = 0.5, rows spread over k owners: mean accuracy, whiskers of one standard error"
-    FIGURE.write_text(draw(Lines(title, panels, "owners k", "accuracy", ticks, columns=2)) + "\n", encoding="utf-8")
+    figure.write_text(draw(Lines(title, panels, "owners k", "accuracy", ticks, columns=2)) + "\n", encoding="utf-8")
 
 
 # ---------------------------------------------------------------- time and bytes
