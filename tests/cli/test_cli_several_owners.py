@@ -47,6 +47,12 @@ def test_the_mean_of_three_forests(offices: SimpleNamespace, run: Callable[..., 
     assert [line[0] for line in lines] == [str(releases[0].schema.target.classes[c]) for c in expected.argmax(axis=1)]
 
 
+def test_forests_that_cannot_be_merged_name_their_mean(offices: SimpleNamespace, run: Callable[..., Any]) -> None:
+    result = run("merge", "a.json", "b.json", "-o", "merged.json")
+    assert result.exit_code == 2
+    assert "hedgerow predict a.json ROWS --with b.json" in result.stderr
+
+
 def test_only_forests_of_one_schema_have_a_mean(offices: SimpleNamespace, run: Callable[..., Any]) -> None:
     wider = Path("schema.toml").read_text().replace("high = ", "high = 1")
     Path("wider.toml").write_text(wider)

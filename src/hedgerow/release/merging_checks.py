@@ -37,8 +37,9 @@ def check_random_trees(release: Release, name: str) -> None:
     if release.correction.trees:
         raise MergeError(
             f"{name} holds boosted trees, each chosen and measured for what the model so far got wrong about its rows: counts of other "
-            "rows cannot be added to them. Fit all rows at once; or, where rows come in batches or from several owners, count them from a "
-            "shared plan (`hedgerow plan --save`, `hedgerow count`), or from the first batch on (`hedgerow fit --batch`, `partial_fit`)."
+            "rows cannot be added to them. Take the mean of what such forests predict (`hedgerow predict a.json ROWS --with b.json`); fit "
+            "all rows at once; or, where rows come in batches or from several owners, count them from a shared plan "
+            "(`hedgerow plan --save`, `hedgerow count`), or from the first batch on (`hedgerow fit --batch`, `partial_fit`)."
         )
     counted = [last_count(part) for part in release.certificate.parts if part.counted]
     noisy = all(event is not None and event.mechanism in (DISCRETE_LAPLACE, DISCRETE_GAUSSIAN) for event in counted)
