@@ -69,18 +69,22 @@ class BudgetFile(Budget):
 
     @property
     def epsilon(self) -> Fraction:
+        """The total ε, as the file says."""
         return self.read().epsilon
 
     @property
     def delta(self) -> Fraction:
+        """The total δ, as the file says."""
         return self.read().delta
 
     @property
     def unit(self) -> Unit | None:
+        """What its ε is counted in: rows or persons; None before the first request."""
         return self.read().unit
 
     @property
     def entries(self) -> tuple[Entry, ...]:
+        """Every request that was reserved, by whatever process."""
         return self.read().entries
 
     def state_unit(self, unit: Unit) -> None:

@@ -74,10 +74,12 @@ class Budget:
 
     @property
     def epsilon(self) -> Fraction:
+        """The total ε."""
         return self._epsilon
 
     @property
     def delta(self) -> Fraction:
+        """The total δ."""
         return self._delta
 
     @property
@@ -87,22 +89,27 @@ class Budget:
 
     @property
     def entries(self) -> tuple[Entry, ...]:
+        """Every request that was reserved, in its order, with what it cost."""
         return self._entries
 
     @property
     def spent(self) -> Fraction:
+        """The ε of all requests so far."""
         return sum((entry.cost for entry in self.entries), Fraction(0))
 
     @property
     def remaining(self) -> Fraction:
+        """The ε that is left."""
         return self.epsilon - self.spent
 
     @property
     def spent_delta(self) -> Fraction:
+        """The δ of all requests so far."""
         return sum((entry.delta for entry in self.entries), Fraction(0))
 
     @property
     def remaining_delta(self) -> Fraction:
+        """The δ that is left."""
         return self.delta - self.spent_delta
 
     def reserve(self, epsilon: Any, what: str, delta: Any = 0, unit: Unit = ROW) -> Reservation:

@@ -71,6 +71,7 @@ class PrivateScore:
 
     @property
     def accuracy(self) -> float:
+        """The share of rows whose class is predicted."""
         return float(np.clip(np.trace(self.confusion) / self.rows, 0, 1))
 
     @property

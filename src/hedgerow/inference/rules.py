@@ -77,6 +77,7 @@ class Rule:
         return ", ".join([*shown, *([f"{more} other classes less"] if more else [])])
 
     def text(self) -> str:
+        """The rule as a sentence."""
         sure = share_with_error(self.confidence, self.confidence_error)
         about = "about " if self.support_error > 0 else ""
         rows = "row" if self.support == 1 and not about else "rows"
@@ -114,7 +115,7 @@ def frame_of(found: list[Rule]) -> Any:
         import pandas
     except ImportError as error:
         raise ImportError(
-            "rules(as_frame=True) needs pandas. Install it (`pip install pandas`), or leave as_frame out to get a list."
+            "rules(as_frame=True) needs pandas. Install it (`pip install 'hedgerow[pandas]'`), or leave as_frame out to get a list."
         ) from error
     return pandas.DataFrame([rule.row() for rule in found], columns=list(COLUMNS))
 

@@ -75,14 +75,17 @@ class Plan:
 
     @property
     def n_leaves(self) -> int:
+        """Leaves of all trees."""
         return sum(len(tree.leaves) for tree in self.trees)
 
     @property
     def n_counts(self) -> int:
+        """Numbers that are measured: classes in each leaf."""
         return self.n_leaves * self.n_classes
 
     @property
     def height(self) -> int:
+        """Of the highest tree."""
         return max((tree.height for tree in self.trees), default=0)
 
     @property
