@@ -17,7 +17,7 @@ from hedgerow.training.algorithms import UPDATES, titled
 from hedgerow.training.method import MergeableMethod
 from hedgerow.training.planning import parameters_of
 from hedgerow.training.recipe import Recipe
-from hedgerow.trees.plan import Plan
+from hedgerow.trees.plan import ADDED_UP, Plan
 
 MAX_REBUILD = 200_000_000  # nodes times attributes
 
@@ -131,6 +131,6 @@ def shown_plan(plan: PublicPlan) -> Plan:
         (event,),
         plan.trees,
         tables=plan.tables,
-        chosen=plan.chosen,
+        chosen=plan.chosen if plan.seed is not None else {"measured": f"all {len(plan.trees)} attributes", "reading": ADDED_UP},
         shared=True,
     )

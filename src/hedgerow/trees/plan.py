@@ -37,6 +37,8 @@ STANDS_OUT = (
 )  # other forests, and tables that are added up: how far the rows of one number stand above its noise
 GOOD = 8  # the same of these
 HEDGEROW = "Hedgerow forest"
+ADDED_UP = "the plain one: nothing is chosen where tables are added up"  # how the tables of a shared plan are read
+RHO = "the cost of a query with Gaussian noise; all ρ together, with at most ε²/2 for each ε, are what the (ε, δ) above is worth"
 ROWS_SHARE = Fraction(3, 100)  # of ε, for a noisy number of rows where no public one is declared
 
 
@@ -124,6 +126,8 @@ class Plan:
             each = f", {rough(cost / event.queries)} for each {what}" if event.queries > 1 else ""
             often = f"{times} × " if times > 1 else ""
             lines.append((f"charge: {event.query}", f"{often}{kind} = {rough(cost)}{each}"))  # the events have it exactly
+        if any(event.rho for event in self.events):
+            lines.append(("what ρ means", RHO))
         if self.events:
             together = f", of {self.tables} tables together" if self.tables > 1 else ""
             k = self.rows_per_person
