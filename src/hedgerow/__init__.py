@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hedgerow.evaluation.private import private_score as private_score
     from hedgerow.evaluation.public import calibration as calibration
     from hedgerow.evaluation.scorer import private_scorer as private_scorer
+    from hedgerow.exporters.export import export as export
     from hedgerow.multiparty.run import together as together
     from hedgerow.release.merging import merge as merge
     from hedgerow.release.merging import merge_columns as merge_columns
@@ -70,6 +71,7 @@ _HOME = {
     "calibration": "hedgerow.evaluation.public",
     "connect": "hedgerow.remote.connection",
     "count": "hedgerow.training.counting",
+    "export": "hedgerow.exporters.export",
     "global_model": "hedgerow.sharing.global_model",
     "merge": "hedgerow.release.merging",
     "merge_columns": "hedgerow.release.merging",

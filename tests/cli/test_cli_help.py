@@ -25,6 +25,7 @@ COMMANDS = [
     ["together", "init"],
     ["predict"],
     ["explain"],
+    ["export"],
     ["rules"],
     ["show"],
     ["evaluate"],

@@ -19,7 +19,18 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 from strategies import small_schema, small_table
 
-from hedgerow import Budget, BudgetFile, HedgerowClassifier, Numeric, PrivateRDTClassifier, Schema, Target, private_score, private_scorer
+from hedgerow import (
+    Budget,
+    BudgetFile,
+    Categorical,
+    HedgerowClassifier,
+    Numeric,
+    PrivateRDTClassifier,
+    Schema,
+    Target,
+    private_score,
+    private_scorer,
+)
 from hedgerow.errors import (
     BudgetError,
     ExactScoreWarning,
@@ -313,3 +324,27 @@ def test_objects_are_not_looked_into_and_the_counts_name_the_column() -> None:
     for make in (HedgerowClassifier, PrivateRDTClassifier):
         with pytest.warns(SchemaMismatchWarning, match=r"column default \(the target\).*Declared classes are 0, 1"):
             make(numbers, 20, random_state=0).fit(X, pd.Series(WORDS, dtype=object))
+
+
+SIX = {f"a{i}": np.random.default_rng(i).random(8000) for i in range(6)} | {"job": np.array(["cook", "nurse"] * 4000)}
+OF_SIX = Schema([*(Numeric(f"a{i}", 0, 1) for i in range(6)), Categorical("job", ["cook", "nurse"])], Target("default", [0, 1]))
+LABELS = (SIX["a0"] > 0.6).astype(int)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "undeclared"), [("0.1", 0, 1), (1, 0, 1), (5, 0, 1), (5, 1e-6, 1), (1, 0, 3), (5, 0, 3), (5, 1e-6, 3)]
+)
+def test_the_target_is_named_where_its_values_are_not_declared(epsilon: Any, delta: float, undeclared: int) -> None:
+    """Though some trees lack more rows than others by chance, and all may split on the same attributes. undeclared: one of so many rows"""
+    y = np.where(np.arange(8000) % undeclared == 0, 7, LABELS)
+    with pytest.warns(SchemaMismatchWarning, match=r"are counted in no tree: the column default \(the target\)") as told:
+        HedgerowClassifier(OF_SIX, epsilon, delta, random_state=0).fit(SIX, y)
+    assert "no leaf of tree" not in str(told[0].message)
+
+
+@pytest.mark.parametrize("delta", [0, 1e-6])
+def test_the_attribute_is_named_where_its_values_are_not_declared(delta: float) -> None:
+    wrong = {**SIX, "job": np.array(["baker", "pilot"] * 4000)}
+    with pytest.warns(SchemaMismatchWarning, match=r"in no leaf of tree \d+.*, where .*job.* (is|are) split on") as told:
+        HedgerowClassifier(OF_SIX, 5, delta, random_state=0).fit(wrong, LABELS)
+    assert "the target" not in str(told[0].message)

@@ -68,7 +68,8 @@ def test_things_that_travel_come_back() -> None:
     assert forms.read_one_oblivious(forms.oblivious_form(BOOSTED[0]), BOOK) == BOOSTED[0]
     nodes = np.array(TREE.levels[1])
     assert forms.nodes_form(nodes) == nodes.tolist()
-    assert forms.read_nodes([0, TREE.n_nodes - 1], TREE).tolist() == [0, TREE.n_nodes - 1]
+    for some in ([0, TREE.n_nodes - 1], [0], [TREE.n_nodes - 1], [2, 2], []):
+        assert forms.read_nodes(some, TREE).tolist() == some
     mask = np.array([[True, False, True], [False, False, False]])
     assert forms.mask_form(mask) == [[0, 2], []]
     assert forms.read_mask([[0, 2], []], 2, 3, "asked").tolist() == mask.tolist()

@@ -231,14 +231,21 @@ def test_gradients_by_hand(margins: list[float], label: int, expected: list[int]
 )  # fmt: skip
 def test_brier_scores_by_hand(shares: list[float], label: int, expected: int) -> None:
     """Whatever the shares are, a row adds 0 to 2; of no declared class nothing."""
-    classes = np.array([label, label, 65_535], dtype=np.uint16)
-    assert kernels.brier_sum(np.array([shares] * 3), classes) == 2 * expected
+    classes = np.array([65_535, label, label, label, label, 65_535], dtype=np.uint16)
+    assert kernels.brier_sum(np.array([shares] * 6), classes) == 4 * expected
+
+
+def test_sums_of_brier_scores_of_a_model_that_knows_nothing() -> None:
+    codes, labels = rows_for(SIZES, 20, 0, np.uint8)
+    sums = kernels.brier_sums(AdditiveModel(np.zeros(2), (), ()), np.array([1.0, 0.5, 2.0]), codes, labels, None)
+    assert sums.tolist() == [int((labels < 2).sum()) * HALF] * 3
 
 
 @pytest.mark.parametrize("known", [False, True])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_sums_over_rows_are_those_of_each_row(classes: int, known: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels, "BLOCK", 200)
+    if known:
+        monkeypatch.setattr(kernels, "BLOCK", 200)
     codes, labels = rows_for(SIZES, ROWS, 7, np.uint8)
     labels = np.minimum(labels, 3)
     rng = np.random.default_rng(2)
@@ -268,3 +275,40 @@ def test_sums_over_rows_are_those_of_each_row(classes: int, known: bool, monkeyp
         rows = [sum(((label == c) - p) ** 2 for c, p in enumerate(row)) for label, row in zip(labels, each, strict=True) if label < classes]
         assert score == pytest.approx(GRID * sum(rows), abs=len(rows) + 1)
         assert score <= GRID * sum(rows) + 1e-3
+
+
+STEP = 1 / GRID
+
+
+@pytest.mark.parametrize(
+    ("shares", "label", "expected"),
+    [
+        ([0.25, 0.75], 1, [GRID // 4]),
+        ([1.2, -0.2], 1, [0]),  # of two classes no gradient is above 1
+        ([-STEP, 0.5 + STEP / 2, 0.5 + STEP / 2], 0, [0, 0, 0]),  # (4097, −2048, −2048): one step too long in L1
+        ([-1.0, 1.0, 1.0], 0, [0, 0, 0]),  # 2, −1, −1
+        ([-1.0001, 1.0001, 1.0], 0, [0, -GRID, -GRID]),  # what is above 2 is no gradient, and the others are short enough
+        ([-1.5, 2.5, 0.0], 0, [0, 0, 0]),
+        ([np.inf, 0.0, 0.0], 0, [0, 0, 0]),
+    ],
+)
+def test_gradients_are_bounded_whatever_the_shares(
+    shares: list[float], label: int, expected: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An exponential function at its worst."""
+    coming = iter(shares)
+    monkeypatch.setattr(kernels, "exp_minus", lambda x: next(coming))
+    plain = getattr(kernels._gradients, "py_func", kernels._gradients)  # itself where nothing is compiled
+    out = np.full((1, len(expected)), 7, dtype=np.int64)
+    with np.errstate(all="ignore"):
+        plain(np.zeros((1, len(shares))), np.array([label], dtype=np.uint16), out)
+    assert out.tolist() == [expected]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_slots_are_those_of_the_nearest_node_above(seed: int) -> None:
+    tree = irregular_tree(seed)
+    last = tree.n_nodes - 1
+    beside = [int(node) for node in tree.levels[1] if slot_of(tree, np.array([node]), last) < 0]
+    for nodes in (np.array([0]), np.array([last]), np.array([last, *beside])):
+        assert kernels.slots(tree, nodes).tolist() == [slot_of(tree, nodes, node) for node in range(tree.n_nodes)]

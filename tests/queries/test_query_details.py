@@ -17,6 +17,7 @@ from hedgerow.errors import PlanError
 from hedgerow.growers import rdt
 from hedgerow.queries import (
     Best,
+    BestModel,
     Block,
     BoostRound,
     Choose,
@@ -144,11 +145,13 @@ def test_what_is_compiled_once_is_compiled_before_threads_begin() -> None:
         calls.append(codes.shape)
         return np.zeros((len(codes), 2))
 
-    queries: list[Any] = [Confusion(noted), Best([noted, noted]), ScoreBins(noted, 4, (0,))]
+    queries: list[Any] = [Confusion(noted), Best([noted, noted]), BestModel([noted]), ScoreBins(noted, 4, (0,))]
     for query in queries:
         query.prepare(BOOK)
         assert query.calls_predictors
-    assert calls == [(1, 4)] * 4
+    assert calls == [(1, 4)] * 5
+    assert Reliability(noted, 4).calls_predictors
+    assert not Rows().calls_predictors
 
 
 def test_what_is_charged_where_nothing_else_is_said() -> None:

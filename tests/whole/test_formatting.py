@@ -120,6 +120,11 @@ def test_documents_have_the_one_table(document: str) -> None:
     assert meaning.markdown() in (ROOT / document).read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("document", ["README.md", "docs/GUIDE.md"])
+def test_documents_have_the_one_advice_about_scores(document: str) -> None:
+    assert meaning.SCORE in " ".join((ROOT / document).read_text(encoding="utf-8").split())
+
+
 def test_no_document_or_page_gives_other_advice() -> None:
     elsewhere = [*ROOT.glob("docs/*.md"), ROOT / "README.md", ROOT / "PRIVACY.md", *(ROOT / "src").rglob("*.html")]
     for path in elsewhere:

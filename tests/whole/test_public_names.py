@@ -38,6 +38,7 @@ def test_exactly_these_names_are_public() -> None:
         "calibration",
         "connect",
         "count",
+        "export",
         "global_model",
         "merge",
         "merge_columns",

@@ -26,6 +26,7 @@ COMMANDS = {  # in the order of the help
     "merge": Command("merge", "merge", "Put forests together that were counted from one plan. Reads no rows, costs no ε."),
     "together": Command("together", "app", "Count your own rows together with other owners: one release for all."),
     "predict": Command("predict", "predict", "Predict the class of each row of a table. Costs no ε."),
+    "export": Command("export", "export", "Write a forest for another program: ONNX, SQL, or one Python file. Costs no ε."),
     "explain": Command(
         "explain", "explain", "Tell why a row is predicted as it is: what each attribute adds, the largest first. Costs no ε."
     ),

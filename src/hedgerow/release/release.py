@@ -350,6 +350,15 @@ class Release:
         others = tuple(old for old in self._signatures if old.key != signature.key)
         return _with(self, signatures=(*others, signature))
 
+    def with_signatures_of(self, copies: Iterable[Release]) -> Release:
+        """The same release with the signatures of its copies, too: the content of each must be the same."""
+        found = {signature.key: signature for signature in self._signatures}
+        for copy in copies:
+            if copy.content_hash != self.content_hash:
+                raise ReleaseError("the releases are not the same: their contents differ.")
+            found |= {signature.key: signature for signature in copy.signatures}
+        return _with(self, signatures=tuple(found.values()))
+
     # ------------------------------------------------------------ read
 
     @classmethod

@@ -79,16 +79,18 @@ class Dataset(DatasetSummary):
     """One of them with its public schema. owner: whose rows a release with counts will say that it holds.
 
     signed_with: the public key that the service says it signs releases with; whether it is the owner's is for you to know
+    together:    of a service that counts together with others: their names and certificates, hashed; the same at each of them
     """
 
     schema: Schema
     owner: str
     signed_with: str | None = None
+    together: str | None = None
 
     @classmethod
     def read(cls, found: Any) -> Dataset:
-        key = found.get("signed_with")
-        public = read(found["schema"]), str(found["owner"]), None if key is None else str(key)
+        key, together = (None if found.get(name) is None else str(found[name]) for name in ("signed_with", "together"))
+        public = read(found["schema"]), str(found["owner"]), key, together
         return cls(str(found["name"]), bool(found["closed"]), _purposes(found), unit_of(found.get("unit")), *public)
 
 

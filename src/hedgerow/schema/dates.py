@@ -40,7 +40,7 @@ def checked_format(given: Any, where: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def _pattern(written: str) -> re.Pattern[str]:
+def date_pattern(written: str) -> re.Pattern[str]:
     digits = written in ("%Y%m%d", "%d%m%Y", "%m%d%Y")  # without anything between them each has all of its places
     parts = {part: text.replace("{1,2}", "{2}") if digits else text for part, text in _PARTS.items()}
     pieces = re.split(r"(%.)", written)
@@ -54,7 +54,7 @@ def has_separators(written: str) -> bool:
 
 def day_of(text: str, written: str) -> int | None:
     """The day that a text names, None where it names none."""
-    found = _pattern(written).fullmatch(text.strip(" "))
+    found = date_pattern(written).fullmatch(text.strip(" "))
     if found is None:
         return None
     try:
