@@ -46,6 +46,7 @@ MISSING = {  # without extras: what is tried, and the extra that its error names
     "client": ["-c", 'import hedgerow; hedgerow.connect("http://127.0.0.1:9", "hrw_x").datasets()'],
     "curator": ["-m", "hedgerow", "serve", "folder"],
     "spark": ["-m", "hedgerow", "fit", "visits", "--engine", "spark", "--schema", "schema.toml", "--epsilon", "1", "-o", "f.json"],
+    "onnx": ["-c", TABLE + 'hedgerow.export(hedgerow.HedgerowClassifier(rows.schema, 1, budget=B).fit(rows.X, rows.y).release_, "onnx")'],
     "together": [
         "-m",
         "hedgerow",
