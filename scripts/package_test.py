@@ -1,6 +1,6 @@
 """The package as users get it: built, installed where the repository is not, and run there.
 
-    python scripts/package_test.py [--only 3.12]
+    python scripts/package_test.py [--only 3.12 | lowest]
 
 A wheel and a source archive are built; a wheel of the source archive has the same files. Then, each in an environment of its own in a
 temporary folder: the wheel with every Python from 3.11 to 3.13 that is found here, and with the lowest versions of what it needs. In
@@ -46,35 +46,62 @@ MISSING = {  # without extras: what is tried, and the extra that its error names
     "client": ["-c", 'import hedgerow; hedgerow.connect("http://127.0.0.1:9", "hrw_x").datasets()'],
     "curator": ["-m", "hedgerow", "serve", "folder"],
     "spark": ["-m", "hedgerow", "fit", "visits", "--engine", "spark", "--schema", "schema.toml", "--epsilon", "1", "-o", "f.json"],
-    "together": ["-m", "hedgerow", "together", "plan.json", "rows.csv", "rows.csv", "rows.csv", "--local", "3", "-o", "t.json"],
+    "onnx": ["-c", TABLE + 'hedgerow.export(hedgerow.HedgerowClassifier(rows.schema, 1, budget=B).fit(rows.X, rows.y).release_, "onnx")'],
+    "together": [
+        "-m",
+        "hedgerow",
+        "together",
+        "plan.json",
+        "rows.csv",
+        "rows.csv",
+        "rows.csv",
+        "--local",
+        "3",
+        "--disjoint",
+        "-o",
+        "t.json",
+    ],
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--only", help="one version of Python, such as 3.12")
+    parser.add_argument("--only", help="one version of Python, such as 3.12; or lowest")
     wanted = parser.parse_args().only
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         said([sys.executable, "-m", "build", "--outdir", folder / "dist", ROOT], folder)
         wheel, source = (next((folder / "dist").glob(pattern)) for pattern in ("*.whl", "*.tar.gz"))
         print(f"built {wheel.name} ({wheel.stat().st_size // 1000} kB) and {source.name} ({source.stat().st_size // 1000} kB)")
-        found = {version: python for version in PYTHONS if (python := interpreter(version)) and wanted in (None, version)}
+        pythons = {version: python for version in PYTHONS if (python := interpreter(version))}
         for version in PYTHONS:
-            if version not in found:
-                print(f"Python {version}: left out, {'not asked for' if interpreter(version) else 'no such interpreter here'}")
-        if not found:
+            if version not in pythons:
+                print(f"Python {version}: left out, no such interpreter here")
+        if not pythons:
             sys.exit("no Python to try the package with: install one of " + ", ".join(PYTHONS))
         same_files(source, wheel, folder)
-        first = next(iter(found))
         with ThreadPoolExecutor(2) as pool:
-            low = pool.submit(
-                tried, folder / "lowest", found[first], wheel, f"Python {first}, lowest versions", ["--resolution", "lowest-direct"]
-            )
-            for future in [pool.submit(tried, folder / f"wheel-{v}", python, wheel, f"Python {v}, wheel") for v, python in found.items()]:
-                future.result()
-            print("lowest versions:", ", ".join(said([uv(), "pip", "freeze", "--python", low.result()], folder).split()))
-        missing_extras(folder / f"wheel-{first}")
+            work = [
+                pool.submit(tried, folder / f"wheel-{version}", python, [wheel], f"Python {version}, wheel")
+                for version, python in pythons.items()
+                if wanted in (None, version)
+            ]
+            if wanted in (None, "lowest"):
+                work.append(pool.submit(with_lowest_versions, folder / "lowest", next(iter(pythons.values())), wheel))
+            environments = [each.result() for each in work]
+        missing_extras(environments[0])
+
+
+def with_lowest_versions(folder: Path, python: str, wheel: Path) -> Path:
+    """The lowest version of everything that the package names: it claims to work with them."""
+    needs = core_requirements(wheel)
+    its = tried(folder, python, ["--resolution", "lowest-direct", wheel, *needs], "lowest versions")
+    installed = said([uv(), "pip", "freeze", "--python", its], folder).split()
+    for need in needs:
+        name, _, lowest = need.partition(">=")
+        assert any(f"{each}.".startswith(f"{name}=={lowest}.") for each in installed), f"{need}: not the lowest, {installed}"
+    print("  " + ", ".join(each for each in installed if each.partition("==")[0] in {need.partition(">=")[0] for need in needs}))
+    return its
 
 
 def same_files(source: Path, wheel: Path, folder: Path) -> None:
@@ -97,18 +124,28 @@ def interpreter(version: str) -> str | None:
     return None
 
 
+def core_requirements(wheel: Path) -> list[str]:
+    """What the wheel needs without extras: named by itself, uv takes the lowest version that is allowed of each."""
+    with ZipFile(wheel) as archive:
+        name = next(each for each in archive.namelist() if each.endswith(".dist-info/METADATA"))
+        needs = [
+            line.removeprefix("Requires-Dist: ") for line in archive.read(name).decode().splitlines() if line.startswith("Requires-Dist: ")
+        ]
+    return [need for need in needs if "extra ==" not in need]
+
+
 def uv() -> str:
     beside = Path(sys.executable).parent / "uv"
     return str(beside) if beside.exists() else "uv"
 
 
-def tried(folder: Path, python: str, archive: Path, what: str, how: Sequence[str] = ()) -> Path:
+def tried(folder: Path, python: str, packages: Sequence[str | Path], what: str) -> Path:
     """Installed in a new environment, and the demo run in an empty folder; the environment's Python."""
     begun = time.monotonic()
     folder.mkdir()
     said([uv(), "venv", "--quiet", "--python", python, folder / "env"], folder)
     its = folder / "env" / "bin" / "python"
-    said([uv(), "pip", "install", "--quiet", "--python", its, *how, archive], folder)
+    said([uv(), "pip", "install", "--quiet", "--python", its, *packages], folder)
     installed = time.monotonic()
     said([folder / "env" / "bin" / "hedgerow", "demo", "-o", "demo.html"], folder)
     assert (folder / "demo.html").stat().st_size > 10_000
@@ -117,9 +154,9 @@ def tried(folder: Path, python: str, archive: Path, what: str, how: Sequence[str
     return its
 
 
-def missing_extras(folder: Path) -> None:
+def missing_extras(its: Path) -> None:
     """Each extra is named by the error of what needs it."""
-    its = folder / "env" / "bin" / "python"
+    folder = its.parents[2]
     say = "from hedgerow.datasets import patients; rows = patients(200, seed=1); rows.to_csv('rows.csv'); rows.schema.save('schema.toml')"
     said([its, "-c", say], folder)
     said([its, "-m", "hedgerow", "plan", "--schema", "schema.toml", "--epsilon", "1", "--rows", "200", "--save", "plan.json"], folder)

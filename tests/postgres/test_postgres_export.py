@@ -15,8 +15,9 @@ pytestmark = pytest.mark.postgres
 ROWS = 10_000
 
 
-def literal(value: Any) -> str:
-    return "NULL" if value is None else "'" + str(value).replace("'", "''") + "'"
+def literal(value: Any, number: bool) -> str:
+    """A number that is NaN stays one; text that is missing is NULL."""
+    return "NULL" if value is None or (pd.isna(value) and not number) else "'" + str(value).replace("'", "''") + "'"
 
 
 def filled(database: Any, frame: pd.DataFrame, day_type: str = "text") -> None:
@@ -25,7 +26,8 @@ def filled(database: Any, frame: pd.DataFrame, day_type: str = "text") -> None:
     database.do(f"CREATE TABLE {quoted('the rows')} (id int8, {', '.join(columns)})")
     for start in range(0, len(frame), 2_000):
         part = frame.iloc[start : start + 2_000].itertuples(index=False)
-        rows = ", ".join(f"({start + i}, {', '.join(map(literal, row))})" for i, row in enumerate(part))
+        numbers = [name in NUMBERS for name in frame.columns]
+        rows = ", ".join(f"({start + i}, {', '.join(map(literal, row, numbers))})" for i, row in enumerate(part))
         database.do(f"INSERT INTO {quoted('the rows')} VALUES {rows}")
 
 

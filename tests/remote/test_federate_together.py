@@ -98,6 +98,13 @@ def test_a_service_without_a_party(servers: Servers, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_too_few_addresses(servers: Servers, tmp_path: Path) -> None:
+    three = made(servers, tmp_path)
+    assert three.run("--together", clinics=three.clinics[:2], code=2).count("of whom 3 must come, and 2 addresses were given") == 2
+    assert three.charges() == [[], [], []]
+
+
+@pytest.mark.slow
 def test_another_parties_file(servers: Servers, tmp_path: Path) -> None:
     three = made(servers, tmp_path)
     service = three.clinics[2].app.state.service

@@ -13,7 +13,7 @@ from hedgerow.schema.codebook import Codebook
 
 @dataclass(frozen=True, eq=False)
 class LeafSizes(LeafCounts):
-    """The number of rows in every leaf of every tree: one array (leaves,) for each. The trees share the price."""
+    """The number of rows of a declared class in every leaf of every tree: one array (leaves,) for each. The trees share the price."""
 
     name = "leaf_sizes"
     label = "V16"

@@ -117,6 +117,11 @@ class Federation:
         _check_schema(dataset, self.plan)
         if self.together is not None and dataset.together is None:
             raise CuratorError("it counts together with nobody. Nothing was spent. Its owner starts it with `hedgerow serve --party`.")
+        if self.together is not None and len(self.tokens) < dataset.together_least:
+            raise CuratorError(
+                f"it counts together with other owners, of whom {dataset.together_least} must come, and {len(self.tokens)} addresses were "
+                "given. Nothing was spent. Give the addresses of all."
+            )
         self._groups[place] = dataset.together
         if self.trusted is not None and dataset.signed_with not in self.trusted:
             signs = (

@@ -80,17 +80,19 @@ class Dataset(DatasetSummary):
 
     signed_with: the public key that the service says it signs releases with; whether it is the owner's is for you to know
     together:    of a service that counts together with others: their names and certificates, hashed; the same at each of them
+    together_least: so many of these owners must come
     """
 
     schema: Schema
     owner: str
     signed_with: str | None = None
     together: str | None = None
+    together_least: int = 0
 
     @classmethod
     def read(cls, found: Any) -> Dataset:
         key, together = (None if found.get(name) is None else str(found[name]) for name in ("signed_with", "together"))
-        public = read(found["schema"]), str(found["owner"]), key, together
+        public = read(found["schema"]), str(found["owner"]), key, together, int(found.get("together_least", 0))
         return cls(str(found["name"]), bool(found["closed"]), _purposes(found), unit_of(found.get("unit")), *public)
 
 
