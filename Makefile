@@ -7,7 +7,7 @@ ALONE := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 PYTEST := $(ALONE) $(BIN)/python -m pytest
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-slow test-all lint coverage mutate bench audit audit-ci curator-test postgres-test spark-test browser-test crash-test soak experiments experiments-test clean help
+.PHONY: demo test test-slow test-all lint coverage mutate bench audit audit-ci curator-test postgres-test spark-test browser-test crash-test soak experiments experiments-test docs docs-test package-test clean help
 
 help:
 	@echo "make demo   train a private forest on data that comes with the package, write a report"
@@ -22,6 +22,8 @@ help:
 	@echo "make curator-test  a real curator: 64 clients at once, and 20 kills"
 	@echo "make postgres-test, make spark-test  tests that need a PostgreSQL server (started here), or Spark and Java 17"
 	@echo "make browser-test  the curator's pages in Chromium (HEDGEROW_CHROMIUM names it, where it is not found)"
+	@echo "make docs   the documentation site, in site/ (open site/index.html); make docs-test  the same, and whether it is whole"
+	@echo "make package-test  the wheel and the source archive, installed elsewhere with each Python that is found, and with the lowest versions"
 	@echo "make crash-test  a curator that is killed, or loses its disk or its database, at each point of a request (a quarter of an hour)"
 	@echo "make soak   the ledger and the curator: 200 kills and 10 races of each, on SQLite and on PostgreSQL (half an hour)"
 	@echo "make bench  speed and memory against peers (long)"
@@ -34,7 +36,7 @@ test: $(VENV)/test.done
 	$(PYTEST) -n auto --dist worksteal -q
 
 test-slow: $(VENV)/test.done
-	$(PYTEST) -n auto --dist worksteal -q -m "slow and not audit and not postgres and not spark and not curator and not browser"
+	$(PYTEST) -n auto --dist worksteal -q -m "slow and not audit and not postgres and not spark and not curator and not browser and not docs"
 
 test-all: test test-slow
 
@@ -77,6 +79,17 @@ spark-test: $(VENV)/spark.done
 
 browser-test: $(VENV)/browser.done
 	$(PYTEST) -q -m browser tests/browser
+
+# Reads nothing from a network; the tutorials are run, which takes a minute or two.
+docs: $(VENV)/docs.done
+	$(ALONE) NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+docs-test: docs $(VENV)/test.done
+	$(PYTEST) -q -m docs tests/site
+	$(PYTEST) -q tests/site tests/whole/test_docs.py tests/whole/test_examples.py README.md docs
+
+package-test: $(VENV)/package.done
+	$(BIN)/python scripts/package_test.py
 
 crash-test: $(VENV)/postgres.done
 	$(ALONE) HEDGEROW_RESTART=1 $(BIN)/python scripts/postgres.py run --fsync $(BIN)/python -m pytest -q -s -m "curator" tests/curator/http/test_crash_matrix.py
@@ -123,10 +136,18 @@ $(VENV)/spark.done: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) -e '.[test,spark]'
 	@touch $@ $(VENV)/test.done $(VENV)/core.done
 
+$(VENV)/docs.done: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) -e '.[docs]'
+	@touch $@ $(VENV)/core.done
+
+$(VENV)/package.done: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) -e '.[package]'
+	@touch $@
+
 $(VENV)/browser.done: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) -e '.[test,browser]'
 	@touch $@ $(VENV)/test.done $(VENV)/core.done
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .mutants hedgerow-demo.html
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .mutants site hedgerow-demo.html
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

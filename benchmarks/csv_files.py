@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import exact as exact_answers
 import numpy as np
+from tests import exact as exact_answers
 
 from benchmarks.measure import Line, at_most, fastest
 from hedgerow import Categorical, Numeric, Schema, Target

@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import exact as exact_answers
+from tests import exact as exact_answers
 
 from benchmarks.big_table import HEIGHT, SCHEMA, TREES
 from benchmarks.busy import _machine_seconds

@@ -1,9 +1,11 @@
 """Owners who count together: accuracy for k owners beside today's counts that are merged, and time and bytes of the secure sum.
 
-    python -m benchmarks.together accuracy [--repetitions 3]     Private-RDT at ε = 0.5 (needs the public sets)
+    python -m benchmarks.together accuracy [--repetitions 3]     Private-RDT at ε = 0.5 (needs the public sets); into together.json
+    python -m benchmarks.together figure                         together.json as a table, and as docs/together.svg
     python -m benchmarks.together time [--owners 3 5 10]         k processes on one machine, 10 trees × 10,000 leaves × 2 classes
 
-The accuracy needs no network: a secure sum gives the sum, so that the vectors of all owners are added up in this process.
+The accuracy needs no network: a secure sum gives the sum, so that the vectors of all owners are added up in this process. That is also
+how two owners, and t = 0, are measured, which a run refuses: what they would have if nobody used what it knows.
 """
 
 from __future__ import annotations
@@ -29,8 +31,10 @@ from hedgerow.multiparty.secure_sum import ShamirSum
 from hedgerow.release.parts import TableName, Together
 from hedgerow.training.counting import Agreement, count_rows
 
-OWNERS = (1, 3, 4, 6, 8, 10)
+OWNERS = (1, 2, 3, 4, 6, 8, 10)
 EPSILON = "0.5"
+STORED, FIGURE = Path(__file__).with_name("together.json"), Path(__file__).resolve().parents[1] / "docs" / "together.svg"
+NAMES = {"t = 0": "together, t = 0", "t = 1": "together, t = 1", "merged": "count and merge"}
 
 
 # ---------------------------------------------------------------- accuracy
@@ -58,29 +62,63 @@ def together(plan: Any, tables: list[tuple[Any, Any]], tolerated: int = 1) -> An
     return releases[-1]
 
 
-def accuracies(name: str, owners: int, repetitions: int) -> tuple[list[float], list[float]]:
-    """Of each repetition and fold: counted together, and counted by each and merged."""
+def accuracies(name: str, owners: int, repetitions: int) -> dict[str, list[float]]:
+    """Of each repetition and fold: counted together for t = 0 and t = 1, and counted by each and merged."""
     from hedgerow_experiments.folds import accuracy, folds_of, rows_of
     from hedgerow_experiments.jagannathan_data import paper_data
 
-    data, ours, merged = paper_data(name), [], []
+    data, found = paper_data(name), {way: list[float]() for way in NAMES}
     for seed in range(repetitions):
         for fold, (train, test) in enumerate(folds_of(data, seed)):
             plan = hedgerow.PrivateRDTClassifier(data.schema, EPSILON, random_state=seed).public_plan(rows=len(train))
             part = np.random.default_rng([seed, fold, owners]).integers(owners, size=len(train))
             tables = [(rows_of(data, train[part == i]), data.y[train[part == i]]) for i in range(owners)]
             each = [hedgerow.count(plan, X, y, owner=f"owner {i}", disjoint=True, n_jobs=1) for i, (X, y) in enumerate(tables)]
-            merged.append(accuracy(hedgerow.merge(each), data, test))
-            ours.append(accuracy(together(plan, tables) if owners > 1 else each[0], data, test))
-    return ours, merged
+            found["merged"].append(accuracy(hedgerow.merge(each), data, test))
+            for tolerated in (0, 1):
+                if owners > 2 * tolerated:
+                    found[f"t = {tolerated}"].append(accuracy(together(plan, tables, tolerated), data, test))
+    return found
 
 
 def accuracy_lines(repetitions: int) -> Iterator[str]:
+    stored: dict[str, dict[str, dict[str, list[float]]]] = {}
     for name in ("nursery", "mushroom"):
         for owners in OWNERS:
-            ours, merged = accuracies(name, owners, repetitions)
-            errors = [float(np.std(each, ddof=1)) / len(each) ** 0.5 for each in (ours, merged)]
-            yield f"| {name} | {owners} | {np.mean(ours):.3f} ± {errors[0]:.3f} | {np.mean(merged):.3f} ± {errors[1]:.3f} |"
+            found = accuracies(name, owners, repetitions)
+            stored.setdefault(name, {})[str(owners)] = {way: [round(each, 5) for each in values] for way, values in found.items()}
+            STORED.write_text(json.dumps(stored, indent=0) + "\n", encoding="utf-8")
+            yield f"{name}, {owners}: " + ", ".join(f"{way} {mean_of(values)}" for way, values in found.items())
+
+
+def mean_of(values: list[float]) -> str:
+    return f"{np.mean(values):.3f} ± {error_of(values):.3f}" if values else "–"
+
+
+def error_of(values: list[float]) -> float:
+    return float(np.std(values, ddof=1)) / len(values) ** 0.5
+
+
+def figure_lines(figure: Path = FIGURE) -> Iterator[str]:
+    """The table; the figure is drawn beside it."""
+    from hedgerow_experiments.charts import Lines, Panel, Point, Series
+    from hedgerow_experiments.drawing import draw
+
+    stored: dict[str, dict[str, dict[str, list[float]]]] = json.loads(STORED.read_text(encoding="utf-8"))
+    yield "| | " + " | ".join(f"k = {owners}" for owners in OWNERS) + " |"
+    yield "| --- " * (len(OWNERS) + 1) + "|"
+    panels = []
+    for name, by_owners in stored.items():
+        series = []
+        for way, words in NAMES.items():
+            found = {int(owners): values[way] for owners, values in by_owners.items() if values[way]}
+            yield f"| {name.title()}, {words} | " + " | ".join(mean_of(found.get(owners, [])) for owners in OWNERS) + " |"
+            points = [Point(owners, float(np.mean(values)), error_of(values)) for owners, values in found.items()]
+            series.append(Series(words, points))
+        panels.append(Panel(name.title(), series))
+    ticks = [(owners, str(owners)) for owners in OWNERS]
+    title = "Private-RDT at ε = 0.5, rows spread over k owners: mean accuracy, whiskers of one standard error"
+    figure.write_text(draw(Lines(title, panels, "owners k", "accuracy", ticks, columns=2)) + "\n", encoding="utf-8")
 
 
 # ---------------------------------------------------------------- time and bytes
@@ -107,7 +145,7 @@ def one_party(folder: str, number: int, counts: int) -> None:
     with Meeting(parties, number, Path(folder) / f"owner-{number}.key") as meeting:
         meeting.exchange(b"", 0, "beginning")
         start, used = time.perf_counter(), time.process_time()
-        ShamirSum(meeting).sum(numbers)
+        ShamirSum(meeting, parties.shares).sum(numbers)
         print(json.dumps({"seconds": time.perf_counter() - start, "cpu": time.process_time() - used, "bytes": sent}))
 
 
@@ -129,7 +167,7 @@ def time_lines(owners: list[int], counts: int) -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["accuracy", "time", "party"])
+    parser.add_argument("what", choices=["accuracy", "figure", "time", "party"])
     parser.add_argument("rest", nargs="*")
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--owners", type=int, nargs="+", default=[3, 5, 10])
@@ -138,7 +176,11 @@ def main() -> None:
     if given.what == "party":
         one_party(given.rest[0], int(given.rest[1]), given.counts)
         return
-    for line in accuracy_lines(given.repetitions) if given.what == "accuracy" else time_lines(given.owners, given.counts):
+    lines = {
+        "accuracy": lambda: accuracy_lines(given.repetitions), "figure": figure_lines,
+        "time": lambda: time_lines(given.owners, given.counts),
+    }  # fmt: skip
+    for line in lines[given.what]():
         print(line, flush=True)
 
 

@@ -65,20 +65,27 @@ QUERIES = [
 ]  # fmt: skip
 KNOWN = "tests/mechanisms/test_known_draws.py"
 SAMPLING = [KNOWN, "tests/mechanisms/test_samplers.py", "tests/mechanisms/test_sampler_distributions.py"]
+DETAILS = "tests/accounting/test_accounting_details.py"
 METERS = [
-    "tests/accounting/test_meter.py", "tests/queries/test_small_print.py", "tests/accounting/test_meter_races.py",
+    DETAILS, "tests/accounting/test_meter.py", "tests/queries/test_small_print.py", "tests/accounting/test_meter_races.py",
     "tests/accounting/test_budget_crashes.py",
     "tests/contracts/test_meters.py", "tests/whole/test_delta.py",
 ]  # fmt: skip
-STORES = ["tests/engines/test_one_person.py", "tests/contracts/test_engine.py", "tests/engines/test_places.py"]
+STORES = [
+    "tests/engines/test_person_store.py",
+    "tests/engines/test_one_person.py",
+    "tests/contracts/test_engine.py",
+    "tests/engines/test_places.py",
+]
 PERSONS = ["tests/engines/test_persons.py", *STORES]
 EXAMPLES = "tests/whole/test_examples.py"
-LOSSES = ["tests/accounting/test_loss.py", EXAMPLES, "tests/contracts/test_meters.py"]
+LOSSES = [DETAILS, "tests/accounting/test_loss.py", EXAMPLES, "tests/contracts/test_meters.py"]
 RELEASES = ["tests/whole/test_delta.py", "tests/release/test_certificate.py", "tests/release/test_release.py"]
-NO_QUERIES = ("__init__", "attacks", "forms", "kernels", "scores")  # kernels are compiled: their tests compare them with slow ones
+NO_QUERIES = ("__init__", "attacks", "kernels", "scores")  # attacks test others, and the two others have tests of their own
 NAMES_OF_QUERIES = sorted(path.stem for path in (PACKAGE / "queries").glob("*.py") if path.stem not in NO_QUERIES)
 ANY_QUERY = [
-    "tests/queries/test_small_print.py", "tests/private_table/test_queries_by_hand.py", "tests/queries/test_queries.py",
+    "tests/queries/test_query_details.py", "tests/queries/test_small_print.py",
+    "tests/private_table/test_queries_by_hand.py", "tests/queries/test_queries.py",
     "tests/private_table/test_private_table.py",
     "tests/queries/test_boosting.py", "tests/whole/test_docs.py::test_every_query_has_a_theorem", "tests/whole/test_user_level.py",
     "tests/queries/test_gradients.py",
@@ -88,6 +95,8 @@ NOT_QUICK = (  # whole attacks, services and forests: with `--whole` alone
     "tests/audit/test_guarantee.py", "tests/remote/test_remote_table.py", "tests/whole/test_user_level.py", "tests/queries/test_queries.py",
     "tests/queries/test_gradients.py", "tests/whole/test_delta.py", "tests/estimators/test_estimators.py",
 )  # fmt: skip
+LOOPS = ["tests/queries/test_kernels.py", "tests/queries/test_query_details.py"]
+BOUNDED = "tests/queries/test_gradients.py::test_each_of_the_two_norms_is_bounded"
 TESTS: dict[str, list[str]] = {  # a file that is not there is left out
     "mechanisms/exactmath.py": ["tests/mechanisms/test_enclosures.py", *SAMPLING],
     "mechanisms/samplers.py": SAMPLING,
@@ -98,21 +107,26 @@ TESTS: dict[str, list[str]] = {  # a file that is not there is left out
     "private_table.py": [
         "tests/private_table/test_queries_by_hand.py", "tests/private_table/test_best_scale.py", "tests/accounting/test_units.py", *QUERIES,
         "tests/queries/test_gradients.py", "tests/queries/test_small_print.py", "tests/remote/test_remote_table.py",
-        "tests/private_table/test_secure_sum_seam.py", "tests/multiparty/test_together.py",
+        "tests/private_table/test_secure_sum_seam.py", "tests/private_table/test_remote_seam.py", "tests/multiparty/test_together.py",
     ],
     "queries/scores.py": [
         "tests/mechanisms/test_scores.py", "tests/private_table/test_best_scale.py", "tests/private_table/test_private_table.py",
         "tests/growers/test_greedy.py",
     ],
-    "mechanisms/coins.py": [KNOWN, "tests/mechanisms/test_samplers.py", "tests/whole/test_traps.py", "tests/estimators/test_estimators.py"],
+    "mechanisms/coins.py": [
+        "tests/mechanisms/test_mechanisms.py", KNOWN, "tests/mechanisms/test_samplers.py", "tests/whole/test_traps.py",
+        "tests/estimators/test_estimators.py",
+    ],
     **{f"queries/{name}.py": ANY_QUERY for name in NAMES_OF_QUERIES if not name.startswith("boost")},
     **{f"queries/{name}.py": ["tests/queries/test_boosting.py", *ANY_QUERY] for name in NAMES_OF_QUERIES if name.startswith("boost")},
+    "queries/forms.py": ["tests/queries/test_forms.py", *ANY_QUERY],
+    "queries/kernels.py": [*LOOPS, "tests/queries/test_gradients.py", "tests/private_table/test_best_scale.py", *ANY_QUERY],
     "accounting/charges.py": ["tests/mechanisms/test_mechanisms.py", *QUERIES],
     "accounting/meter.py": METERS,
-    "accounting/budget_file.py": ["tests/accounting/test_budget_crashes.py", *METERS],
+    "accounting/budget_file.py": [*METERS],
     "accounting/units.py": ["tests/accounting/test_units.py", EXAMPLES, *METERS],
     "accounting/zcdp.py": [
-        "tests/mechanisms/test_enclosures.py", "tests/accounting/test_zcdp.py", EXAMPLES, "tests/whole/test_delta.py",
+        DETAILS, "tests/mechanisms/test_enclosures.py", "tests/accounting/test_zcdp.py", EXAMPLES, "tests/whole/test_delta.py",
     ],
     "accounting/loss.py": [*LOSSES, *RELEASES],
     "accounting/noise.py": [*LOSSES, "tests/whole/test_delta.py", "tests/whole/test_user_level.py"],
@@ -131,6 +145,7 @@ COMPILED = {  # machine code that depends on a module, and tests that are quick 
     "mechanisms/gaussian.py": (SAMPLERS, [KNOWN, "tests/mechanisms/test_gaussian.py"]),
     "mechanisms/shares.py": (SAMPLERS, ["tests/mechanisms/test_shares.py"]),
     "engines/persons.py": ("engines/__pycache__/persons.*.nb?", ["tests/engines/test_persons.py"]),
+    "queries/kernels.py": ("queries/__pycache__/kernels.*.nb?", [*LOOPS, BOUNDED]),
     "queries/boosting_loops.py": ("queries/__pycache__/boosting_loops.*.nb?", ["tests/queries/test_boosting.py"]),
 }
 LIBRARIES = (

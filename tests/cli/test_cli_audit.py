@@ -131,3 +131,19 @@ def test_help_warns_of_publishing(run: Callable[..., Any]) -> None:
     text = " ".join(run("audit", "--help").stdout.replace("│", " ").split())
     assert "must not be published if the rows are sensitive" in text
     assert "Example:" in text
+
+
+@pytest.mark.slow
+def test_owners_who_count_together(place: SimpleNamespace, run: Callable[..., Any]) -> None:
+    saved = place.folder / "owners.json"
+    result = run("audit", "--together", "--epsilon", "1", "--runs", 2_000, "--save", saved)
+    assert result.exit_code == 0, result.output
+    assert "consistent with ε = 1" in result.stdout
+    assert load(saved).findings[0].pair == "3 owners, t = 1, 1 looks, ε = 1"
+
+
+def test_together_takes_no_other_options(run: Callable[..., Any]) -> None:
+    refused = run("audit", "--together", "--epsilon", "1", "--delta", "1e-6")
+    assert refused.exit_code == 2
+    assert "--delta: --together attacks counts" in refused.stderr
+    assert "--epsilon: missing" in run("audit", "--together").stderr

@@ -66,6 +66,15 @@ def test_a_ceiling_keeps_its_delta_and_says_what_it_was(folder: Path, run: Calla
     assert str(Ledger.open(folder).balance("patients").epsilon) == "4"
 
 
+def test_a_new_ceiling_excludes_no_delta_by_accident(folder: Path, run: Callable[..., Any]) -> None:
+    run("curator", "ceiling", folder, "patients", "--epsilon", "3", "--delta", "1e-5")
+    run("curator", "ceiling", folder, "patients", "--epsilon", "1", "--analyst", "ada")
+    assert str(Ledger.open(folder).balance("patients", analyst="ada").delta) == "1/100000"
+    run("curator", "ceiling", folder, "patients", "--epsilon", "1", "--delta", "0", "--analyst", "ada")
+    run("curator", "ceiling", folder, "patients", "--epsilon", "2", "--analyst", "ada")
+    assert Ledger.open(folder).balance("patients", analyst="ada").delta == 0  # where somebody has said so
+
+
 def test_what_an_owner_may_not_have_meant_is_said(folder: Path, run: Callable[..., Any], tmp_path: Path) -> None:
     again = ("curator", "register", folder, "same rows", tmp_path / "rows.csv", "--schema", tmp_path / "schema.toml", "--epsilon", "50")
     done = run(*again)

@@ -145,3 +145,24 @@ def test_the_report_of_a_hedgerow_forest(grown: SimpleNamespace, run: Callable[.
     assert run("show", grown.forest, "--report", report).exit_code == 0
     assert "What each attribute does" in report.read_text(encoding="utf-8")
     assert Release.load(grown.forest).effects()
+
+
+def test_explain_says_that_it_is_the_first_row_alone(grown: SimpleNamespace, run: Callable[..., Any]) -> None:
+    result = run("explain", grown.forest, grown.data)
+    assert "row 1 of " in result.stderr
+    assert "--row 1-20 shows others" in result.stderr
+    assert "row 1 of " not in run("explain", grown.forest, grown.data, "--row", 1).stderr
+
+
+def test_boosted_trees_are_told(place: SimpleNamespace, run: Callable[..., Any], tmp_path: Path) -> None:
+    forest = tmp_path / "boosted.json"
+    fitted = run("fit", place.data, "--schema", place.schema, "--epsilon", 8, "--delta", "1e-6", "-o", forest)
+    boosted = re.search(r"and (\d+) boosted trees", fitted.stdout)
+    assert boosted is not None, fitted.output
+    for words in ("noise scale: sensitivity / ε of Laplace noise", "ρ: the cost of one query with Gaussian noise"):
+        assert words in " ".join(fitted.stdout.split())
+    shown = " ".join(run("show", forest).stdout.split())
+    assert re.search(rf"boosted trees {boosted[1]} of \d+ splits? each; they ask most about \w+ \(in \d+ of them\)", shown)
+    assert run("show", forest, "--report", tmp_path / "report.html").exit_code == 0
+    page = (tmp_path / "report.html").read_text()
+    assert f"{boosted[1]} of " in page[page.index("Boosted trees</h2>") :]

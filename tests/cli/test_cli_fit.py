@@ -252,3 +252,18 @@ def test_evaluate_is_noisy_charged_and_warns(fitted: SimpleNamespace, run: Calla
     assert "ε = 0.5 of 2 left" in result.stdout
     assert [entry.what for entry in BudgetFile(fitted.budget).entries] == ["fit Private-RDT", "evaluate"]
     assert "warning: no --budget" in run("evaluate", *words).stderr
+
+
+def test_evaluate_says_that_the_noise_is_larger_than_the_answer(fitted: SimpleNamespace, run: Callable[..., Any]) -> None:
+    """Ten rows at ε = 0.001: it printed an accuracy of 1.000, an area of nan and a table without rows."""
+    few = fitted.folder / "few.csv"
+    few.write_text("".join(f"{line}\n" for line in fitted.test.read_text().splitlines()[:11]))
+    results = [run("evaluate", fitted.forest, few, "--epsilon", "0.001", "--auc") for _ in range(6)]
+    lost = [result for result in results if "accuracy: lost in the noise" in result.stdout]
+    assert len(lost) >= 4  # noise alone may look like thousands of rows, in about one of a hundred
+    for result in results:
+        assert result.exit_code == 0, result.output
+        assert "nan" not in result.stdout
+    for result in lost:
+        assert "the noise is larger than the accuracy" in result.stderr
+        assert "accuracy: 1.000" not in result.stdout

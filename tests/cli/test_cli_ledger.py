@@ -36,7 +36,8 @@ def test_the_ledger_is_shown(folder: Path, run: Callable[..., Any]) -> None:
     assert result.exit_code == 0, result.output
     for words in ("patients", "analyst anna", "purpose research", "4/3", "a request that crashed", "head: 7:"):
         assert words in result.stdout
-    assert "stay spent" in result.stderr
+    assert "counts as spent until they settle" in result.stderr
+    assert "gives back those that have read no row; the others remain spent" in result.stderr
 
 
 def test_a_sound_ledger_is_sound_and_a_changed_one_is_not(folder: Path, run: Callable[..., Any]) -> None:

@@ -20,7 +20,8 @@ from hedgerow.multiparty.parties import Parties, add_party
 
 SOURCES = str(Path(hedgerow.__file__).parents[1])
 TEXT = (Path(__file__).parents[2] / "docs" / "TOGETHER.md").read_text(encoding="utf-8")
-LINES = [line.strip() for line in TEXT.splitlines() if line.startswith("    ")]
+TERMINALS, SERVICES = TEXT.split("## By the owners' services")
+LINES = [line.strip() for line in TERMINALS.splitlines() if line.startswith("    ")]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": SOURCES, "COLUMNS": "160"}
 
 
@@ -133,7 +134,7 @@ def test_init_makes_keys_and_one_file(folder: Path, run: Callable[..., Any]) -> 
         (["plan.json", "rows.csv", "--party", "1", "--disjoint"], "`hedgerow together init` writes it"),
         (["plan.json", "rows.csv", "rows.csv", "--local", "3", "--disjoint"], "--local 3: got 2 tables"),
         (["plan.json", "rows.csv", "--local", "1", "--party", "1"], "Leave --party and --key out"),
-        (["plan.json", "https://host/datasets/a", "--party", "1", "--disjoint"], "cannot take part yet"),
+        (["plan.json", "https://host/datasets/a", "--party", "1", "--disjoint"], "federate --together"),
         (["forest.json", "rows.csv", "--party", "1", "--disjoint"], "is no plan; expected one whose trees and ε are public"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

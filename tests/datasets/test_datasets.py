@@ -302,7 +302,7 @@ def test_table_views() -> None:
 
 def test_frame_without_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=r"pandas is not installed.*pip install pandas.*\.columns"):
+    with pytest.raises(ImportError, match=r"pandas is not installed.*pip install 'hedgerow\[pandas\]'.*\.columns"):
         datasets.tic_tac_toe().frame()
 
 

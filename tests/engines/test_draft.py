@@ -47,10 +47,10 @@ def test_what_a_draft_declares(path: Path) -> None:
     assert "customer" not in entries  # whole numbers that all differ
     assert entries["branch"] == Categorical("branch", [f"{i:04d}" for i in range(9)], unreviewed=True)
     assert entries["opened"] == Numeric("opened", "2001-01-01", "2007-12-31", date="%d.%m.%Y", unreviewed=True)  # type: ignore[arg-type]
-    assert entries["age"] == Numeric("age", 15, 80, missing="missing", unreviewed=True)
+    assert entries["age"] == Numeric("age", 15, 80, missing="missing", unreviewed=True, integer=True)
     assert entries["income"] == Numeric("income", 0, 200_000, unreviewed=True)
     assert entries["job"] == Categorical("job", ["clerk", "nurse"], other="missing", missing="missing", unreviewed=True)
-    assert entries["late"] == Categorical("late", [0, 1, 2, 3, 4, 5], unreviewed=True)
+    assert entries["late"] == Numeric("late", 0, 5, unreviewed=True, integer=True)
     assert entries["married"] == Categorical("married", ["no", "yes"], missing="missing", unreviewed=True)
     assert schema.target.classes == (0, 1)
     assert set(schema.unreviewed) == {*entries, "default"}
@@ -78,7 +78,7 @@ def test_numbers_and_dates_that_a_library_has_read_already(path: Path) -> None:
     read["opened"] = pd.to_datetime(read["opened"], format="%d.%m.%Y")
     schema = quietly(read, "default")
     entries = {each.name: each for each in schema.attributes}
-    assert entries["age"] == Numeric("age", 15, 80, missing="missing", unreviewed=True)
+    assert entries["age"] == Numeric("age", 15, 80, missing="missing", unreviewed=True, integer=True)
     assert entries["opened"].date == "%Y-%m-%d"  # type: ignore[union-attr]
     with pytest.warns(UnreviewedSchemaWarning):  # no ε is claimed for it
         model = HedgerowClassifier(schema, epsilon=1, delta=1e-6).fit(read, accept_draft=True)
@@ -134,3 +134,43 @@ def test_accepting_is_a_statement_of_the_owner() -> None:
     assert schema.accept().unreviewed == ()
     with pytest.raises(SchemaError, match="no entry 'agee'"):
         schema.accept("agee")
+
+
+def test_small_counts_have_an_order_and_codes_are_categories() -> None:
+    rows = np.arange(60)
+    table = {"late": rows % 7, "children": rows % 3, "flag": rows % 2, "code": np.array([1, 5, 99])[rows % 3], "y": rows % 2}
+    schema = quietly(table, "y")
+    assert [each for each in schema.attributes if isinstance(each, Numeric)] == [
+        Numeric("late", 0, 6, unreviewed=True, integer=True),
+        Numeric("children", 0, 2, unreviewed=True, integer=True),
+    ]
+    assert [(each.name, each.values) for each in schema.attributes if isinstance(each, Categorical)] == [
+        ("flag", (0, 1)),
+        ("code", (1, 5, 99)),
+    ]
+    assert any(note.startswith("few whole numbers, taken for amounts with an order") and "late; children" in note for note in schema.notes)
+
+
+def test_what_is_not_listed_is_said_to_count_as_missing() -> None:
+    schema = quietly({"job": ["cook", "?", "nurse"] * 5, "town": ["a", "b", "b"] * 5, "y": [0, 1, 0] * 5}, "y")
+    assert [(each.name, each.other) for each in schema.attributes] == [("job", "missing"), ("town", None)]  # type: ignore[union-attr]
+    assert "whatever is not listed counts as missing (other): job" in schema.notes
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_categories_with_an_order_keep_it(library: str) -> None:
+    order, grades = ["low", "middle", "high", "very high"], ["high", "low", "middle"] * 5
+    if library == "pandas":
+        ordered = pd.Categorical(grades, order, ordered=True)
+        table: Any = pd.DataFrame({"grade": ordered, "loose": pd.Categorical(grades), "risk": ordered})
+    else:
+        polars = pytest.importorskip("polars")
+        table = polars.DataFrame({"grade": polars.Series(grades, dtype=polars.Enum(order)), "loose": grades, "risk": grades})
+        table = table.with_columns(risk=table["grade"])
+    schema = quietly(table, "risk")
+    assert schema.attributes == (
+        Categorical("grade", order, unreviewed=True),
+        Categorical("loose", ["high", "low", "middle"], unreviewed=True),
+    )
+    assert list(schema.target.classes) == order
+    assert quietly(table.drop("risk") if library == "polars" else table.drop(columns="risk"), table["risk"]).target == schema.target

@@ -1276,3 +1276,9 @@ def test_the_number_of_tables_stands_in_the_plan_alone() -> None:
     assert not hasattr(SNRForestClassifier(None, 1), "tables")
     assert rebuild(plans[1])
     assert not rebuild(replace(plans[1], tables=1))
+
+
+@pytest.mark.parametrize("make", [SNRForestClassifier, PrivateRDTClassifier])
+def test_a_shared_plan_without_rows_says_which_call_wants_them(make: Any) -> None:
+    with pytest.raises(PlanError, match=r"^public_plan: .* public_plan\(rows=10000\)"):
+        make(replace(small_schema(), rows=None), 1).public_plan()

@@ -6,19 +6,40 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import StackingClassifier, VotingClassifier
-from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, TunedThresholdClassifierCV, cross_val_score
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, TunedThresholdClassifierCV, cross_val_score, cross_validate
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 from strategies import small_schema, small_table
 
-from hedgerow import Budget, HedgerowClassifier, Numeric, PrivateRDTClassifier, Schema, Target, private_score, private_scorer
-from hedgerow.errors import ExactScoreWarning, NoBudgetWarning, PlanError, SchemaMismatchWarning, TableError, TransformerWarning
+from hedgerow import (
+    Budget,
+    BudgetFile,
+    Categorical,
+    HedgerowClassifier,
+    Numeric,
+    PrivateRDTClassifier,
+    Schema,
+    Target,
+    private_score,
+    private_scorer,
+)
+from hedgerow.errors import (
+    BudgetError,
+    ExactScoreWarning,
+    NoBudgetWarning,
+    PlanError,
+    SchemaMismatchWarning,
+    TableError,
+    TransformerWarning,
+)
 from hedgerow.estimators import surroundings
 
 RNG = np.random.default_rng(3)
@@ -55,11 +76,21 @@ def test_a_pipeline_is_scored_and_charged_in_cross_validation() -> None:
     assert budget.spent == 5 * 5 + 5
 
 
-def test_a_transformer_that_learns_is_named_and_the_release_claims_nothing() -> None:
+def test_a_transformer_that_learns_is_refused_before_it_costs() -> None:
+    budget = Budget(30)
+    pipeline = piped(MinMaxScaler().set_output(transform="pandas"), budget=budget)
+    with pytest.raises(PlanError, match=r"MinMaxScaler, in front of .* learnt from the rows .* Nothing was spent.*schema.*__no_guar"):
+        pipeline.fit(X, Y)
+    with pytest.raises(ValueError, match="fits failed"):
+        cross_val_score(pipeline, X, Y, scoring=private_scorer(1, budget), cv=2)
+    assert budget.spent == 0
+
+
+def test_a_transformer_that_learns_can_be_taken_and_the_release_claims_nothing() -> None:
     budget = Budget(30)
     pipeline = piped(MinMaxScaler().set_output(transform="pandas"), budget=budget)
     with pytest.warns(TransformerWarning, match="MinMaxScaler, in front of this estimator, learnt from the rows"):
-        pipeline.fit(X, Y)
+        pipeline.fit(X, Y, forest__no_guarantee=True)
     release = pipeline[-1].release_
     assert release.certificate.guarantee == "none"
     assert "MinMaxScaler" in release.certificate.sentence()
@@ -106,6 +137,53 @@ def test_a_search_with_charged_scores_works() -> None:
     assert budget.spent == 5 * (2 * 2 + 1) + 2 * 2
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     assert private_score(search, X, Y, epsilon=1, budget=budget).accuracy > 0.6
+
+
+def test_a_search_that_cannot_be_paid_whole_is_refused_before_the_first_fit() -> None:
+    budget = Budget(24)
+    search = GridSearchCV(forest(budget), {"max_depth": [1, 2]}, scoring=private_scorer("0.5", budget), cv=2)
+    said = r"GridSearchCV: 4 \+ 1 fits and 4 scores need ε = 27 together, and the budget has ε = 24 left\. Nothing was spent.*tune"
+    with pytest.raises(BudgetError, match=said):
+        search.fit(X, Y)
+    with pytest.raises(BudgetError, match=r"5 fits and 5 scores need ε = 27.5 together"):
+        cross_val_score(piped(FunctionTransformer(), budget=budget), X, Y, scoring=private_scorer("0.5", budget), cv=5)
+    with pytest.raises(BudgetError, match=r"3 fits and 6 scores need ε = 27 together"):
+        cross_validate(forest(budget), X, Y, scoring={"a": private_scorer(2, budget)}, cv=3, return_train_score=True)
+    with pytest.raises(BudgetError, match=r"4 \+ 1 fits and 4 scores need ε = 53 together"):  # an ε of its own for each candidate
+        GridSearchCV(forest(budget), {"epsilon": [1, 20]}, scoring=private_scorer("2.5", budget), cv=2).fit(X, Y)
+    with pytest.raises(BudgetError, match=r"2 fits need \(ε = 2, δ = 2e-06\) together, and the budget has ε = 24 left"):
+        cross_val_score(HedgerowClassifier(SCHEMA, 1, 1e-6, budget=budget), X, Y, scoring=private_scorer(1, Budget(9)), cv=2)
+    assert budget.spent == 0
+    cross_val_score(forest(budget), X, Y, scoring=private_scorer("0.5", budget), cv=4)
+    assert budget.spent == 22
+    one = Budget(5)
+    clone(forest(one)).fit(X, Y)  # nothing around it
+    assert one.spent == 5
+
+
+def test_a_budget_in_memory_and_several_processes_are_refused_with_what_to_use(tmp_path: Any) -> None:
+    budget = Budget(100)
+    for run in (
+        lambda: cross_val_score(forest(budget), X, Y, scoring=private_scorer(1, budget), cv=2, n_jobs=2),
+        lambda: GridSearchCV(forest(), {"max_depth": [1]}, scoring=private_scorer(1, budget), cv=2, n_jobs=2).fit(X, Y),
+    ):
+        with pytest.raises(PlanError, match=r"n_jobs is 2, and a Budget in memory cannot be shared .* Nothing was spent.*BudgetFile"):
+            run()
+    assert budget.spent == 0
+    with joblib.parallel_config("threading"):
+        assert len(cross_val_score(forest(budget), X, Y, scoring=private_scorer(1, budget), cv=2, n_jobs=2)) == 2
+    assert budget.spent == 12
+
+
+@pytest.mark.slow
+def test_several_processes_share_a_budget_file(tmp_path: Any) -> None:
+    budget = BudgetFile.create(tmp_path / "budget.json", 20)
+    scores = cross_val_score(forest(budget), X, Y, scoring=private_scorer(1, budget), cv=2, n_jobs=2, error_score="raise")
+    assert np.isfinite(scores).all()
+    assert budget.spent == 12
+    with pytest.raises(BudgetError, match="need ε = 18 together"):
+        cross_val_score(forest(budget), X, Y, scoring=private_scorer(1, budget), cv=3, n_jobs=2)
+    assert budget.spent == 12
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "recall", "precision", "auc", "brier"])
@@ -246,3 +324,27 @@ def test_objects_are_not_looked_into_and_the_counts_name_the_column() -> None:
     for make in (HedgerowClassifier, PrivateRDTClassifier):
         with pytest.warns(SchemaMismatchWarning, match=r"column default \(the target\).*Declared classes are 0, 1"):
             make(numbers, 20, random_state=0).fit(X, pd.Series(WORDS, dtype=object))
+
+
+SIX = {f"a{i}": np.random.default_rng(i).random(8000) for i in range(6)} | {"job": np.array(["cook", "nurse"] * 4000)}
+OF_SIX = Schema([*(Numeric(f"a{i}", 0, 1) for i in range(6)), Categorical("job", ["cook", "nurse"])], Target("default", [0, 1]))
+LABELS = (SIX["a0"] > 0.6).astype(int)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "undeclared"), [("0.1", 0, 1), (1, 0, 1), (5, 0, 1), (5, 1e-6, 1), (1, 0, 3), (5, 0, 3), (5, 1e-6, 3)]
+)
+def test_the_target_is_named_where_its_values_are_not_declared(epsilon: Any, delta: float, undeclared: int) -> None:
+    """Though some trees lack more rows than others by chance, and all may split on the same attributes. undeclared: one of so many rows"""
+    y = np.where(np.arange(8000) % undeclared == 0, 7, LABELS)
+    with pytest.warns(SchemaMismatchWarning, match=r"are counted in no tree: the column default \(the target\)") as told:
+        HedgerowClassifier(OF_SIX, epsilon, delta, random_state=0).fit(SIX, y)
+    assert "no leaf of tree" not in str(told[0].message)
+
+
+@pytest.mark.parametrize("delta", [0, 1e-6])
+def test_the_attribute_is_named_where_its_values_are_not_declared(delta: float) -> None:
+    wrong = {**SIX, "job": np.array(["baker", "pilot"] * 4000)}
+    with pytest.warns(SchemaMismatchWarning, match=r"in no leaf of tree \d+.*, where .*job.* (is|are) split on") as told:
+        HedgerowClassifier(OF_SIX, 5, delta, random_state=0).fit(wrong, LABELS)
+    assert "the target" not in str(told[0].message)

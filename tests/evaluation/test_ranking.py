@@ -127,8 +127,8 @@ def test_errors_are_what_the_noise_does(scale: int, share: float) -> None:
 def test_too_few_rows_are_said_to_be_too_few() -> None:
     few = ClassRanking("yes", EDGES, np.full(20, 50), np.ones(20, dtype=np.int64), 14.0)
     ranking = Ranking((few,), ("no", "yes"))
-    assert math.isnan(ranking.auc)
-    assert (ranking.auc_error, ranking.unclear, ranking.roc()) == (0.5, ("yes",), ())
+    assert (ranking.auc, ranking.auc_error, ranking.unclear, ranking.roc()) == (0.5, 0.5, ("yes",), ())  # as one who knows nothing
+    assert repr(ranking).startswith("Ranking(of 'yes': AUC lost in the noise;")
     with pytest.raises(PlanError, match="too few rows"):
         ranking.threshold_for(recall=0.5)
     assert "1 classes not drawn" in roc_svg(ranking)

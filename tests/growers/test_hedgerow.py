@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -26,6 +28,8 @@ from hedgerow.accounting.zcdp import rho_for
 from hedgerow.engines.memory import MemoryRows
 from hedgerow.errors import MergeError, PlanError, ReleaseError
 from hedgerow.growers import hedgerow as grower
+from hedgerow.growers.budget_shares import BudgetShares
+from hedgerow.growers.sizes import TOP_KEEPS, Settings, Sizes
 from hedgerow.inference.additive import FLAT, TREE, AdditiveForest, Reading, Tables
 from hedgerow.inference.layout import Layout, attributes_to_ask, layout_of
 from hedgerow.inference.parts import score_errors
@@ -528,6 +532,21 @@ def test_many_classes_have_lower_trees_or_none() -> None:
     columns = {f"a{i}": np.arange(500) % 3 for i in range(3)}
     few = HedgerowClassifier(Schema(schema.attributes, Target("class", list(range(400))), 500), 1000, 1e-6)
     assert few.fit(columns, np.arange(500) % 400).release_.predict(columns).shape == (500,)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_top_questions_never_cost_more_than_twice_the_epsilon_brings(classes: int) -> None:
+    """Inside of L answers the tables of all rows have √L times the noise. It falls as ε doubles, also where top questions begin."""
+    schema = Schema([Numeric(f"a{i}", 0, 1) for i in range(6)], Target("class", list(range(classes))), 4000)
+    codebook, noise, most = Codebook(schema, 250), [], []
+    for power in range(-3, 5):
+        epsilon = Fraction(2) ** power
+        shares = BudgetShares.after_rows(codebook, 4000, epsilon, Fraction(0), Fraction(0))
+        sizes = Sizes.of(codebook, 4000, shares, epsilon, Settings())
+        most.append(max(1.0, sizes.top / TOP_KEEPS) if sizes.questions else 1.0)
+        noise.append(shares.noise_sd(sizes.measured) / sizes.measured * math.sqrt(math.floor(most[-1])))
+    assert most[0] == 1 < most[-1]
+    assert all(later < 0.9 * before for before, later in itertools.pairwise(noise))
 
 
 # ---------------------------------------------------------------- the plan

@@ -13,7 +13,7 @@ from hedgerow import Release
 from hedgerow.errors import PlanError
 from hedgerow.inference.confidence import unreliable
 from hedgerow.inference.prune import gini, pruned_nodes
-from hedgerow.inference.rules import COLUMNS, rules
+from hedgerow.inference.rules import COLUMNS, rules, within_noise
 from hedgerow.inference.text import plain, share_text, share_with_error, values_in_words
 from hedgerow.inference.vote import MAJORITY, MOST_CONFIDENT, PRUNED_SUM, SUMMED_COUNTS, WEIGHTED
 from hedgerow.release.certificate import no_certificate
@@ -384,3 +384,38 @@ def test_nothing_that_could_steer_a_terminal_is_printed():
     assert plain("می\u200cخواهم") == "می\u200cخواهم"
     assert share_with_error(0.5, 0.004) == "50.0 % ± 0.4 %"
     assert [share_text(share) for share in (0, 0.001, 0.006, 1)] == ["0 %", "below 1 %", "1 %", "100 %"]
+
+
+# ---------------------------------------------------------------- rules that noise alone may have made
+
+
+def test_rules_within_their_noise_are_left_out_and_counted():
+    forest = small_forest([[400, 100, 50], [390, 110, 60], [20, 480, 10], [3, 4, 2]], noise=(Fraction(20),))
+    every, told = rules(forest), rules(forest, above_noise=True)
+    totals = forest.class_totals / forest.class_totals.sum()
+    share = dict(zip(forest.codebook.schema.target.classes, totals, strict=True))
+    expected = [
+        rule
+        for rule in every
+        if rule.support > 2 * rule.support_error and abs(rule.confidence - share[rule.label]) > 2 * rule.confidence_error
+    ]
+    assert told == expected
+    assert 0 < len(told) < len(every)
+    assert within_noise(forest) == len(every) - len(told)
+    label = told[0].label
+    both = len(rules(forest, label=label)), len(rules(forest, label=label, above_noise=True))
+    assert both[0] - both[1] == within_noise(forest, label=label)
+
+
+def test_of_exact_counts_only_empty_rules_are_left_out():
+    forest = small_forest([[4, 1, 0], [4, 1, 0], [4, 1, 0], [0, 0, 0]])
+    assert [rule.support for rule in rules(forest, above_noise=True)] == [5, 5, 5]
+    assert within_noise(forest) == 1
+
+
+def test_noise_makes_no_rules():
+    """Of counts that are noise and even shares alone, hardly any path is listed."""
+    rng = np.random.default_rng(3)
+    noisy = rng.laplace(0, 20, (4, 3)).round().astype(int) + 500
+    forest = small_forest(noisy.tolist(), noise=(Fraction(20),))
+    assert len(rules(forest, above_noise=True)) <= 1

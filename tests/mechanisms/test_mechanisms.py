@@ -15,7 +15,7 @@ from hedgerow.accounting.prices import Rho
 from hedgerow.errors import PlanError
 from hedgerow.mechanisms import noise as mechanisms
 from hedgerow.mechanisms.choices import exponential_mechanism, permute_and_flip
-from hedgerow.mechanisms.coins import SYSTEM, Coins, SeededCoins
+from hedgerow.mechanisms.coins import SYSTEM, Coins, SeededCoins, random_name
 from hedgerow.mechanisms.gaussian import discrete_gaussian
 from hedgerow.mechanisms.noise import (
     SAMPLERS,
@@ -205,3 +205,11 @@ def test_opendp_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(PlanError, match="pip install"):
         sampler_named("opendp", SYSTEM)
     assert mechanisms.sampler_named("hedgerow", SYSTEM) is discrete_laplace
+
+
+def test_coins_say_what_they_are_and_name_tables_by_128_bits() -> None:
+    assert SYSTEM.name == "system randomness (os.urandom)"
+    assert SeededCoins(1).name == "seeded test coins: no privacy"
+    assert random_name(SeededCoins(1)) == SeededCoins(1).bytes(16).hex()
+    assert len(random_name(SYSTEM)) == 32
+    assert random_name(SYSTEM) != random_name(SYSTEM)

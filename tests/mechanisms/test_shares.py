@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
-from itertools import permutations
+from itertools import islice, permutations
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ from hedgerow.mechanisms import shares as shares_module
 from hedgerow.mechanisms.coins import SYSTEM, SeededCoins
 from hedgerow.mechanisms.noise import add_share
 from hedgerow.mechanisms.samplers import LARGEST_DRAW
-from hedgerow.mechanisms.shares import MOST_SHARES, _thin, _thinned, laplace_share
+from hedgerow.mechanisms.shares import MOST_IN_KERNEL, MOST_SHARES, _geometric_numbers, _thin, _thin_kernel, _thinned, laplace_share
 from hedgerow.queries import LeafCounts
 
 pytestmark = pytest.mark.statistical
@@ -166,3 +166,72 @@ def test_noise_that_does_not_come_in_shares_is_refused() -> None:
 def test_a_number_of_shares_out_of_range_is_refused(shares: int) -> None:
     with pytest.raises(ValueError, match="shares must be 1 to"):
         laplace_share(Fraction(1), shares, 3, SYSTEM)
+
+
+def test_as_many_shares_as_one_word_can_tell_apart() -> None:
+    assert MOST_SHARES == 1024
+    assert MOST_IN_KERNEL * MOST_SHARES < 2**64
+    for shares in (1, 2, 1024):
+        assert laplace_share(Fraction(1), shares, 3, SYSTEM).shape == (3,)
+    assert laplace_share(Fraction(1), 2, 0, SYSTEM).size == 0
+
+
+def cut_by_hand(rest: int, shares: int, words: list[int]) -> tuple[int, int]:
+    """What is kept of a number, and how many words that takes: those above the largest multiple are passed over."""
+    kept = used = 0
+    while rest:
+        choices, word = rest * shares, words[used]
+        used += 1
+        if word < 2**64 // choices * choices:
+            length, other = divmod(word % choices, shares)
+            kept += length + 1 if other == 0 else 0
+            rest -= length + 1
+    return kept, used
+
+
+@pytest.mark.parametrize("shares", [1, 2, 3, 5, 1000, 1024])
+@pytest.mark.parametrize("rest", [1, 2, 3, 7, 2**40 + 1, 2**53 - 1])
+def test_the_kernel_cuts_as_by_hand_at_every_edge(rest: int, shares: int) -> None:
+    """Words on both sides of the largest multiple and of each share; where the words run out, the number goes on with the next ones."""
+    choices = rest * shares
+    multiple = 2**64 // choices * choices
+    edges = [multiple - 1, multiple, 2**64 - 1, 2**64 - 2, 0, 1, shares - 1, shares, choices - 1, choices - shares]
+    rng = np.random.default_rng(rest % 1000)
+    later = [int(word) for word in rng.integers(0, 2**64, 400, dtype=np.uint64)]
+    for edge in (word for word in edges if 0 <= word < 2**64):
+        words = [edge, *later]
+        kept, used = cut_by_hand(rest, shares, words)
+        for cut in {0, 1, used // 2, used}:
+            numbers, found, done = np.array([rest, 0]), np.zeros(2, dtype=np.int64), 0
+            for part in (words[:cut], words[cut:used]):
+                done = _thin_kernel(numbers, found, done, shares, np.array(part, dtype=np.uint64))
+            assert (found.tolist(), numbers.tolist(), done) == ([kept, 0], [0, 0], 2)
+        if used > 1:
+            numbers, found = np.array([rest, 0]), np.zeros(2, dtype=np.int64)
+            assert _thin_kernel(numbers, found, 0, shares, np.array(words[: used - 1], dtype=np.uint64)) == 0
+
+
+@pytest.mark.parametrize(("size", "most"), [(0, 2**53), (1, 2**53), (9, 2**53), (40, 2**53), (40, 5), (40, 1)])
+def test_with_one_share_all_of_every_number_is_kept(size: int, most: int) -> None:
+    numbers = _geometric_numbers(Fraction(7, 2), size, SeededCoins(size))
+    assert _thinned(Fraction(7, 2), 1, size, SeededCoins(size), most).tolist() == numbers.tolist()
+
+
+def test_geometric_numbers_are_the_draws_that_are_not_negative(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In their order, also where the first draws are too few."""
+    draws = (n if n % 3 == 0 else -n for n in range(10_000))
+    monkeypatch.setattr(shares_module, "discrete_laplace", lambda scale, size, coins: np.array(list(islice(draws, size))))
+    found = _geometric_numbers(Fraction(1), 30, SYSTEM)
+    assert found.size == 30
+    assert found[:5].tolist() == [0, 3, 6, 9, 12]
+    assert (np.diff(found) > 0).all()
+    assert not (found % 3).any()
+
+
+def test_a_share_is_added_to_each_count_of_queries_that_weigh_more() -> None:
+    """A scale that follows from two queries of sensitivity 3; the same coins give the same share."""
+    event = replace(LeafCounts.cost(Fraction(1, 2), 1, 2), sensitivity=Fraction(3), scale=Fraction(12))
+    counts = np.arange(20, dtype=np.int64).reshape(5, 4)
+    share = laplace_share(Fraction(12), 4, 20, SeededCoins(3)).reshape(5, 4)
+    assert np.array_equal(add_share(counts, event, SeededCoins(3), 4), counts + share)
+    assert share.any()

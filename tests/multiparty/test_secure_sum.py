@@ -27,7 +27,7 @@ def meetings(folder: Path, parties: Parties, **given: Any) -> list[Meeting]:
 def sums(folder: Path, vectors: list[Any]) -> list[Any]:
     def one(meeting: Meeting, numbers: Any) -> Any:
         with meeting:
-            return ShamirSum(meeting).sum(np.array(numbers, dtype=object))
+            return ShamirSum(meeting, parties.shares).sum(np.array(numbers, dtype=object))
 
     parties = make_parties(folder, len(vectors))
     return at_once([lambda m=m, v=v: one(m, v) for m, v in zip(meetings(folder, parties), vectors, strict=True)])
@@ -89,7 +89,7 @@ def test_one_vector_to_a_sum(tmp_path: Path) -> None:
         def exchange(self, messages: Any, most: int, doing: str) -> dict[int, bytes]:
             return {}
 
-    alone = ShamirSum(Alone())  # type: ignore[arg-type]
+    alone = ShamirSum(Alone(), 2)
     with pytest.raises(TogetherError, match="different sums"):
         alone.sum(np.array([3, 4], dtype=object))
     with pytest.raises(TogetherError, match="for one vector"):

@@ -213,3 +213,12 @@ def test_show_page(scored):
     assert "The same tree as text" in text
     assert "├─" in text
     assert release.certificate.sentence() in text
+
+
+def test_a_loss_that_is_no_short_number_is_drawn(data):
+    """A float of a third: its exact fraction is long, and people are told about 0.3333."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        estimator = PrivateRDTClassifier(data.schema, 1 / 3, random_state=0).fit(data.X, data.y)
+        score = private_score(estimator.release_, data.X, data.y, epsilon=1 / 3)
+    assert "ε ≈ 0.6667" in check(html_report(estimator.release_, score=score)).text

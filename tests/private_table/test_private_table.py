@@ -21,7 +21,8 @@ from hedgerow.engines.memory import MemoryRows
 from hedgerow.errors import BudgetError, PlanError
 from hedgerow.growers import rdt
 from hedgerow.mechanisms.coins import SeededCoins
-from hedgerow.private_table import PrivateTable
+from hedgerow.mechanisms.noise import opendp_laplace
+from hedgerow.private_table import PrivateTable, is_private_table
 from hedgerow.queries import (
     BY_NAME,
     Best,
@@ -534,6 +535,19 @@ def test_opendp_as_sampler() -> None:
     with pytest.raises(PlanError, match='sampler="hedgerow" alone'):
         gaussian.ask(Rows(), Rho(Fraction(1, 1000)))
     assert reservation.events == ()
+
+
+def test_a_sampler_without_gaussian_noise_is_refused_before_the_charge() -> None:
+    table, reservation, _ = with_delta()
+    table._sampler = opendp_laplace
+    with pytest.raises(PlanError, match='sampler="hedgerow" alone'):
+        table.ask(Rows(), Rho(Fraction(1, 1000)))
+    assert reservation.events == ()
+
+
+def test_what_is_a_private_table() -> None:
+    assert is_private_table(private(5)[0])
+    assert not is_private_table(small_table(5)[0])
 
 
 def test_only_queries_of_the_closed_list_are_asked() -> None:

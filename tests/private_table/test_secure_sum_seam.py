@@ -24,7 +24,7 @@ from hedgerow.trees.splits import by_value
 from hedgerow.trees.tree import TreeBuilder
 
 CODEBOOK = Codebook(small_schema())
-TREES = [rdt.build_tree_structure(CODEBOOK, 2, "bins", np.random.default_rng(i)) for i in range(2)]
+TREES = [rdt.build_tree_structure(CODEBOOK, 2, "bins", np.random.default_rng(i)) for i in range(3)]
 
 
 class Adds:

@@ -21,7 +21,7 @@ from hedgerow.errors import BudgetError, PlanError
 from hedgerow.mechanisms.coins import SeededCoins
 from hedgerow.private_table import PrivateTable
 from hedgerow.queries import BoostRound, ChooseTree, boosting_loops
-from hedgerow.queries.boosting import _roots, bound, hessian_weight, scores_of_trees
+from hedgerow.queries.boosting import MOST_SUMS, MOST_TREES, _roots, bound, hessian_weight, scores_of_trees, tree_score
 from hedgerow.schema.attributes import Categorical, Target
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Schema
@@ -98,22 +98,92 @@ def test_no_row_is_longer_than_is_charged(data: Any, classes: int, concentrated:
     assert (h[labels == classes] == 0).all()
 
 
-class DividedWrong(int):
-    """A bound by which vectors are scaled as if it were twice as large: a fault of floating point, at its worst."""
-
-    def __truediv__(self, other: Any) -> float:
-        return 2 * int(self) / float(other)
+def test_bounds_and_weights_are_those_of_the_theorem() -> None:
+    assert bound(3, True) == bound(9, True) == math.isqrt(49 * GRID**2 // 100)  # 0.7
+    assert bound(2, True) == math.isqrt(49 * GRID**2 // 200)  # 0.7/√2
+    assert (bound(3, False), bound(2, False)) == (GRID, GRID // 2)
+    assert (hessian_weight(True), hessian_weight(False)) == (1.0, 0.25)
 
 
 @pytest.mark.parametrize("concentrated", [False, True])
-def test_the_bound_is_enforced_and_not_only_computed(concentrated: bool) -> None:
-    """A vector that was scaled wrongly, and is too long by its whole numbers, is not counted."""
-    margins, labels = np.array([[0.0, 0.4, 0.9]]), np.zeros(1, np.uint16)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_row_that_the_model_has_wrong_with_no_doubt_is_as_long_as_the_bound_allows(classes: int, concentrated: bool) -> None:
+    """Shares of exactly 1 and 0, Hessians of exactly 0: the vector is the gradient alone, and not one step shorter than it may be."""
+    margins, labels = np.zeros((2, classes)), np.array([0, 1], np.uint16)
+    margins[:, 1] = 5000.0
+    r, h = vectors(margins, labels, concentrated)
+    most = bound(classes, concentrated)
+    each = most if classes == 2 else math.isqrt(most**2 // 2) if concentrated else most // 2
+    assert r[0].tolist() == ([-each] if classes == 2 else [each, -each, 0])
+    assert not r[1].any()  # it is right
+    assert not h.any()
+
+
+class Divided(int):
+    """A bound by which vectors are scaled as floating point might do it at its worst."""
+
+    steps: float
+
+    def __new__(cls, most: int, steps: float) -> Divided:
+        made = super().__new__(cls, most)
+        made.steps = steps
+        return made
+
+    def __truediv__(self, other: Any) -> float:
+        return self.steps
+
+
+def plain_vectors(margins: list[float], weight: float, euclidean: bool, most: int) -> list[list[int]]:
+    """u_R and u_H of a row of the first class, not compiled."""
     plain = getattr(boosting_loops._vectors, "py_func", boosting_loops._vectors)  # itself where nothing is compiled
-    for most, counted in ((100, True), (DividedWrong(100), False)):
-        out = np.full((1, 3), 7, dtype=np.int64)
-        plain(margins, labels, 1.0, concentrated, most, out)
-        assert out.any() == counted
+    out = np.full((1, 3), 7, dtype=np.int64)
+    plain(np.array([margins]), np.zeros(1, np.uint16), weight, euclidean, most, out)
+    return [(out[0] >> 32).tolist(), (out[0] & (2**32 - 1)).tolist()]
+
+
+NOTHING = [[0] * 3] * 2
+EVEN = [0.0, 0.0, -5000.0]  # shares 1/2, 1/2, 0
+
+
+@pytest.mark.parametrize(
+    ("weight", "euclidean", "most", "expected"),
+    [
+        (0.0, False, Divided(10, 10.0), [[5, -5, 0], [0] * 3]),
+        (0.0, False, Divided(9, 10.0), NOTHING),  # one step too long
+        (0.0, True, Divided(7, 10.9), NOTHING),  # 25 + 25 is one more than 49
+        (2.0, True, Divided(15, 20.0), NOTHING),  # 4 · 10² is more than 15²: Hessians count as gradients do
+        (2.0, True, Divided(20, 20.0), [[10, -10, 0], [10, 10, 0]]),
+        (4.0, False, 100_000, [[2048, -2048, 0], [4096, 4096, 0]]),  # a Hessian of 1 is the largest that is taken
+        (6.0, False, 100_000, NOTHING),
+        (0.0, False, Divided(2000, math.nan), NOTHING),
+        (0.0, False, Divided(2000, -1.0), NOTHING),
+        (0.0, False, Divided(2000, math.inf), NOTHING),
+        (0.0, False, Divided(4000, GRID + 1.0), NOTHING),
+    ],
+)
+def test_the_bound_is_enforced_and_not_only_computed(weight: float, euclidean: bool, most: int, expected: list[list[int]]) -> None:
+    """A vector that was scaled wrongly, and is too long by its whole numbers, is not counted; nor is what is no number."""
+    assert plain_vectors(EVEN, weight, euclidean, most) == expected
+
+
+def test_a_gradient_beyond_1_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shares of 3/2, 0 and −1/2 are none: an exponential function at its worst."""
+    shares = iter([3.0, 0.0, -1.0])
+    monkeypatch.setattr(boosting_loops, "exp_minus", lambda x: next(shares))
+    assert plain_vectors(EVEN, 0.0, False, 100_000) == [[-2048, 0, 2048], [0] * 3]  # 1 − 3/2, 0, 1/2
+    shares = iter([0.0, 3.0, -1.0])
+    assert plain_vectors(EVEN, 0.0, False, 100_000) == [[4096, 0, 2048], [0] * 3]  # −3/2 is left out
+
+
+def test_a_block_of_more_rows_than_go_down_a_tree_together() -> None:
+    rng = np.random.default_rng(5)
+    n = 2 * boosting_loops.TOGETHER + 3
+    codes, labels = rows_of(rng, n, 2)
+    model, tree = AdditiveModel(np.array([0.2, 0.0]), (), ()), trees_of(rng, 2, 1)[0]
+    found, expected = np.zeros((1, 4, 2), dtype=np.int64), np.zeros((4, 2), dtype=np.int64)
+    boosting_loops.add_tree_sums([tree], model, False, codes, labels, None, found)
+    np.add.at(expected, tree.leaves_of(codes), np.hstack(vectors(model.margins(codes), labels, False)))
+    assert np.array_equal(found[0], expected)
 
 
 @pytest.mark.parametrize("concentrated", [False, True])
@@ -177,6 +247,32 @@ def test_roots_are_exact(leaf: list[int], small: int) -> None:
 def test_roots_at_the_edges(square: int) -> None:
     root = math.isqrt(square)
     assert _roots(np.array([[[root, 0]], [[root + 1, 0]]], dtype=np.int64)).tolist() == [[root], [root + 1]]
+
+
+@pytest.mark.parametrize("m", [3, 2000, 30_000, 37_500])
+def test_roots_that_floats_round_up(m: int) -> None:
+    """m⁴ + 2m² is one less than the square of m² + 1: from m = 10,000 on a float takes it for that square."""
+    assert _roots(np.array([[[m * m, m, -m], [m * m + 1, 0, 0]]])).tolist() == [[m * m, m * m + 1]]
+
+
+@pytest.mark.parametrize("leaf", [[2**31] * 3, [2**31 - 1] * 4, [3_037_000_499], [2**62, 0, 0], [0, 0, 0]])
+def test_roots_that_64_bits_do_not_hold(leaf: list[int]) -> None:
+    assert _roots(np.array([[leaf]], dtype=np.int64)).tolist() == [[math.isqrt(sum(u * u for u in leaf))]]
+
+
+def test_the_score_of_a_tree_is_the_sum_over_its_leaves_of_a_norm() -> None:
+    sums = np.array([[[3, -4, 0, 900, 900, 900], [2, 2, 1, 900, 900, 900]], [[0, 0, -7, 900, 900, 900], [0] * 6]])
+    assert scores_of_trees(sums, True).tolist() == [[5 + 3, 7]]
+    assert scores_of_trees(sums, False).tolist() == [[7 + 5, 7]]
+    assert scores_of_trees(sums[:, :1], True).tolist() == [[5, 7]]  # one leaf
+    assert scores_of_trees(sums[:, :1], False).tolist() == [[7, 7]]
+    assert scores_of_trees(np.array([[[3, 4, 900, 900], [0, 1, 900, 900]]]), True).tolist() == [[5 + 1]]
+    two = np.array([[[-3, 900], [5, 900]]])
+    assert scores_of_trees(two, True).tolist() == scores_of_trees(two, False).tolist() == [[8]]
+    score = tree_score(3, True)
+    assert (score.name, score.unit, score.sensitivity) == ("gradient norm", GRID, bound(3, True))
+    with pytest.raises(NotImplementedError, match="no split"):
+        score.of(sums)
 
 
 def engine_of(classes: int = 3, n: int = 400) -> MemoryRows:
@@ -277,3 +373,39 @@ def test_what_is_not_sound_is_refused_before_anything_is_charged() -> None:
         with pytest.raises(PlanError, match=query.name):
             table.ask(query, Fraction(1, 2))
     assert reservation.charged == 0
+
+
+def test_as_many_trees_and_sums_as_are_taken() -> None:
+    assert (MOST_TREES, MOST_SUMS) == (1000, 2**24)
+    model, book = AdditiveModel(np.zeros(2), (), ()), codebook_of(2)
+    small = one_question(SIZES, 0, (0, 1, 1, 0, 0))
+    large = ObliviousTree(SIZES, (0,) * 14, ((0, 1, 1, 0, 0),) * 14)  # 2^14 leaves, two numbers in each
+    for trees, most in ((small, 1000), (large, 512)):
+        ChooseTree([trees] * most, model, False).check(book)
+        with pytest.raises(PlanError, match=f"at most 1000 trees, and {2**24} numbers"):
+            ChooseTree([trees] * (most + 1), model, False).check(book)
+    with pytest.raises(PlanError, match="oblivious trees over this schema"):
+        ChooseTree([small, ObliviousTree((4, 3), (0,), ((0, 1, 1, 0, 0),))], model, False).check(book)
+
+
+def test_trees_of_different_sizes_have_the_room_of_the_largest() -> None:
+    rng = np.random.default_rng(0)
+    trees, model = [*trees_of(rng, 1, 1), *trees_of(rng, 3, 1), *trees_of(rng, 2, 1)], model_of(rng, 3)
+    query = BoostRound(trees, model, False, 3)
+    assert (query.leaves, query.queries, query.zeros_size) == (8, 3, 3 * 8 * 6)
+    assert query.shapes(codebook_of(3)) == [(3,), (3, 8, 6)]
+    assert [each.shape for each in query.zeros(codebook_of(3))] == [(3, 8, 6)]
+
+
+@pytest.mark.parametrize("chosen", [1, 4])
+def test_how_a_round_shares_its_price(chosen: int) -> None:
+    """Three tenths of ε pay for the choices, a fifth of ρ; nothing where there is nothing to choose."""
+    *choices, counting = BoostRound.costs(Fraction(1), 1, 2, chosen, 3)
+    assert [event.epsilon for event in choices] == [Fraction(3, 10) / chosen] * chosen
+    assert counting.epsilon == Fraction(7, 10)
+    *choices, counting = BoostRound.costs(Rho(Fraction(1)), 1, 2, chosen, 3)
+    each = Fraction(1, 5) / chosen  # ε²/8 for each choice
+    assert all(each * Fraction(999, 1000) < event.epsilon**2 / 8 <= each for event in choices)
+    assert zcdp_cost(counting) == Fraction(4, 5)
+    for price in (Fraction(1), Rho(Fraction(1))):
+        assert BoostRound.costs(price, 1, 1, chosen, 3) == (BoostRound.cost(price, 1, chosen, 3),)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hedgerow.inference.vote_loops import add_counts
 from hedgerow.queries import kernels
+from hedgerow.trees.additive_model import GRID, AdditiveModel
 from hedgerow.trees.routing import ABREAST, TOGETHER, route
 from hedgerow.trees.tree import Tree, TreeBuilder
 
@@ -197,3 +198,117 @@ def test_votes_take_the_same_way() -> None:
     sums = np.ones((ROWS, 1))
     add_counts(codes, tree.ask, tree.onward, tree.height, worth, sums)
     assert sums[:, 0].tolist() == [1 + end_of(tree, row) for row in codes]
+
+
+HALF, FULL = GRID // 2, GRID
+SURE = 5000.0  # a margin that leaves nothing to the other classes
+
+
+@pytest.mark.parametrize(
+    ("margins", "label", "expected"),
+    [
+        ([0.0, 0.0], 0, [-HALF]), ([0.0, 0.0], 1, [HALF]), ([0.0, 0.0], 2, [0]), ([0.0, SURE], 0, [-FULL]), ([0.0, SURE], 1, [0]),
+        ([SURE, SURE, 0.0], 0, [HALF, -HALF, 0]), ([SURE, SURE, 0.0], 2, [-HALF, -HALF, FULL]), ([0.0, SURE, 0.0], 0, [FULL, -FULL, 0]),
+        ([0.0, 0.0, SURE], 1, [0, FULL, -FULL]), ([0.0, 0.0, 0.0, 0.0], 3, [-GRID // 4] * 3 + [3 * GRID // 4]),
+        ([0.0, 0.0, 0.0], 3, [0, 0, 0]), ([0.0, 0.0, 0.0], 0, [2 * GRID // 3, -(GRID // 3), -(GRID // 3)]),
+        ([np.nan, 0.0], 0, [0]), ([7.0], 0, [0]),
+    ],
+)  # fmt: skip
+def test_gradients_by_hand(margins: list[float], label: int, expected: list[int]) -> None:
+    out = np.full((2, len(expected)), 7, dtype=np.int64)
+    kernels._gradients(np.array([margins] * 2), np.array([label, 65_535], dtype=np.uint16), out)
+    assert out.tolist() == [expected, [0] * len(expected)]
+
+
+@pytest.mark.parametrize(
+    ("shares", "label", "expected"),
+    [
+        ([0.5, 0.5], 0, HALF), ([1.0, 0.0], 0, 0), ([0.0, 1.0], 0, 2 * FULL), ([0.0, 0.0, 1.0], 2, 0),
+        ([0.25, 0.25, 0.5], 2, 3 * GRID // 8),
+        ([0.25, 0.75], 1, GRID // 8), ([np.nan, 1.0], 0, 2 * FULL), ([np.inf, 0.0], 1, 2 * FULL), ([-3.0, 4.0], 0, 2 * FULL),
+        ([0.5, 0.5], 2, 0), ([-0.25, 1.0], 0, 2 * FULL),
+    ],
+)  # fmt: skip
+def test_brier_scores_by_hand(shares: list[float], label: int, expected: int) -> None:
+    """Whatever the shares are, a row adds 0 to 2; of no declared class nothing."""
+    classes = np.array([65_535, label, label, label, label, 65_535], dtype=np.uint16)
+    assert kernels.brier_sum(np.array([shares] * 6), classes) == 4 * expected
+
+
+def test_sums_of_brier_scores_of_a_model_that_knows_nothing() -> None:
+    codes, labels = rows_for(SIZES, 20, 0, np.uint8)
+    sums = kernels.brier_sums(AdditiveModel(np.zeros(2), (), ()), np.array([1.0, 0.5, 2.0]), codes, labels, None)
+    assert sums.tolist() == [int((labels < 2).sum()) * HALF] * 3
+
+
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_sums_over_rows_are_those_of_each_row(classes: int, known: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if known:
+        monkeypatch.setattr(kernels, "BLOCK", 200)
+    codes, labels = rows_for(SIZES, ROWS, 7, np.uint8)
+    labels = np.minimum(labels, 3)
+    rng = np.random.default_rng(2)
+    trees = [irregular_tree(seed, splits) for seed, splits in enumerate((0, 6, 25))]
+    model = AdditiveModel(rng.normal(size=classes), tuple(trees), tuple(rng.normal(size=(tree.n_nodes, classes)) for tree in trees))
+    margins = model.margins(codes)
+    shares = np.exp(margins - margins.max(axis=1, keepdims=True))
+    shares /= shares.sum(axis=1, keepdims=True)
+    width = kernels.gradient_width(classes)
+    steps = np.empty((ROWS, width), dtype=np.int64)
+    kernels._gradients(margins, labels, steps)
+    exact = np.where((labels < classes)[:, None], (labels[:, None] == np.arange(classes)) - shares, 0)[:, classes - width :] * GRID
+    assert (np.abs(steps - exact) <= 1 + 1e-6).all()
+    assert (np.abs(steps) <= np.abs(exact) + 1e-6).all()
+    found = kernels.gradient_sums(trees, model, codes, labels, margins if known else None)
+    for tree, sums in zip(trees, found, strict=True):
+        expected = np.zeros_like(sums)
+        for row, vector in zip(codes, steps, strict=True):
+            end = end_of(tree, row)
+            if tree.attribute[end] < 0:
+                expected[tree.leaves.tolist().index(end)] += vector
+        assert np.array_equal(sums, expected)
+    scales = np.array([1.0, 0.5])
+    scaled = [np.exp(scale * margins) / np.exp(scale * margins).sum(axis=1, keepdims=True) for scale in scales]
+    scores = kernels.brier_sums(model, scales, codes, labels, margins if known else None)
+    for score, each in zip(scores.tolist(), scaled, strict=True):
+        rows = [sum(((label == c) - p) ** 2 for c, p in enumerate(row)) for label, row in zip(labels, each, strict=True) if label < classes]
+        assert score == pytest.approx(GRID * sum(rows), abs=len(rows) + 1)
+        assert score <= GRID * sum(rows) + 1e-3
+
+
+STEP = 1 / GRID
+
+
+@pytest.mark.parametrize(
+    ("shares", "label", "expected"),
+    [
+        ([0.25, 0.75], 1, [GRID // 4]),
+        ([1.2, -0.2], 1, [0]),  # of two classes no gradient is above 1
+        ([-STEP, 0.5 + STEP / 2, 0.5 + STEP / 2], 0, [0, 0, 0]),  # (4097, −2048, −2048): one step too long in L1
+        ([-1.0, 1.0, 1.0], 0, [0, 0, 0]),  # 2, −1, −1
+        ([-1.0001, 1.0001, 1.0], 0, [0, -GRID, -GRID]),  # what is above 2 is no gradient, and the others are short enough
+        ([-1.5, 2.5, 0.0], 0, [0, 0, 0]),
+        ([np.inf, 0.0, 0.0], 0, [0, 0, 0]),
+    ],
+)
+def test_gradients_are_bounded_whatever_the_shares(
+    shares: list[float], label: int, expected: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An exponential function at its worst."""
+    coming = iter(shares)
+    monkeypatch.setattr(kernels, "exp_minus", lambda x: next(coming))
+    plain = getattr(kernels._gradients, "py_func", kernels._gradients)  # itself where nothing is compiled
+    out = np.full((1, len(expected)), 7, dtype=np.int64)
+    with np.errstate(all="ignore"):
+        plain(np.zeros((1, len(shares))), np.array([label], dtype=np.uint16), out)
+    assert out.tolist() == [expected]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_slots_are_those_of_the_nearest_node_above(seed: int) -> None:
+    tree = irregular_tree(seed)
+    last = tree.n_nodes - 1
+    beside = [int(node) for node in tree.levels[1] if slot_of(tree, np.array([node]), last) < 0]
+    for nodes in (np.array([0]), np.array([last]), np.array([last, *beside])):
+        assert kernels.slots(tree, nodes).tolist() == [slot_of(tree, nodes, node) for node in range(tree.n_nodes)]

@@ -372,7 +372,7 @@ def exact_sums(query: Any, codebook: Codebook, rows: list[tuple[int, int, int]],
 @pytest.mark.parametrize("chosen", [1, 2])
 def test_a_round_has_an_exact_price_and_gives_sums_of_both_kinds(chosen: int) -> None:
     trees = oblivious_trees(CODEBOOK, 3, 4)
-    with pytest.raises(PlanError, match="exact fraction, got float"):
+    with pytest.raises(PlanError, match=r"^boost_round: ε must be an exact fraction, got float"):
         BoostRound.costs(0.5, 1, 2, chosen, 2)  # type: ignore[arg-type]
     many = Codebook(replace(small_schema(), target=replace(small_schema().target, classes=("a", "b", "c"))))
     model = AdditiveModel(np.zeros(3), (), ())

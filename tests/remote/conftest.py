@@ -17,10 +17,12 @@ import uvicorn
 from hedgerow import Categorical, Numeric, Schema, Target
 from hedgerow.curator.application import application
 from hedgerow.curator.http.limits import Limits
+from hedgerow.curator.http.party import ServiceParty
 from hedgerow.curator.http.service_context import Curator
 from hedgerow.curator.ledger.database import open_database
 
 SCHEMA = Schema([Numeric("age", 0, 120), Categorical("smoker", ["no", "yes"])], Target("class", ["a", "b"]))
+LIMITS = Limits(stop_seconds=5)
 
 
 @dataclass
@@ -76,7 +78,8 @@ class Servers:
         self._running: dict[str, tuple[uvicorn.Server, threading.Thread]] = {}
         self._curators: list[Curator] = []
 
-    def new(self, name: str, rows: int = 300, epsilon: str = "2", schema: Schema = SCHEMA, called: str | None = None) -> Served:
+    def new(self, name: str, rows: int = 300, epsilon: str = "2", schema: Schema = SCHEMA, called: str | None = None,
+            party: ServiceParty | None = None, limits: Limits = LIMITS) -> Served:  # fmt: skip
         home = self.folder / name
         (home / "releases").mkdir(parents=True)
         (home / "visits.csv").write_text(rows_text(rows, len(self._curators)))
@@ -89,7 +92,7 @@ class Servers:
         curator.registry.register("visits", home / "visits.csv", schema)
         curator.ledger.ceiling("visits", epsilon)
         curator.accounts.grant("ada", "visits", ["research"])
-        app = application(curator, Limits(stop_seconds=5), name if called is None else called)
+        app = application(curator, limits, name if called is None else called, party=party)
         self._held.append(bound())
         served = Served(name, f"http://127.0.0.1:{self._held[-1].getsockname()[1]}", owner, ada, curator, app)
         self.start(served)
@@ -97,7 +100,8 @@ class Servers:
 
     def start(self, served: Served) -> None:
         port = int(served.url.rpartition(":")[2])
-        fresh = application(served.curator, Limits(stop_seconds=5), served.app.state.service.name)
+        before = served.app.state.service
+        fresh = application(served.curator, before.limits, before.name, party=before.party)
         served.app = fresh
         config = uvicorn.Config(fresh, log_config=None, timeout_graceful_shutdown=5)
         server = uvicorn.Server(config)

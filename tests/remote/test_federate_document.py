@@ -1,4 +1,4 @@
-"""The services and the command of docs/SEVERAL_OWNERS.md, as a user would type them: real processes, at other ports."""
+"""The services and commands of docs/SEVERAL_OWNERS.md and docs/TOGETHER.md, as a user would type them: real processes, at other ports."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from multiparty.owners import free_ports
 
 import hedgerow
 from hedgerow import Release
 
 SOURCES = str(Path(hedgerow.__file__).parents[1])
 TEXT = (Path(__file__).parents[2] / "docs" / "SEVERAL_OWNERS.md").read_text(encoding="utf-8")
+TOGETHER = (Path(__file__).parents[2] / "docs" / "TOGETHER.md").read_text(encoding="utf-8")
 NETWORK = TEXT.split("## Over the network")[1].split("\n## ")[0]
 LINES = [line.strip() for line in NETWORK.splitlines() if line.startswith("    ")]
 
@@ -61,27 +63,49 @@ def said_by(process: subprocess.Popen[str], words: list[str], folder: Path) -> t
     return found[1], (folder / words[1] / "owner.token").read_text().strip()
 
 
+def network(folder: Path, serves: list[str], federate: str) -> str:
+    """Start the services, set each up as its owner, ask them, and give what was said."""
+    setup = "\n".join(line for line in LINES if not line.startswith("hedgerow "))
+    with serving([shlex.split(re.sub("830[123]", "0", line))[1:] for line in serves], folder) as owners:  # each at a port of its own
+        lines = []
+        for (address, token), office, port in zip(owners, "abc", ("8301", "8302", "8303"), strict=True):
+            text = setup.replace("http://127.0.0.1:8301", address).replace("office-a", f"office-{office}")
+            text = text.replace("schema.toml", str(folder / "schema.toml"))
+            known = {"OWNERS_TOKEN": token}
+            exec(text, known)
+            lines.append(f"{address} {known['token']}")
+            federate = federate.replace(f"http://127.0.0.1:{port}", address)
+        (folder / "tokens.txt").write_text("\n".join(lines))
+        (folder / "tokens.txt").chmod(0o600)
+        return run(shlex.split(federate)[1:], folder)
+
+
 @pytest.mark.slow
 def test_the_network_of_the_document(tmp_path: Path) -> None:
     run(["demo", "--tables", ".", "--rows", "1000"], tmp_path)
     run(["plan", "--schema", "schema.toml", "--epsilon", "0.5", "--rows", "3000", "--owners", "3", "--save", "plan.json"], tmp_path)
     serves = [line for line in LINES if line.startswith("hedgerow serve")]
     (federate,) = [line for line in LINES if line.startswith("hedgerow federate")]
-    setup = "\n".join(line for line in LINES if not line.startswith("hedgerow "))
-    with serving([shlex.split(re.sub("830[123]", "0", line))[1:] for line in serves], tmp_path) as owners:  # each at a port of its own
-        lines = []
-        for (address, token), office, port in zip(owners, "abc", ("8301", "8302", "8303"), strict=True):
-            text = setup.replace("http://127.0.0.1:8301", address).replace("office-a", f"office-{office}")
-            text = text.replace("schema.toml", str(tmp_path / "schema.toml"))
-            known = {"OWNERS_TOKEN": token}
-            exec(text, known)
-            lines.append(f"{address} {known['token']}")
-            federate = federate.replace(f"http://127.0.0.1:{port}", address)
-        (tmp_path / "tokens.txt").write_text("\n".join(lines))
-        (tmp_path / "tokens.txt").chmod(0o600)
-        said = run(shlex.split(federate)[1:], tmp_path)
+    said = network(tmp_path, serves, federate)
     assert said.count("answered") == 3
     certificate = Release.load(tmp_path / "federated.json").certificate
     assert (certificate.epsilon, [part.owner for part in certificate.parts]) == ("0.5", ["Office A", "Office B", "Office C"])
     assert {part.id for part in certificate.parts} == {"visits"}
     assert (tmp_path / "federated.federation" / "federation.json").exists()
+
+
+@pytest.mark.slow
+def test_the_services_that_count_together(tmp_path: Path) -> None:
+    lines = [line.strip() for line in TOGETHER.splitlines() if line.startswith("    hedgerow ")]
+    ports = dict(zip(("7701", "7702", "7703"), map(str, free_ports(3)), strict=True))
+    run(["demo", "--tables", ".", "--rows", "1000"], tmp_path)
+    for line in lines:
+        if line.startswith(("hedgerow plan", "hedgerow together init")):
+            run(shlex.split(re.sub(r"770[123]", lambda found: ports[found[0]], line))[1:], tmp_path)
+    (federate,) = [line for line in lines if line.startswith("hedgerow federate")]
+    said = network(tmp_path, [line for line in lines if line.startswith("hedgerow serve")], federate)
+    assert said.count("answered") == 3
+    release = Release.load(tmp_path / "federated.json")
+    (part,) = release.certificate.parts
+    assert (release.certificate.epsilon, part.owners) == ("0.5", ["office-a", "office-b", "office-c"])
+    assert len(release.signatures) == 3  # each service has signed it

@@ -62,6 +62,8 @@ def test_what_it_would_cost(served: Served, place: str, run: Callable[..., Any],
     said = " ".join(told.output.split())
     assert "it would cost ε = 0.5; left for you before it: (ε = 50, δ = 0.001). Nothing was spent." in said
     assert "trees" in said
+    assert "has assumed" not in said
+    assert "the service has assumed 10,000 rows" in " ".join(run("plan", place, "--epsilon", "1/2").output.split())
     assert "would refuse it" in run("plan", place, "--epsilon", "60").output
     (tmp_path / "schema.toml").write_text(SCHEMA.to_toml())
     for wrong, words in (

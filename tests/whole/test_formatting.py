@@ -12,11 +12,13 @@ import pytest
 from hedgerow import Budget, DPDFClassifier, HedgerowClassifier, Numeric, PrivateRDTClassifier, Schema, Target, formatting
 from hedgerow.accounting import meaning
 from hedgerow.accounting.loss import exact_epsilon
+from hedgerow.datasets import patients
 from hedgerow.errors import BudgetError, FractionWarning
 from hedgerow.inference.explain import explain
 from hedgerow.inference.text import values_in_words
 from hedgerow.remote.responses import Loss, Quote, RemoteScore
 from hedgerow.schema.codebook import Codebook
+from hedgerow.trees.plan import EXPECTED
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = Schema([Numeric("age", 0, 100), Numeric("income", 0, 1_000_000)], Target("ill", ["no", "yes"]))
@@ -118,6 +120,11 @@ def test_documents_have_the_one_table(document: str) -> None:
     assert meaning.markdown() in (ROOT / document).read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("document", ["README.md", "docs/GUIDE.md"])
+def test_documents_have_the_one_advice_about_scores(document: str) -> None:
+    assert meaning.SCORE in " ".join((ROOT / document).read_text(encoding="utf-8").split())
+
+
 def test_no_document_or_page_gives_other_advice() -> None:
     elsewhere = [*ROOT.glob("docs/*.md"), ROOT / "README.md", ROOT / "PRIVACY.md", *(ROOT / "src").rglob("*.html")]
     for path in elsewhere:
@@ -139,14 +146,33 @@ def test_budgets_are_suggested_with_a_delta() -> None:
 def test_a_plan_ends_with_a_verdict() -> None:
     weak = HedgerowClassifier(SCHEMA, epsilon=0.1).plan(rows=100)
     assert weak.lines()[-1][0] == "verdict"
-    assert re.match(r"about [\d.]+ rows for each number that is measured, .*: expect little more than the majority class", weak.verdict)
+    assert re.match(r"about 50 rows of a class, at ε = 0.1: expect little more than the majority class", weak.verdict)
     assert "a δ" in weak.verdict
     good = HedgerowClassifier(SCHEMA, epsilon=5, delta=1e-6).plan(rows=1_000_000)
     assert good.verdict.endswith("expect nearly what a model without privacy would learn")
     assert str(good).splitlines()[-1].startswith("verdict")
     other = PrivateRDTClassifier(SCHEMA, epsilon=1).plan(rows=1_000_000)
+    assert re.match(r"about [\d.,]+ rows for each number that is measured, with noise of ± ", other.verdict)
     assert "model without privacy" not in other.verdict  # measured for our own forest alone
     assert DPDFClassifier(SCHEMA, epsilon=1).plan(rows=1_000).verdict == ""
+
+
+def test_the_verdict_rises_with_epsilon_rows_and_a_delta() -> None:
+    """What is built changes with ε and the rows, by steps; what to expect does not go down with them, nor with a δ."""
+    words = [words for _, words in EXPECTED[False]][::-1]
+
+    def rank(epsilon: str, delta: float, rows: int) -> int:
+        verdict = HedgerowClassifier(patients(10, seed=1).schema, epsilon, delta).plan(rows=rows).verdict
+        return next(place for place, each in enumerate(words) if each in verdict)
+
+    epsilons, rows = ("0.05", "0.1", "0.5", "0.75", "1", "2", "4", "8"), (300, 1_000, 4_000, 8_000, 20_000, 50_000, 100_000)
+    ranks = {delta: [[rank(epsilon, delta, n) for epsilon in epsilons] for n in rows] for delta in (0, 1e-6)}
+    for delta in ranks:
+        assert all(line == sorted(line) for line in ranks[delta])
+        assert all(list(line) == sorted(line) for line in zip(*ranks[delta], strict=True))
+    assert all(a >= b for lines in zip(ranks[1e-6], ranks[0], strict=True) for a, b in zip(*lines, strict=True))
+    assert ranks[1e-6] != ranks[0]
+    assert {each for line in ranks[0] for each in line} == {0, 1, 2, 3}
 
 
 @pytest.mark.filterwarnings("ignore::hedgerow.errors.FractionWarning")

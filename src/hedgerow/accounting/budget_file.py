@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.accounting.loss import exact_delta, exact_epsilon, text_of_fraction
-from hedgerow.accounting.meaning import SUGGESTED_DELTA
+from hedgerow.accounting.meaning import TOTAL_DELTA
 from hedgerow.accounting.meter import Budget, Entry
 from hedgerow.accounting.units import Unit, checked_unit
 from hedgerow.errors import BudgetError, PlanError
@@ -69,18 +69,22 @@ class BudgetFile(Budget):
 
     @property
     def epsilon(self) -> Fraction:
+        """The total ε, as the file says."""
         return self.read().epsilon
 
     @property
     def delta(self) -> Fraction:
+        """The total δ, as the file says."""
         return self.read().delta
 
     @property
     def unit(self) -> Unit | None:
+        """What its ε is counted in: rows or persons; None before the first request."""
         return self.read().unit
 
     @property
     def entries(self) -> tuple[Entry, ...]:
+        """Every request that was reserved, by whatever process."""
         return self.read().entries
 
     def state_unit(self, unit: Unit) -> None:
@@ -138,8 +142,7 @@ class BudgetFile(Budget):
             return _held(document)
         except FileNotFoundError as error:
             raise BudgetError(
-                f"budget file {self.name!r} does not exist. `hedgerow budget init {self.name} --epsilon 2 "
-                f"--delta {SUGGESTED_DELTA}` makes one."
+                f"budget file {self.name!r} does not exist. `hedgerow budget init {self.name} --epsilon 2 --delta {TOTAL_DELTA}` makes one."
             ) from error
         except (OSError, ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError, PlanError) as error:
             if isinstance(error, BudgetError):

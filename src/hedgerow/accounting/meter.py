@@ -24,6 +24,7 @@ from fractions import Fraction
 from typing import Any
 
 from hedgerow import formatting
+from hedgerow.accounting.advice import payable
 from hedgerow.accounting.events import DISCRETE_GAUSSIAN, Event
 from hedgerow.accounting.loss import exact_delta, exact_epsilon
 from hedgerow.accounting.units import ROW, Unit, check_unit, checked_unit
@@ -73,10 +74,12 @@ class Budget:
 
     @property
     def epsilon(self) -> Fraction:
+        """The total ε."""
         return self._epsilon
 
     @property
     def delta(self) -> Fraction:
+        """The total δ."""
         return self._delta
 
     @property
@@ -86,22 +89,27 @@ class Budget:
 
     @property
     def entries(self) -> tuple[Entry, ...]:
+        """Every request that was reserved, in its order, with what it cost."""
         return self._entries
 
     @property
     def spent(self) -> Fraction:
+        """The ε of all requests so far."""
         return sum((entry.cost for entry in self.entries), Fraction(0))
 
     @property
     def remaining(self) -> Fraction:
+        """The ε that is left."""
         return self.epsilon - self.spent
 
     @property
     def spent_delta(self) -> Fraction:
+        """The δ of all requests so far."""
         return sum((entry.delta for entry in self.entries), Fraction(0))
 
     @property
     def remaining_delta(self) -> Fraction:
+        """The δ that is left."""
         return self.delta - self.spent_delta
 
     def reserve(self, epsilon: Any, what: str, delta: Any = 0, unit: Unit = ROW) -> Reservation:
@@ -127,21 +135,17 @@ class Budget:
             advice = f"{other} a budget of its own: `hedgerow budget init FILE --epsilon TOTAL {requested.options}`."
             check_unit(own, requested, "budget", new.what, advice)
         remaining = self.epsilon - sum((entry.cost for entry in entries), Fraction(0))
-        if not 0 < new.reserved <= remaining:
-            raise BudgetError(
-                f"budget cannot pay for {new.what}: requested ε = {formatting.amount(new.reserved)}, remaining "
-                f"{formatting.amount(remaining)} of {formatting.amount(self.epsilon)}, short by "
-                f"{formatting.amount(new.reserved - remaining)}. Nothing was spent. "
-                + (f"Ask for at most ε = {formatting.at_most(remaining)}." if remaining > 0 else "The budget is used up.")
-            )
         left_delta = self.delta - sum((entry.delta for entry in entries), Fraction(0))
-        if not 0 <= new.delta <= left_delta:
-            raise BudgetError(
-                f"budget cannot pay for {new.what}: requested δ = {formatting.amount(new.delta)}, remaining "
-                f"{formatting.amount(left_delta)} of {formatting.amount(self.delta)}, short by "
-                f"{formatting.amount(new.delta - left_delta)}. Nothing was spent. "
-                + ("Ask for at most what remains." if self.delta else "This budget pays for pure ε alone: it was made without a δ.")
-            )
+        for symbol, wanted, left, whole, least in (
+            ("ε", new.reserved, remaining, self.epsilon, new.reserved > 0),
+            ("δ", new.delta, left_delta, self.delta, new.delta >= 0),
+        ):
+            if not least or wanted > left:
+                raise BudgetError(
+                    f"budget cannot pay for {new.what}: requested {symbol} = {formatting.amount(wanted)}, remaining "
+                    f"{formatting.amount(left)} of {formatting.amount(whole)}, short by {formatting.amount(wanted - left)}. Nothing was "
+                    f"spent. {payable(remaining, left_delta, new.delta, self.delta)}"
+                )
         return (*entries, new)
 
     def _settle(self, key: str, spent: Fraction) -> None:

@@ -61,6 +61,7 @@ class Unit:
 
     @property
     def words(self) -> str:
+        """ "rows", or "persons" with how many rows of each count."""
         return "rows" if self.person is None else f"persons ({self.person}, at most {self._rows} each)"
 
     @property

@@ -50,6 +50,7 @@ class Finding:
 
     @property
     def shares(self) -> tuple[float, float]:
+        """How often the event happened: in the runs where it is likelier, and in the others."""
         return self.hits[0] / max(1, self.runs[0]), self.hits[1] / max(1, self.runs[1])
 
 
@@ -64,12 +65,20 @@ class Audit:
     tests: int
     findings: tuple[Finding, ...]
 
+    def _repr_html_(self) -> str:
+        """How a notebook shows it: the verdict, and the strongest attack."""
+        from hedgerow.audit.picture import audit_svg
+
+        return audit_svg(self)
+
     @property
     def violated(self) -> bool:
+        """Whether some attack proves that the claim does not hold."""
         return any(finding.violated for finding in self.findings)
 
     @property
     def strongest(self) -> Finding:
+        """The attack with the highest lower bound on ε."""
         return max(self.findings, key=lambda finding: finding.bounds[_key(SHOWN[-1])])
 
 

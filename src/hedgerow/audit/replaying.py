@@ -60,6 +60,7 @@ class Replay:
 
     @property
     def violated(self) -> bool:
+        """Whether a query lost more between the two tables than was charged."""
         return any(finding.wrong for finding in self.findings)
 
 

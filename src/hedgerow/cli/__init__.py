@@ -47,7 +47,7 @@ def hedgerow(
 
         hedgerow schema draft data.csv --target class -o schema.toml
         hedgerow schema review schema.toml     (it may hold public facts only; --accept once it does)
-        hedgerow budget init budget.json --epsilon 2 --delta 1e-6
+        hedgerow budget init budget.json --epsilon 2 --delta 1e-5
         hedgerow plan --schema schema.toml --epsilon 1 --delta 1e-6 --rows 10000
         hedgerow fit data.csv --schema schema.toml --epsilon 1 --delta 1e-6 --budget budget.json -o forest.json
         hedgerow evaluate forest.json test.csv --epsilon 0.1 --budget budget.json

@@ -17,6 +17,7 @@ from hedgerow.training.algorithms import PRIVATE
 
 if TYPE_CHECKING:
     from hedgerow.audit.algorithms import Trainer
+    from hedgerow.audit.attack import Audit
     from hedgerow.audit.neighbours import Table
     from hedgerow.schema.schema import Schema
 
@@ -65,6 +66,13 @@ def audit(
         EngineName | None,
         typer.Option("--engine", help="--replay: rows in memory, csv, parquet or duckdb.  [default: memory]", show_default=False),
     ] = None,
+    together: Annotated[
+        bool,
+        typer.Option(
+            "--together",
+            help="Owners who count together: is one's row safe from the others, with all that they see of the secure sum?",
+        ),
+    ] = False,
     membership: Annotated[
         Path | None,
         typer.Option(
@@ -102,6 +110,8 @@ def audit(
         hedgerow audit --membership table.csv --schema schema.toml --epsilon 1
 
         hedgerow audit --replay --algorithm all
+
+        hedgerow audit --together --epsilon 1
     """
     _check_numbers(membership, schema, pairs, targets, runs, workers, replay)
     settings = {name: given for name, given in (("n_estimators", trees), ("max_depth", depth), ("delta", delta)) if given is not None}
@@ -114,6 +124,12 @@ def audit(
     from hedgerow.audit.neighbours import SMALL, Table
     from hedgerow.schema.schema import Schema
 
+    if together:
+        others = {"--replay": replay, "--membership": membership, "--schema": schema, "--pairs": pairs, "--delta": delta, "--trees": trees,
+                  "--depth": depth, "--workers": workers}  # fmt: skip
+        if _audit_together(epsilon, runs, [option for option, given in others.items() if given], save, picture):
+            raise typer.Exit(VIOLATED)
+        return
     declared = SMALL if schema is None else Schema.load(schema)
     epsilon = epsilon or ("1" if replay else None)
     name = FIRST if algorithm is Audited.all else Algorithm(algorithm)
@@ -181,10 +197,8 @@ def _audit_pairs(
     picture: Path | None,
     workers: int | None,
 ) -> bool:
-    from hedgerow.audit import evidence
     from hedgerow.audit.attack import audit as attack
     from hedgerow.audit.neighbours import pairs_for
-    from hedgerow.audit.picture import audit_svg
 
     pairs = pairs_for(schema, names or None)
     epsilon, claimed_delta = claimed(train, pairs[0].with_row)
@@ -192,8 +206,31 @@ def _audit_pairs(
         found = attack(
             train, pairs, epsilon=epsilon, delta=claimed_delta, runs=runs, what=_title(train, algorithm), workers=workers, progress=progress
         )
+    return _told(found, save, picture)
+
+
+def _audit_together(epsilon: str | None, runs: int | None, others: list[str], save: Path | None, picture: Path | None) -> bool:
+    from hedgerow.accounting.loss import exact_epsilon
+    from hedgerow.audit.owners import CASES, audit_owners
+    from hedgerow.multiparty.secure_sum import mpyc
+
+    if others:
+        raise PlanError(f"{others[0]}: --together attacks counts of made-up tables, at pure ε. Leave one of the two out.")
+    if epsilon is None:
+        raise PlanError("--epsilon: missing; expected the privacy loss that each owner pays, such as 1.")
+    exact_epsilon(epsilon)
+    mpyc("thresha")  # said before it begins
+    with progress_bar("attacking") as progress:
+        return _told(audit_owners(CASES, epsilon, runs or RUNS, progress), save, picture)
+
+
+def _told(found: Audit, save: Path | None, picture: Path | None) -> bool:
+    from hedgerow.audit import evidence
+    from hedgerow.audit.picture import audit_svg
+
     rows = [evidence.row_of(finding, found.epsilon) for finding in found.findings]
-    table(f"{found.what}: {runs:,} runs on each table, half to find an event, half to measure it", evidence.heads(), rows, evidence.NUMBERS)
+    title = f"{found.what}: {found.runs:,} runs on each table, half to find an event, half to measure it"
+    table(title, evidence.heads(), rows, evidence.NUMBERS)
     say(evidence.sentence(found, "PROOF.md"), style="bold red" if found.violated else "bold green")
     if save is not None:
         evidence.save(found, save)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hedgerow import formatting
-from hedgerow.accounting.meaning import SUGGESTED_DELTA, sentence, short
+from hedgerow.accounting.advice import delta_left
+from hedgerow.accounting.meaning import SUGGESTED_DELTA, TOTAL_DELTA, sentence, short
 from hedgerow.cli.console import gauge, say, table
 from hedgerow.errors import PlanError
 
@@ -40,7 +42,9 @@ def init(
     delta: Annotated[
         str,
         typer.Option(
-            "--delta", help="The total δ, such as 1e-6, for (ε, δ)-private requests.  [default: 0, pure ε alone]", show_default=False
+            "--delta",
+            help="The total δ, such as 1e-5: it pays for ten fits at --delta 1e-6.  [default: 0, pure ε alone]",
+            show_default=False,
         ),
     ] = "0",
     row: Row = False,
@@ -52,17 +56,19 @@ def init(
     Use one file for everything that reads the same people's rows, for as long as they exist: the ε of all requests add
     up, and so do their δ. An existing file is never replaced, since that would forget what was spent.
 
-    Give it a --delta, such as 1e-6, even if you are not sure that you need one: a budget without one pays for pure ε alone, which is less
-    accurate, and it cannot be added later. What is not requested is not spent.
+    Give it a --delta, even if you are not sure that you need one: a budget without one pays for pure ε alone, which is less accurate, and
+    it cannot be added later. What is not requested is not spent. Each fit with a δ takes its whole δ from the total, so that --delta 1e-5
+    pays for ten fits at --delta 1e-6. Keep the total well below one over the number of people: for a million of them rather 1e-7, with
+    fits at 1e-8.
 
     A budget has a unit: ε for one row, or for one person with at most so many rows, as the schema says. Those do not add up, so that
     requests of another unit are refused. Without --row or --person it takes the unit of its first request.
 
     Example:
 
-        hedgerow budget init budget.json --epsilon 2 --delta 1e-6
+        hedgerow budget init budget.json --epsilon 2 --delta 1e-5
 
-        hedgerow budget init budget.json --epsilon 2 --delta 1e-6 --person patient_id --rows-per-person 5
+        hedgerow budget init budget.json --epsilon 2 --delta 1e-5 --person patient_id --rows-per-person 5
     """
     from hedgerow.accounting.budget_file import BudgetFile
 
@@ -71,7 +77,11 @@ def init(
     say(f"made {path}: {formatting.loss(made.epsilon, made.delta)} in all{'' if unit is None else f' for {unit.words}'}, nothing spent")
     say(f"spent in full: {sentence(made.epsilon)}")
     if not made.delta:
-        say(f"it pays for pure ε alone; for a δ, which buys accuracy, make it with --delta {SUGGESTED_DELTA} instead", style="yellow")
+        say(f"it pays for pure ε alone; for a δ, which buys accuracy, make it with --delta {TOTAL_DELTA} instead", style="yellow")
+        return
+    say(f"{delta_left(made.delta)} (the ε and the δ of fits add up; a score takes no δ)")
+    if made.delta < 2 * Fraction(SUGGESTED_DELTA):
+        say(f"for more fits with a δ, make it with --delta {TOTAL_DELTA} instead, before anything is spent", style="yellow")
 
 
 @app.command("unit")
@@ -141,6 +151,7 @@ def show(path: BudgetArgument) -> None:
     if total_delta:
         gone = sum((entry.delta for entry in entries), start=total * 0)
         say(f"total δ {formatting.amount(total_delta)}, spent {formatting.amount(gone)}, remaining {formatting.amount(total_delta - gone)}")
+        say(delta_left(total_delta - gone))
 
 
 def _unit_shown(held: Held) -> str:

@@ -10,14 +10,16 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from hedgerow import formatting
+from hedgerow.accounting.advice import payable
 from hedgerow.accounting.budget_file import BudgetFile
-from hedgerow.accounting.loss import exact_delta, exact_epsilon, text_of_delta, text_of_fraction
+from hedgerow.accounting.loss import MOST_DELTA, exact_delta, exact_epsilon, text_of_delta, text_of_fraction
 from hedgerow.accounting.meaning import INIT
 from hedgerow.accounting.meter import Budget, Entry
 from hedgerow.cli.console import complain, gauge, say, warn
@@ -67,10 +69,11 @@ def open_budget(path: Path | None, epsilon: Any, delta: Any = 0, owners: bool = 
         budget = TrackedBudgetFile(path)
         if amount_delta and not budget.delta:
             total, requested = text_of_fraction(budget.epsilon), text_of_delta(amount_delta)  # to be typed
+            ten = text_of_delta(min(10 * amount_delta, MOST_DELTA))
             raise BudgetError(
-                f"{path}: this budget pays for pure ε alone, and δ = {requested} was requested. Nothing was spent. Leave --delta out; or, "
-                "for a table that nothing was spent on yet, make a budget that has one: "
-                f"`hedgerow budget init FILE --epsilon {total} --delta {requested}`."
+                f"{path}: this budget pays for pure ε alone, and δ = {requested} was requested. Nothing was spent. "
+                f"{payable(budget.remaining, Fraction(0), amount_delta, Fraction(0))} For a table that nothing was spent on yet, make a "
+                f"budget that has one: `hedgerow budget init FILE --epsilon {total} --delta {ten}`, for ten such requests."
             )
         return budget
     if owners:

@@ -49,6 +49,11 @@ def warn(text: object) -> None:
     _line(f"warning: {clean(text)}", "yellow", stderr=True)
 
 
+def note(text: object) -> None:
+    """Beside the output, which may go to another program."""
+    _line(f"note: {clean(text)}", "dim", stderr=True)
+
+
 def complain(text: object) -> None:
     _line(f"error: {clean(text)}", "red", stderr=True)
 

@@ -90,7 +90,8 @@ def count(
         saved = save_paid(release, output)
     summarise(release, saved)
     part = next(part for part in release.certificate.parts if part.counted)
-    say(f"owner: {part.owner}, batch: {part.id}" + (", signed" if key is not None else ""))
+    named_by = " (the name of the output; --owner gives another)" if owner is None else ""
+    say(f"owner: {part.owner}{named_by}, batch: {part.id}" + (", signed" if key is not None else ""))
     if not disjoint:
         say(
             "persons: not stated to be in this table only, so a merge adds this ε to that of others. If nobody has rows in two "

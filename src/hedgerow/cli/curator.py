@@ -68,8 +68,9 @@ def register(
 
     Example:
 
-        hedgerow curator register curator/ patients visits.parquet --schema schema.toml --epsilon 2 --delta 1e-6
+        hedgerow curator register curator/ patients visits.parquet --schema schema.toml --epsilon 2 --delta 1e-5
     """
+    from hedgerow.accounting.advice import delta_left
     from hedgerow.accounting.loss import exact_delta
     from hedgerow.accounting.meaning import sentence
     from hedgerow.accounting.units import Unit
@@ -93,6 +94,7 @@ def register(
     if amount > LARGE:
         warn(f"ε = {formatting.amount(amount)}: {sentence(amount)}. Change it: hedgerow curator ceiling")
     say(f"registered {dataset}: everybody together may spend {formatting.loss(amount, amount_delta)} for {Unit.of(reviewed).words}")
+    say(delta_left(amount_delta) if amount_delta else "it pays for pure ε alone; `hedgerow curator ceiling … --delta 1e-5` adds a δ")
     say(f"next: hedgerow curator analyst {shlex.quote(address)} NAME --dataset {shlex.quote(dataset)} --purpose research")
 
 
@@ -101,7 +103,10 @@ def ceiling(
     address: Address,
     dataset: Dataset,
     epsilon: Epsilon,
-    delta: Annotated[str | None, typer.Option("--delta", help="The same for δ.  [default: as it is]", show_default=False)] = None,
+    delta: Annotated[
+        str | None,
+        typer.Option("--delta", help="The same for δ.  [default: as it is; where there was none, that of the dataset]", show_default=False),
+    ] = None,
     analyst: Annotated[str | None, typer.Option("--analyst", help="Of this analyst alone.", show_default=False)] = None,
     purpose: Annotated[str | None, typer.Option("--purpose", help="Of this purpose alone.", show_default=False)] = None,
 ) -> None:
@@ -116,7 +121,8 @@ def ceiling(
     with _stores(address) as (ledger, accounts, registry):
         _check_known(registry, dataset)
         before = ledger.balance(dataset, analyst=analyst, purpose=purpose)
-        ledger.ceiling(dataset, epsilon, before.delta or 0 if delta is None else delta, analyst=analyst, purpose=purpose)
+        as_it_is = before if before.epsilon is not None else ledger.balance(dataset)  # a new one would exclude δ by accident
+        ledger.ceiling(dataset, epsilon, as_it_is.delta or 0 if delta is None else delta, analyst=analyst, purpose=purpose)
         after = ledger.balance(dataset, analyst=analyst, purpose=purpose)
         granted = {name for grant in accounts.grants() if grant.dataset == dataset for name in (grant.analyst, grant.purpose)}
     who = f"analyst {analyst}" if analyst is not None else f"purpose {purpose}" if purpose is not None else "everybody together"

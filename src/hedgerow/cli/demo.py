@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hedgerow.accounting.meaning import TOTAL_DELTA
 from hedgerow.cli import budget as budget_commands
 from hedgerow.cli import schema as schema_commands
 from hedgerow.cli.console import guarantee, say
@@ -23,7 +24,7 @@ from hedgerow.errors import BudgetError, PlanError
 if TYPE_CHECKING:
     from hedgerow.evaluation.private import PrivateScore
 
-TOTAL, FOR_THE_FOREST, FOR_THE_SCORE, DELTA = "2", "1", "0.1", "1e-6"
+TOTAL, FOR_THE_FOREST, FOR_THE_SCORE, DELTA = "2", "1", "0.1", "1e-6"  # DELTA: of the forest; a budget has TOTAL_DELTA
 _TEST_SHARE = 4  # one test row for so many training rows
 
 
@@ -111,9 +112,9 @@ def _steps(folder: Path, rows: int, output: Path) -> None:
     schema_commands.check(schema)
 
     _heading(2, f"A total ε of {TOTAL} for everything that will ever look at these rows")
-    say("δ is a chance, here one in a million, that ε may not hold: it allows Gaussian noise, under which many small looks cost little.")
-    _command(f"budget init {budget.name} --epsilon {TOTAL} --delta {DELTA}")
-    budget_commands.init(budget, TOTAL, delta=DELTA)
+    say("δ is a small chance that ε may not hold: it allows Gaussian noise, under which many small looks cost little. A fit takes 1e-6.")
+    _command(f"budget init {budget.name} --epsilon {TOTAL} --delta {TOTAL_DELTA}")
+    budget_commands.init(budget, TOTAL, delta=TOTAL_DELTA)
 
     _heading(3, "What would be built, before any row is touched")
     shared = f"--schema {schema.name} --epsilon {FOR_THE_FOREST} --delta {DELTA}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hedgerow.cli.console import say
+from hedgerow.cli.console import note, say
 from hedgerow.cli.outputs import check_output
 from hedgerow.cli.places import CSVOfRows, csv_rows
 from hedgerow.errors import PlanError
@@ -36,7 +36,7 @@ def explain(
     csv: CSVOfRows = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
 ) -> None:
-    """Tell why a row is predicted as it is: what each attribute adds, the largest first. Costs no ε.
+    """Tell why a row is predicted as it is: what each attribute adds, the largest first. Costs no ε. Without --row: the first row.
 
     For two classes the numbers are log-odds of the second class: +0.7 doubles its odds. For more they are what speaks for the predicted
     class, against the mean of all classes. The ± is the standard error that the noise gives a number. A line "together" adds
@@ -67,6 +67,8 @@ def explain(
     if max(numbers) > len(codes):
         raise PlanError(f"--row: got {max(numbers)}; the table {str(rows)!r} has fewer rows than that, counted from 1.")
     found = explanations_of(additive, codes, [number - 1 for number in numbers])
+    if row is None and len(codes) > 1:
+        note(f"row 1 of {len(codes):,} is explained; --row 3 or --row 1-{min(len(codes), MOST_ROWS)} shows others")
     if output is None:
         _say(found, top)
         return

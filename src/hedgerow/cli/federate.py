@@ -15,7 +15,7 @@ from hedgerow.cli.console import clean, console, one_line, table, warn
 from hedgerow.cli.count import private_key
 from hedgerow.cli.fit import summarise
 from hedgerow.cli.outputs import check_output, file_lock
-from hedgerow.cli.tables import SignKey, TrustedKeys, known_keys, show_tables, stem
+from hedgerow.cli.tables import SignKey, TrustedKeys, known_keys, say_what_else, show_tables, stem
 from hedgerow.errors import CuratorError
 
 if TYPE_CHECKING:
@@ -40,11 +40,24 @@ def federate(
             help="You state: no person has rows in two of these datasets, and which one a row is in depends on that row alone.",
         ),
     ] = False,
+    together: Annotated[
+        bool,
+        typer.Option(
+            "--together",
+            help="The services count together: one release with the noise of one owner. Each is started with `serve --party`.",
+        ),
+    ] = False,
     epsilon: Annotated[
         str | None, typer.Option("--epsilon", help="The plan's ε once more, where it is above 10: do you mean it?", show_default=False)
     ] = None,
     at_least: Annotated[
-        int | None, typer.Option("--at-least", min=1, help="Merge if so many have answered.  [default: all]", show_default=False)
+        int | None,
+        typer.Option(
+            "--at-least",
+            min=1,
+            help="Merge if so many have answered; --together: begin if so many are ready.  [default: all]",
+            show_default=False,
+        ),
     ] = None,
     timeout: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds to wait for an answer.")] = 600,
     folder: Annotated[
@@ -69,6 +82,9 @@ def federate(
     kept. Run the same command again to go on: it sends the request only to those that have not answered, each with the same key, so that an answer
     that a service has stored comes back and is not paid for twice. To do without one, leave its address out or give --at-least.
 
+    With --together the services meet each other, and add up by a secure sum: the release of each is that of all, with the noise of about
+    one owner, and no service sees another's counts. If one leaves, nothing is released, and what the others have charged stays charged.
+
     Tokens are given in a file (`--tokens`), one line for each service; for a single service in HEDGEROW_TOKEN.
 
     Example:
@@ -86,21 +102,26 @@ def federate(
     cost_of(found, epsilon)
     if require_signed and not trust:
         raise CuratorError("--require-signed: no key is trusted. Give the services' public keys with --trust.")
+    if together and disjoint:
+        raise CuratorError("--disjoint: with --together each owner states it when its service is started. Leave it out.")
     trusted = known_keys(trust) if require_signed else None
     if at_least is not None and at_least > len(places):
         raise CuratorError(f"--at-least: got {at_least}; expected at most {len(places)}, the number of addresses.")
     known = tokens_for(places, tokens, os.environ)
     where = folder if folder is not None else output.with_name(f"{stem(output)}.federation")
-    with Folder.open(where, found.content_hash, places, purpose) as opened:
+    with Folder.open(where, found.content_hash, places, purpose, together) as opened:
         with _shown() as news:
-            federation = Federation(found, known, opened, news, timeout, trusted)
+            ready = (at_least or len(places)) if together else None
+            federation = Federation(found, known, opened, news, timeout, trusted, ready)
             status = federation.collect()
         answered = [each for each in status if each.state == ANSWERED]
         table("requested", ["dataset", "owner", "answer"], [(each.place.url, each.owner or "–", _answer(each)) for each in status])
         for each in status:
             if each.words:
                 warn(f"{one_line(each.place.url)}: {one_line(each.words)}")
-        if len(answered) < (at_least or len(places)):
+        if together and not answered:
+            raise CuratorError(NO_RELEASE)
+        if not together and len(answered) < (at_least or len(places)):
             raise CuratorError(_how_to_go_on(len(answered), len(places), where))
         merged = federation.merged(answered, disjoint)
     if key is not None:
@@ -109,6 +130,13 @@ def federate(
         merged.save(output)
     summarise(merged, output, events=False)
     show_tables(merged)
+    say_what_else(merged.algorithm)
+
+
+NO_RELEASE = (
+    "there is no release. A service that had looked at its rows has charged for it, as its job says; the others have given back what they "
+    "reserved. Run the same command again to try again: each service then pays again."
+)
 
 
 def _answer(status: CuratorStatus) -> str:

@@ -245,6 +245,8 @@ def summarise(release: Release, saved: Path, events: bool = True) -> None:
 
 def show_events(certificate: Certificate) -> None:
     """Every charged query of the rows, like ones together."""
+    from hedgerow.release.parts import EVENTS_NOTE, RHO_NOTE
+
     if certificate.events:
         heads = ["query", "mechanism", "times", "ε each", "queries", "sensitivity", "noise scale"]
         gaussian = any(isinstance(e.rho, str) for e in certificate.events)
@@ -257,3 +259,4 @@ def show_events(certificate: Certificate) -> None:
             for e, times in Counter(certificate.events).items()
         ]
         console.table("charged", heads, rows, numbers=range(2, len(heads)))
+        say(f"{EVENTS_NOTE}{RHO_NOTE if gaussian else ''}", style="dim")

@@ -33,8 +33,8 @@ Address = Annotated[
 def show(address: Address) -> None:
     """Show every dataset: what was spent, by whom and for what, and what is left.
 
-    A reservation that never settled is listed: it is under way now, or a crash left it. Its rows may have been looked at, so it stays
-    spent.
+    A reservation that has not settled is listed: its request is under way now, or a crash has ended it. Until it settles all of it counts
+    as spent. After a crash the next start of the service gives it back if no row was read, and otherwise it remains spent for good.
 
     Example:
 
@@ -64,7 +64,11 @@ def show(address: Address) -> None:
             say(gauge(whole.spent, whole.epsilon))
     open_ones = ledger.unsettled()
     if open_ones:
-        warn("reservations that never settled: under way now, or left by a crash; they stay spent")
+        warn(
+            "requests that have not settled: under way now, or ended by a crash. Their whole ε counts as spent until they settle. After a "
+            "crash, the next `hedgerow serve` gives back those that have read no row; the others remain spent, since nobody knows what "
+            "was seen"
+        )
         heads = ["when", "dataset", "analyst", "purpose", "what", "ε", "rows looked at"]
         rows = [
             (r.when, r.dataset, r.analyst, r.purpose, r.what, formatting.amount(r.epsilon), "perhaps" if r.opened else "no")

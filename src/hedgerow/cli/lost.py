@@ -16,7 +16,7 @@ def show_lost(lost: Sequence[Lost]) -> None:
     """Nothing where there is none."""
     if not lost:
         return
-    warn("requests that were paid for and have no answer: their rows may have been looked at, so they never settled or stay spent")
+    warn("requests that were paid for and have no answer. Their rows may have been looked at, so that what they cost is not given back")
     heads = ["when", "dataset", "analyst", "purpose", "what", "ε", "number", "why"]
     rows = [(r.when, r.dataset, r.analyst, r.purpose, r.what, exact(r.cost), r.key, each.reason) for each in lost for r in (each.reserved,)]
     table("lost", heads, rows, numbers=(5,))

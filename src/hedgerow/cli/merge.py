@@ -13,7 +13,7 @@ from hedgerow.cli.console import progress_bar, say, table
 from hedgerow.cli.count import private_key
 from hedgerow.cli.fit import summarise
 from hedgerow.cli.outputs import check_output, file_lock
-from hedgerow.cli.tables import SHOWN, SignKey, TrustedKeys, known_keys, show_tables, who_signed
+from hedgerow.cli.tables import SHOWN, SignKey, TrustedKeys, known_keys, say_what_else, show_tables, who_signed
 from hedgerow.errors import MergeError
 
 if TYPE_CHECKING:
@@ -87,6 +87,7 @@ def merge(
         say(f"  and {len(signers) - SHOWN} more")
     summarise(merged, output, events=False)
     show_tables(merged)
+    say_what_else(merged.algorithm)
 
 
 def _checked_signers(file: Path, release: Release, known: dict[str, str], required: bool) -> str:

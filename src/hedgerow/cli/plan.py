@@ -39,7 +39,7 @@ from hedgerow.cli.options import (
 )
 from hedgerow.cli.outputs import check_output
 from hedgerow.cli.places import PurposeOption
-from hedgerow.cli.tables import SignKey
+from hedgerow.cli.tables import SignKey, say_what_else
 from hedgerow.errors import PlanError
 from hedgerow.training.algorithms import UPDATES
 
@@ -168,6 +168,8 @@ def plan(
     from hedgerow.training.planning import plan as plan_of
 
     pairs("plan", plan_of(recipe.changed(tables=owners), declared, rows).lines())
+    if owners > 1:
+        say_what_else(known.title)
     if declared.unreviewed and options.private:
         warn(f"unreviewed in {schema}: {', '.join(declared.unreviewed)}. Until they are reviewed, no ε can be claimed.")
     if options.unproven is not None:
@@ -187,6 +189,12 @@ def _quote(url: str, options: ForestOptions, rows: int | None, purpose: str | No
     with connect(place.service, tokens_for([place], None, os.environ)[place]) as connection:
         found = connection.quote(place.dataset, str(options.algorithm), purpose=purpose, rows=rows, **settings)
     pairs("plan", [(one_line(what), one_line(text)) for what, text in found.plan])
+    assumed = next((text.partition(" (")[0] for what, text in found.plan if what == "rows" and "assumed" in text), None)
+    if rows is None and assumed is not None:
+        say(
+            f"the service has assumed {one_line(assumed)} rows, since the true number is private: with --rows N, roughly as many as you "
+            "expect, what it says of noise and of what to expect is of use. The cost does not depend on it."
+        )
     left = text_of_loss(found.remaining.epsilon, found.remaining.delta)
     say(f"it would cost {text_of_loss(found.cost.epsilon, found.cost.delta)}; left for you before it: {left}. Nothing was spent.")
     if found.cost.epsilon > found.remaining.epsilon or found.cost.delta > found.remaining.delta:
@@ -218,3 +226,4 @@ def _save(recipe: Recipe, schema: Schema, rows: int | None, owners: int, path: P
     say(f"saved {path}: a public plan, {plan.content_hash[:16]}…, {drawn}")
     say(f"it holds no data: `hedgerow verify {path}` checks that")
     say(f"each owner now runs: hedgerow count {path} own-rows.csv -o owner-name.json")
+    say_what_else(plan.algorithm)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import csv as csv_module
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from hedgerow.cli.console import say, warn
+from hedgerow.cli.console import note, say, warn
 from hedgerow.cli.options import Jobs, threads
 from hedgerow.cli.outputs import check_output
 from hedgerow.cli.places import CSVOfRows, csv_rows
+
+if TYPE_CHECKING:
+    from hedgerow.release.release import Release
 
 STANDARD_OUTPUT = Path("-")
 
@@ -24,6 +27,14 @@ def predict(
     rows: Annotated[Path, typer.Argument(help="CSV (also .gz, .zst) or Parquet file, a folder or a pattern of them.", show_default=False)],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A CSV file; - is standard output.  [default: -]", show_default=False)
+    ] = None,
+    others: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--with",
+            help="Another owner's forest with the same schema: the mean of their probabilities counts. May be given again.",
+            show_default=False,
+        ),
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add a column with the probability of each class.")] = False,
     jobs: Jobs = None,
@@ -36,20 +47,25 @@ def predict(
     order; other columns are ignored. With a forest that unites the columns of several owners, some may be missing.
     A prediction tells about the row it is made for: keep it as private as that row.
 
+    Owners who have each fitted a forest to rows of their own need not merge anything: --with takes the mean of what their forests say.
+
     Example:
 
         hedgerow predict forest.json new-rows.csv --proba -o predictions.csv
 
         hedgerow predict forest.json new-rows.csv -o - | sort | uniq -c
+
+        hedgerow predict office-a.json new-rows.csv --with office-b.json --with office-c.json -o predictions.csv
     """
     from hedgerow.engines.files import TableFile, files_of
 
     output = None if output == STANDARD_OUTPUT else output
     if output is not None:
-        check_output(output, [forest, *files_of(rows)], force)
+        check_output(output, [forest, *(others or []), *files_of(rows)], force)
     from hedgerow.release.release import Release, missing_columns_text
 
     release = Release.load(forest)
+    forests = [release, *(_alike(release, forest, other) for other in others or [])]
     n_jobs = threads(jobs)
     table = TableFile(csv_rows(rows, csv), list(release.schema.names), optional=bool(release.forest.united))
     if table.absent:
@@ -63,7 +79,8 @@ def predict(
         writer.writerow(head)
         written = 0
         for codes, _ in table.blocks(release.codebook, labels=False):  # however many rows there are, some at a time
-            shares = release.predict_few(codes) if table.few else release.predict_codes_proba(codes, n_jobs)
+            each = [one.predict_few(codes) if table.few else one.predict_codes_proba(codes, n_jobs) for one in forests]
+            shares = sum(each[1:], start=each[0]) / len(each)
             winners = shares.argmax(axis=1).tolist()
             if proba:
                 writer.writerows([names[w], *map(repr, row)] for w, row in zip(winners, shares.tolist(), strict=True))
@@ -72,6 +89,40 @@ def predict(
             written += len(codes)
     if output is not None:
         say(f"wrote {output}: {written:,} predictions")
+    if others:
+        note(_loss_of_all(forests))
+
+
+def _alike(first: Release, name: Path, other: Path) -> Release:
+    """Another forest for the same columns and classes, or an error that says what differs."""
+    from hedgerow.errors import MergeError
+    from hedgerow.release.release import Release
+    from hedgerow.schema.toml import same_columns
+
+    release = Release.load(other)
+    if not same_columns(first.schema, release.schema) or first.codebook.bins != release.codebook.bins:
+        raise MergeError(
+            f"--with: {other} was fitted with another schema than {name}; expected the same attributes, domains, classes and bins, so that "
+            "their probabilities mean the same. Fit both with one schema file."
+        )
+    return release
+
+
+def _loss_of_all(forests: Sequence[Release]) -> str:
+    """What a person loses by all of them."""
+    from fractions import Fraction
+
+    from hedgerow import formatting
+
+    said = f"the mean of {len(forests)} forests"
+    if any(one.certificate.epsilon is None for one in forests):
+        return f"{said}; not all of them have a guarantee"
+    losses = [(Fraction(one.certificate.epsilon or 0), Fraction(one.certificate.delta or 0)) for one in forests]
+    largest, together = ([how(each) for each in zip(*losses, strict=True)] for how in (max, sum))
+    return (
+        f"{said}. A person loses {formatting.loss(*largest)} in all if nobody is in two of their tables, and "
+        f"{formatting.loss(*together)} if somebody is in all"
+    )
 
 
 def class_text(value: Any) -> str:

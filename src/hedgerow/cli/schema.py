@@ -1,7 +1,8 @@
-"""`hedgerow schema draft`, `hedgerow schema review` and `hedgerow schema check`."""
+"""`hedgerow schema draft`, `edit`, `review` and `check`."""
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -77,6 +78,49 @@ def draft(
     say("next:")
     say(f"  1. hedgerow schema review {output}            # a table of what was read; edit the file where only the data tells it")
     say(f"  2. hedgerow schema review {output} --accept   # once every entry is a public fact")
+
+
+@app.command("edit")
+def edit(
+    schema_file: Annotated[Path, typer.Argument(metavar="SCHEMA", help="The schema (TOML).", show_default=False)],
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open it in the browser, or only print its address.")] = True,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes a free one.")] = 0,
+) -> None:
+    """Edit a schema on a page in your browser: bounds, values, and what is public.
+
+    The page is served on this machine alone, at an address that nobody can guess, until you press "Save and finish" (or Ctrl-C here). It
+    needs no network and no script. Each save replaces the file whole; what was there before stays beside it, as SCHEMA.bak.
+
+    Exit code 0: every entry is reviewed. 1: some still wait.
+
+    Example:
+
+        hedgerow schema edit schema.toml
+    """
+    import webbrowser
+
+    from hedgerow.cli.schema_edit import Editor
+    from hedgerow.schema.schema import Schema
+
+    Schema.load(schema_file)
+    check_output(schema_file, [])
+    try:
+        editor = Editor(schema_file, port)
+    except OSError as error:
+        raise PlanError(f"--port: {port} cannot be listened on ({error.strerror}). Choose another, or leave it out.") from None
+    with editor:
+        print(f"edit {schema_file} at {editor.url}", flush=True)  # whole, to be copied: an address must not be wrapped
+        say('until "Save and finish" on the page, or Ctrl-C here')
+        if browser:
+            webbrowser.open(editor.url)
+        with contextlib.suppress(KeyboardInterrupt):
+            editor.serve_forever(poll_interval=0.1)
+    left = Schema.load(schema_file).unreviewed
+    say(f"{'saved' if editor.file.saved else 'not changed'}: {schema_file}")
+    if left:
+        say(f"still unreviewed: {', '.join(left)}", style="yellow")
+        raise typer.Exit(TO_DO)
+    say("valid and reviewed", style="green")
 
 
 @app.command("review")
@@ -179,7 +223,7 @@ def _facts(attribute: Attribute) -> tuple[str, str, str, str]:
         return "categorical", f"{len(attribute.domain)}: {values}", other, attribute.missing or other
     cells = f", {len(attribute.edges) - 1} declared cells" if attribute.edges else ""
     return (
-        "numeric" if attribute.date is None else f"date, {attribute.date}",
+        f"date, {attribute.date}" if attribute.date is not None else "numeric, whole" if attribute.integer else "numeric",
         attribute.bounds_text + cells,
         "nearest bound",
         attribute.missing or stops,

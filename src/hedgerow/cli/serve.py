@@ -55,6 +55,30 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    party: Annotated[
+        int | None,
+        typer.Option(
+            "--party",
+            min=1,
+            help="Count together with other owners' services, as this number in their file (`together init`).",
+            show_default=False,
+        ),
+    ] = None,
+    parties: Annotated[Path, typer.Option("--parties", help="--party: the file with all owners, the same for each.")] = Path(
+        "parties.toml"
+    ),
+    party_key: Annotated[
+        Path | None,
+        typer.Option("--party-key", help="--party: the private key.  [default: NAME.key beside the parties' file]", show_default=False),
+    ] = None,
+    disjoint: Annotated[
+        bool,
+        typer.Option(
+            "--disjoint",
+            help="--party: you state that a person with rows here has none at another of these owners, and that which table a row is in "
+            "depends on that row alone. It is needed.",
+        ),
+    ] = False,
     behind_tls: Annotated[bool, typer.Option("--behind-tls", help="A TLS proxy is before it: cookies go over https only.")] = False,
     send_heads: Annotated[
         list[str] | None,
@@ -76,6 +100,8 @@ def serve(
         hedgerow serve curator/
 
         hedgerow serve curator/ --ledger postgresql://curator@localhost/curator --port 8300
+
+        hedgerow serve curator/ --party 2 --parties parties.toml --disjoint
     """
     try:
         from hedgerow.curator.application import application
@@ -83,6 +109,7 @@ def serve(
         from hedgerow.curator.http.head_sender import HeadSender, target_of
         from hedgerow.curator.http.limits import Limits
         from hedgerow.curator.http.logs import write_to_stderr
+        from hedgerow.curator.http.party import ServiceParty
         from hedgerow.curator.http.service_context import Curator
         from hedgerow.curator.http.single_instance import single_instance
         from hedgerow.curator.http.workers import remove_stale_spills
@@ -95,6 +122,12 @@ def serve(
     bounds = Limits() if limits is None else Limits.read(limits)
     if pad is not None:
         bounds = replace(bounds, pad_seconds=pad)
+    if (party is not None) != disjoint:
+        raise LedgerError(
+            "--party and --disjoint go together: who counts with others states that a person with rows here has none at another owner. "
+            "Give both, or neither."
+        )
+    own = None if party is None else ServiceParty.load(parties, party, party_key)
     targets = [target_of(text) for text in send_heads or []]
     with (
         closing(server.listening_socket(host, port)) as listener,
@@ -119,7 +152,7 @@ def serve(
             say("open that address in a browser for the pages, and sign in there with a token")
 
         with HeadSender(curator.ledger, folder / KEY_FILE, targets).running():
-            server.run(application(curator, bounds, name or "", behind_tls), listener, bounds, started)
+            server.run(application(curator, bounds, name or "", behind_tls, own), listener, bounds, started)
         try:
             say(f"stopped; {len(curator.ledger.unsettled())} reservation(s) did not settle; head {curator.ledger.head()}")
         except LedgerError as error:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hedgerow import formatting
-from hedgerow.cli.console import guarantee, pairs, say
+from hedgerow.cli.console import guarantee, note, pairs, say
 from hedgerow.cli.fit import show_events
 from hedgerow.cli.outputs import check_output
 from hedgerow.cli.rule_formats import SUFFIXES, WRITERS
@@ -50,6 +50,7 @@ def rules(
     label: Annotated[str | None, typer.Option("--class", help="Only rules for this class.", show_default=False)] = None,
     sub_rules: Annotated[bool, typer.Option("--sub-rules", help="Also rules that stop above a leaf.")] = False,
     unpruned: Unpruned = False,
+    noisy: Annotated[bool, typer.Option("--noisy", help="Also rules that noise alone may have made.")] = False,
     sort: Annotated[RuleOrder, typer.Option("--sort", help="default: surest after taking off twice the noise.")] = RuleOrder.default,
     format: Annotated[
         RuleFormat | None,
@@ -71,6 +72,8 @@ def rules(
     A rule is a path of a tree: its conditions, the class that they point to, the share of that class (confidence) and
     the number of rows (support). Both come from noisy counts and are shown with the error that the noise gives them;
     then come the noisy counts of all classes.
+    Rules that noise alone may have made are left out: those with no more rows than twice the noise on them, or with a share of the class
+    that is within two errors of its share in all rows.
     The order is by what is left of the confidence after two such errors, then by support, or as --sort says. A forest
     that prunes itself has the rules of its pruned trees.
 
@@ -92,19 +95,16 @@ def rules(
 
         only_some = {
             "--top": top, "--min-support": min_support, "--min-confidence": min_confidence, "--class": label, "--sub-rules": sub_rules,
-            "--unpruned": unpruned,
+            "--unpruned": unpruned, "--noisy": noisy,
         }  # fmt: skip
         write_rule_set(release, [option for option, given in only_some.items() if given], output)
         return
-    found = release.rules(
-        sub_rules=sub_rules,
-        min_support=min_support,
-        min_confidence=min_confidence,
-        label=label,
-        top=SOME_RULES if top is None else top,
-        sort=str(sort),
-        pruned=not unpruned,
-    )
+    from hedgerow.inference.rules import within_noise
+
+    wanted: dict[str, Any] = {"sub_rules": sub_rules, "min_support": min_support, "min_confidence": min_confidence, "label": label}
+    most = SOME_RULES if top is None else top
+    found = release.rules(**wanted, top=most, sort=str(sort), pruned=not unpruned, above_noise=not noisy)
+    left_out = 0 if noisy else within_noise(release.forest, **wanted, removed=None if unpruned else release.unused)
     kind = str(format) if format is not None else SUFFIXES.get(output.suffix.lower() if output is not None else "", "text")
     written = WRITERS[kind](found, release.schema.target.name)
     if output is not None:
@@ -114,6 +114,11 @@ def rules(
         say(written.rstrip("\n"))
     else:
         print(written, end="")  # for another program: not a character is changed
+    if left_out:
+        several = left_out > 1
+        note(
+            f"{left_out:,} {'paths' if several else 'path'} that noise alone may have made {'are' if several else 'is'} left out (--noisy)"
+        )
 
 
 def show(

@@ -102,6 +102,18 @@ def show_tables(release: Release) -> None:
         say(f"rebuilding: {found.sentence()}")
 
 
+def say_what_else(algorithm: str) -> None:
+    """Of counts of a Hedgerow forest that are added up: what was better wherever it was measured."""
+    from hedgerow.trees.plan import HEDGEROW
+
+    if algorithm == HEDGEROW:
+        say(
+            "what else: counts that add up are pure ε and have no boosted trees. If no more rows will come, let each owner fit a forest of "
+            "its own (`hedgerow fit … --delta 1e-6`) and take the mean of what they predict (`hedgerow predict a.json ROWS --with b.json "
+            "--with c.json`). It was more accurate on every public set with thousands of rows for each owner (docs/SEVERAL_OWNERS.md)."
+        )
+
+
 def show_recorded_signers(release: Release) -> None:
     """What the certificate records about signatures of the merged files: whoever merged saw them, this program does not."""
     parts = [part for part in release.certificate.parts if part.signed_by]

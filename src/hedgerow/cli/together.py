@@ -106,7 +106,7 @@ def run(
         raise PlanError("together: expected --party NUMBER, one table and at most one --budget; or --local with a table for each owner.")
     place = Place(data[0], table, query, engine, master, None, csv)
     if place.remote:
-        raise PlanError("together: rows at an owner's service cannot take part yet; expected rows of your own.")
+        raise PlanError("together: expected rows of your own. Owners' services count together by `hedgerow federate --together`.")
     paying = budget[0] if budget else None
     check_output(output, [plan, parties, key, paying, *place.files], force)
     from hedgerow.cli.budget_source import open_budget, paid_query, print_remaining

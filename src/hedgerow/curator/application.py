@@ -17,6 +17,7 @@ from hedgerow.curator.http.errors import Refusal, install_error_handlers
 from hedgerow.curator.http.jobs import Jobs
 from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.http.middleware import ServiceMiddleware
+from hedgerow.curator.http.party import ServiceParty
 from hedgerow.curator.http.request_context import Service
 from hedgerow.curator.http.service_context import Curator
 from hedgerow.curator.http.sessions import Sessions
@@ -30,13 +31,14 @@ PAGES = (sign_in.router, datasets.router, results.router, owner_ledger.router, o
 ERRORS: dict[int | str, dict[str, Any]] = {"default": {"description": "Refused", "model": responses.Error}}
 
 
-def application(curator: Curator, limits: Limits, name: str = "", behind_tls: bool = False) -> FastAPI:
+def application(curator: Curator, limits: Limits, name: str = "", behind_tls: bool = False, party: ServiceParty | None = None) -> FastAPI:
     """One service for a curator, whose owner is called `name`. Its jobs begin and end with the server.
 
+    party: who it is among owners who count together
     behind_tls: a proxy before it speaks https, so that cookies of the pages are marked Secure.
     """
     storage = Storage(curator)
-    service = Service(curator, limits, storage, Jobs(curator, limits, storage), Sessions(curator, limits, storage), name)
+    service = Service(curator, limits, storage, Jobs(curator, limits, storage), Sessions(curator, limits, storage), name, party)
 
     @asynccontextmanager
     async def running(_: FastAPI) -> AsyncIterator[None]:

@@ -65,6 +65,7 @@ class Dataset:
 
     @property
     def feature_names(self) -> tuple[str, ...]:
+        """The attributes, in the order of the columns of `X`."""
         return self.schema.names
 
     @property
@@ -77,6 +78,7 @@ class Dataset:
 
     @property
     def y(self) -> np.ndarray:
+        """The classes, one for each row."""
         return self.target
 
     def without(self, names: Sequence[str]) -> Dataset:
@@ -101,7 +103,7 @@ class Dataset:
         except ImportError as error:
             raise ImportError(
                 "Dataset.frame: pandas is not installed, and hedgerow does not require it. "
-                "Install it with `pip install pandas`, or use .columns, .X and .y, which need only NumPy."
+                "Install it with `pip install 'hedgerow[pandas]'`, or use .columns, .X and .y, which need only NumPy."
             ) from error
         return pandas.DataFrame({**self.columns, self.schema.target.name: self.target})
 

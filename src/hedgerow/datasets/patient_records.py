@@ -22,7 +22,7 @@ BLOCK = 16_384
 
 SCHEMA = Schema(
     attributes=[
-        Numeric("age", 18, 95),
+        Numeric("age", 18, 95, integer=True),
         Categorical("sex", ("female", "male")),
         Categorical("region", ("north", "east", "south", "west")),
         Categorical("smoker", ("never", "former", "current")),
@@ -30,13 +30,13 @@ SCHEMA = Schema(
         Categorical("alcohol", ("none", "moderate", "heavy")),
         Categorical("family-history", ("no", "yes")),
         Numeric("bmi", 14, 60),
-        Numeric("systolic-pressure", 80, 220),
-        Numeric("heart-rate", 40, 140),
-        Numeric("cholesterol", 100, 400),
-        Numeric("glucose", 40, 300),
+        Numeric("systolic-pressure", 80, 220, integer=True),
+        Numeric("heart-rate", 40, 140, integer=True),
+        Numeric("cholesterol", 100, 400, integer=True),
+        Numeric("glucose", 40, 300, integer=True),
         Categorical("diabetes", ("no", "yes")),
         Categorical("medication", ("none", "diuretic", "statin", "metformin")),
-        Numeric("visits", 0, 40),
+        Numeric("visits", 0, 40, integer=True),
     ],
     target=Target("diagnosis", ("none", "cardiac", "metabolic")),
 )

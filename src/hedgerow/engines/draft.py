@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from hedgerow.engines.draft_columns import (
     AS_CODES,
+    AS_COUNTS,
     AS_DATES,
     AS_MISSING,
+    AS_OTHER,
     EITHER,
     EMPTY,
     MANY,
@@ -27,6 +29,7 @@ from hedgerow.engines.draft_columns import (
     as_whole_numbers,
     drafted,
     in_order,
+    plain_values,
 )
 from hedgerow.engines.files import CSVTable, TableFile
 from hedgerow.errors import DraftWarning, TableError
@@ -43,12 +46,11 @@ def draft_of(table: Any, target: Any, person: str | None = None, rows_per_person
     else:
         names = column_names(table)
         columns = dict(zip(names, columns_of(table, names, any_type=True), strict=True))
-        if isinstance(target, str):
-            schema = draft({name: _as_array(column) for name, column in columns.items()}, target, person, rows_per_person, keep)
-        else:
-            label = str(getattr(target, "name", None) or "target")
-            found = {name: _as_array(column) for name, column in columns.items() if name != label}
-            schema = draft({**found, label: _as_array(one_column(target, label))}, label, person, rows_per_person, keep)
+        label = target if isinstance(target, str) else str(getattr(target, "name", None) or "target")
+        if not isinstance(target, str):
+            columns[label] = one_column(target, label)
+        orders = {name: order for name, column in columns.items() if (order := _own_order(column)) is not None}
+        schema = draft({name: _as_array(column) for name, column in columns.items()}, label, person, rows_per_person, keep, orders)
     notes = "".join(f" {note[:1].upper()}{note[1:]}." for note in schema.notes)
     warnings.warn(
         f"the draft was read from the rows and is as private as they are.{notes} Compare each entry with what is publicly known, then "
@@ -81,20 +83,33 @@ def draft(
     person: str | None = None,
     rows_per_person: int | None = None,
     keep: Collection[str] = (),
+    orders: Mapping[str, Sequence[Any]] | None = None,
 ) -> Schema:
-    """A draft of named columns, one of which is the target; its notes say what was done."""
-    names = list(columns)
+    """A draft of named columns, one of which is the target; its notes say what was done.
+
+    orders: the values of columns that have an order of their own, in that order
+    """
+    names, orders = list(columns), orders or {}
     for name, what in ((target, "target"), *([(person, "--person")] if person is not None else []), *((each, "keep") for each in keep)):
         _require(name, names, f"{what}: the table")
-    found = {name: drafted(name, column, name in keep) for name, column in columns.items() if name not in (target, person)}
+    found = {
+        name: drafted(name, column, name in keep, orders.get(name)) for name, column in columns.items() if name not in (target, person)
+    }
     attributes = [each.attribute for each in found.values() if each.attribute is not None]
     if not attributes:
         raise TableError("table: no column is left to learn from; every one looks like an identifier, or is empty.")
     labels = Values.of(columns[target])
-    return Schema(attributes, _target(target, labels), person=person, rows_per_person=rows_per_person, notes=_notes(found, target, labels))
+    classes = _target(target, labels, orders.get(target))
+    return Schema(attributes, classes, person=person, rows_per_person=rows_per_person, notes=_notes(found, target, labels))
 
 
-def _target(name: str, labels: Values) -> Target:
+def _own_order(column: Any) -> list[Any] | None:
+    """The values of an ordered categorical of pandas, or of an Enum of polars, in their order."""
+    dtype = getattr(column.to_native() if hasattr(column, "to_native") else column, "dtype", None)
+    return list(dtype.categories) if getattr(dtype, "ordered", False) or type(dtype).__name__ == "Enum" else None  # type: ignore[union-attr]
+
+
+def _target(name: str, labels: Values, order: Sequence[Any] | None) -> Target:
     if not labels.values:
         raise TableError(f"table: the target column {name!r} has no values to draft classes from.")
     if len(labels.values) > MAX_TEXT_CATEGORIES:
@@ -102,7 +117,8 @@ def _target(name: str, labels: Values) -> Target:
             f"table: the target column {name!r} has more than {MAX_TEXT_CATEGORIES} different values; expected a few classes. "
             "If it is a number, put it into classes first (for example below and above a limit)."
         )
-    return Target(name, in_order(as_whole_numbers(labels.values)), unreviewed=True)
+    classes = in_order(as_whole_numbers(labels.values)) if order is None else plain_values(order)
+    return Target(name, classes, unreviewed=True)
 
 
 def _notes(found: Mapping[str, Drafted], target: str, labels: Values) -> list[str]:
@@ -118,7 +134,7 @@ def _notes(found: Mapping[str, Drafted], target: str, labels: Values) -> list[st
         notes.append(f"left out, since they have very many different values and may identify people: {', '.join(said[MANY])}")
     if EMPTY in said:
         notes.append(f"left out, since nothing stands in them: {', '.join(said[EMPTY])}")
-    for what in (AS_MISSING, AS_CODES, AS_DATES):
+    for what in (AS_MISSING, AS_OTHER, AS_COUNTS, AS_CODES, AS_DATES):
         if what in said:
             notes.append(f"{what}: {'; '.join(said[what])}")
     if EITHER in said:

@@ -5,7 +5,9 @@ whole numbers that are all different              look like an identifier: left 
 texts of more than 100 different values           look like one, too
 numbers that begin with zeros                     are codes, and stay text
 dates                                             count as days, in the format that all of them have
-whole numbers of at most 12 different values      are categories, small gaps filled; other numbers have bounds, rounded outward
+two different whole numbers                       are categories, and so are up to 12 that are far apart, which look like codes
+other numbers                                     have bounds, rounded outward; so have small counts, which have an order
+categories with an order of their own (pandas)    keep it, and all their values
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from numpy.typing import NDArray
 from hedgerow.schema.attributes import Attribute, Categorical, Numeric, Value, is_missing, text_of
 from hedgerow.schema.dates import EPOCH, day_of, day_of_object
 
-MAX_WHOLE_CATEGORIES = 12  # a column of whole numbers with more distinct values than this is numeric
+MAX_WHOLE_CATEGORIES = 12  # of whole numbers that are far apart: with more distinct values than this they are numeric
 MAX_TEXT_CATEGORIES = 100  # a text column with more is left out of a draft: it looks like an identifier
 FEWEST_IDENTIFIERS = 20  # rows from which on different whole numbers in each of them look like identifiers
 MISSING = "missing"  # the branch of missing values in a draft
@@ -51,6 +53,8 @@ class Drafted:
 
 MANY, EMPTY = "many", "empty"
 AS_MISSING, AS_CODES, AS_DATES, EITHER = "taken for missing", "kept as text for the zeros they begin with", "read as dates", "either"
+AS_COUNTS = "few whole numbers, taken for amounts with an order (if they are codes, declare them as categories)"
+AS_OTHER = "whatever is not listed counts as missing (other)"
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ class Values:
         for value in column.tolist():
             if is_missing(value):
                 gaps += 1
-            elif isinstance(value, str) and (value.strip() in MARKS or not value.strip()):
+            elif _is_mark(value):
                 marks[value.strip() or "blanks"] = None
             else:
                 distinct.setdefault(text_of(value), value)
@@ -89,9 +93,12 @@ class Values:
         return cls(list(distinct.values()), list(marks), bool(gaps or marks), cells)
 
 
-def drafted(name: str, column: NDArray[Any], keep: bool = False) -> Drafted:
-    """The entry for one column. keep: also where it looks like an identifier."""
+def drafted(name: str, column: NDArray[Any], keep: bool = False, order: Sequence[Any] | None = None) -> Drafted:
+    """The entry for one column. keep: also where it looks like an identifier; order: all values, where it has an order of its own"""
     found = Values.of(column)
+    if order is not None:
+        said = [(AS_OTHER, name)] if found.marks else []
+        return Drafted(_categories(name, [value for value in order if not _is_mark(value)], found, ordered=True), said=tuple(said))
     said = [(AS_MISSING, f"{', '.join(map(repr, found.marks))} in {name}")] if found.marks else []
     if not found.values:
         return Drafted(None, EMPTY)
@@ -109,21 +116,31 @@ def drafted(name: str, column: NDArray[Any], keep: bool = False) -> Drafted:
     if numbers is None:
         if len(found.values) > MAX_TEXT_CATEGORIES and not keep:
             return Drafted(None, MANY, tuple(each for each in said if each[0] != AS_CODES))
+        said += [(AS_OTHER, name)] if found.marks else []
         return Drafted(_categories(name, found.values, found), said=tuple(said))
     whole = all(number.is_integer() for number in numbers)
     different = found.cells == len(numbers) >= FEWEST_IDENTIFIERS
     if whole and not keep and (different or (NAMED_SO.search(name) and len(numbers) > MAX_TEXT_CATEGORIES)):
         return Drafted(None, MANY, tuple(said))
-    if whole and len(numbers) <= MAX_WHOLE_CATEGORIES:
+    few = whole and len(numbers) <= MAX_WHOLE_CATEGORIES
+    if few and (len(numbers) <= 2 or max(numbers) - min(numbers) >= 2 * len(numbers)):
+        said += [(AS_OTHER, name)] if found.marks else []
         return Drafted(_categories(name, _without_gaps([int(number) for number in numbers]), found), said=tuple(said))
-    low, high = outward(*_ends(numbers))
-    return Drafted(Numeric(name, low, high, missing=MISSING if found.gaps else None, unreviewed=True), said=tuple(said))
+    said += [(AS_COUNTS, name)] if few else []
+    low, high = _ends(numbers) if few else outward(*_ends(numbers))
+    entry = Numeric(name, low, high, missing=MISSING if found.gaps else None, unreviewed=True, integer=whole)
+    return Drafted(entry, said=tuple(said))
 
 
-def _categories(name: str, values: Sequence[Any], found: Values) -> Categorical:
+def _categories(name: str, values: Sequence[Any], found: Values, ordered: bool = False) -> Categorical:
     """Where texts stand for missing, whatever is not listed counts as missing: so do they."""
     other = MISSING if found.marks else None
-    return Categorical(name, in_order(values), other=other, missing=MISSING if found.gaps else None, unreviewed=True)
+    listed = plain_values(values) if ordered else in_order(values)
+    return Categorical(name, listed, other=other, missing=MISSING if found.gaps else None, unreviewed=True)
+
+
+def _is_mark(value: Any) -> bool:
+    return isinstance(value, str) and (value.strip() in MARKS or not value.strip())
 
 
 def _without_gaps(numbers: list[int]) -> list[int]:
@@ -211,6 +228,10 @@ def outward(low: float, high: float) -> tuple[float, float]:
 
 def in_order(values: Sequence[Any]) -> tuple[Value, ...]:
     """Distinct values, numbers by size and the rest by text."""
+    return tuple(sorted(plain_values(values), key=lambda v: (isinstance(v, str), text_of(v) if isinstance(v, str) else v)))
+
+
+def plain_values(values: Sequence[Any]) -> list[Value]:
+    """Values as a schema holds them."""
     plain = [value.item() if hasattr(value, "item") else value for value in values]
-    plain = [value if isinstance(value, (str, int, float)) else str(value) for value in plain]
-    return tuple(sorted(plain, key=lambda v: (isinstance(v, str), text_of(v) if isinstance(v, str) else v)))
+    return [value if isinstance(value, (str, int, float)) else str(value) for value in plain]

@@ -100,8 +100,6 @@ def _series_numbers(series: Any) -> NDArray[np.int64] | None:
         return _array_numbers(np.asarray(series.to_numpy()))
     if dtype.is_float():
         return _array_numbers(np.asarray(series.to_numpy(), dtype=np.float64))
-    if isinstance(dtype, (nw.Categorical, nw.Enum)) and not type(native).__module__.startswith("pyarrow"):
-        series = series.cast(nw.String)
     arrow = native if type(native).__module__.startswith("pyarrow") else series.to_arrow()
     return _arrow_numbers(arrow)
 

@@ -21,10 +21,11 @@ from hedgerow.engines.draft import column_names, draft_from_table
 from hedgerow.engines.engine import Engine, Progress
 from hedgerow.engines.files import CSVTable, TableFile
 from hedgerow.errors import PlanError, SchemaError
+from hedgerow.estimators.class_order import class_order, sorted_classes
 from hedgerow.inference.class_weights import IN_FIT
 from hedgerow.mechanisms.coins import SYSTEM, Coins
 from hedgerow.private_table import is_private_table
-from hedgerow.release.release import Release, class_array
+from hedgerow.release.release import Release
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.columns import columns_of, one_column, rows_as_array
 from hedgerow.schema.schema import Schema
@@ -56,7 +57,16 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
     @abstractmethod
     def __init__(self) -> None: ...
 
-    def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None, accept_draft: bool = False, **refused: Any) -> Any:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        progress: Progress | None = None,
+        accept_draft: bool = False,
+        no_guarantee: bool = False,
+        **refused: Any,
+    ) -> Any:
         """Learn from rows and their labels.
 
         Parameters
@@ -70,16 +80,19 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
             Is called with the share of the work that is done.
         accept_draft : bool, default=False
             Takes a schema with unreviewed entries, which is refused otherwise; the release then claims no differential privacy.
+        no_guarantee : bool, default=False
+            As the last step of a Pipeline: takes rows that a step in front has learnt from without noise, which is refused otherwise; the
+            release then claims no differential privacy.
 
         Returns
         -------
         self
         """
         refuse_weights(type(self).__name__, refused)
-        self._check_surroundings()
+        self._check_surroundings(no_guarantee)
         with closing(self._engine_for(X, y, progress, accept_draft)) as engine:
             self._train(engine)
-        self.classes_ = class_array(engine.codebook.schema)
+        self.classes_ = sorted_classes(engine.codebook.schema)
         return self
 
     def plan(self, rows: int | None = None) -> Plan:
@@ -91,13 +104,18 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
 
         class_weight: probabilities are multiplied by these before the largest is taken; a dict, or "balanced" (`Release.weighted`)
         """
-        shares = self.predict_proba(X)
+        shares = self._declared_shares(X)
         if class_weight is not None:
             shares = self.release_.weighted(shares, class_weight)
-        return np.asarray(self.classes_[shares.argmax(axis=1)])
+        return np.asarray(self.release_.classes[shares.argmax(axis=1)])  # of equal shares the class that the release takes
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each class, in the order of `classes_`, for each row of X."""
+        shares = self._declared_shares(X)
+        return shares[:, class_order(self.release_.schema)]
+
+    def _declared_shares(self, X: Any) -> NDArray[np.float64]:
+        """As the release has them: in the order in which the schema declares the classes."""
         check_is_fitted(self, "release_")
         if isinstance(X, (str, os.PathLike, CSVTable)):
             codes = TableFile(X, list(self.release_.schema.names), dialect=self.release_.schema.csv).codes(self.release_.codebook)
@@ -129,7 +147,7 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
     def _train(self, engine: Engine) -> Release:
         """Train on these rows, and keep `release_`."""
 
-    def _check_surroundings(self) -> None:
+    def _check_surroundings(self, no_guarantee: bool = False) -> None:
         """Whatever is around an estimator without privacy, it has none to lose."""
 
     def _recipe(self) -> Recipe:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.accounting.meter import Budget
+from hedgerow.estimators.class_order import class_order
 from hedgerow.estimators.mergeable import MergeableForestClassifier
 from hedgerow.training.algorithms import ALGORITHMS
 
@@ -44,7 +45,7 @@ class HedgerowClassifier(MergeableForestClassifier):
         What may be published. `release_.additive` has the scores and their errors, `release_.chosen` what was chosen,
         `release_.certificate` states the guarantee.
     classes_ : ndarray
-        The declared classes, in the order of the columns of `predict_proba`.
+        The declared classes, sorted as scikit-learn sorts them: the order of the columns of `predict_proba`.
     n_features_in_ : int
         The number of attributes.
     feature_names_in_ : ndarray
@@ -96,10 +97,11 @@ class HedgerowClassifier(MergeableForestClassifier):
         self.n_jobs = n_jobs
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """What speaks for each class: for two classes the log-odds of the second, for more one score for each class and row.
+        """What speaks for each class: for two classes the log-odds of `classes_[1]`, for more one score for each class and row.
 
-        The scores are those of `release_.scores`; their softmax is `predict_proba`.
+        The scores are those of `release_.scores`, in the order of `classes_`; their softmax is `predict_proba`.
         """
         check_is_fitted(self, "release_")
-        margins: NDArray[np.float64] = self.release_.scores(self._checked_rows(X), n_jobs=self._threads())
+        declared: NDArray[np.float64] = self.release_.scores(self._checked_rows(X), n_jobs=self._threads())
+        margins = declared[:, class_order(self.release_.schema)]
         return margins[:, 1] - margins[:, 0] if margins.shape[1] == 2 else margins

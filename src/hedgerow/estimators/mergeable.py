@@ -11,12 +11,13 @@ import numpy as np
 from hedgerow.accounting.loss import exact_epsilon
 from hedgerow.engines.engine import Engine, Progress
 from hedgerow.errors import SchemaError
+from hedgerow.estimators.class_order import sorted_classes
 from hedgerow.estimators.private import PrivateForestClassifier
 from hedgerow.estimators.surroundings import say_no_budget
 from hedgerow.release.merging_checks import check_random_trees
 from hedgerow.release.parts import TableName
 from hedgerow.release.public_plan import PublicPlan
-from hedgerow.release.release import Release, class_array
+from hedgerow.release.release import Release
 from hedgerow.schema.attributes import Target, text_of
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Schema
@@ -102,7 +103,7 @@ class MergeableForestClassifier(PrivateForestClassifier):
                 if classes is not None:
                     engine = _with_classes(engine, classes, inferred=False)
                 self._count(engine, PublicPlan.of(self.release_, exact_epsilon(self.epsilon)), name, self.release_)
-        self.classes_ = class_array(self.release_.schema)
+        self.classes_ = sorted_classes(self.release_.schema)
         return self
 
     def _like(self, **changes: Any) -> Any:

@@ -38,7 +38,7 @@ class RandomDecisionTreesClassifier(ExactForestClassifier):
     release_ : Release
         The forest with its exact counts. Its certificate says that it claims nothing.
     classes_ : ndarray
-        The declared classes, in the order of the columns of `predict_proba`.
+        The declared classes, sorted as scikit-learn sorts them: the order of the columns of `predict_proba`.
     n_features_in_ : int
         The number of attributes.
     feature_names_in_ : ndarray

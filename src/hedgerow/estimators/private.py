@@ -9,9 +9,11 @@ from typing import Any
 from hedgerow.accounting.meter import Budget
 from hedgerow.engines.engine import Engine
 from hedgerow.estimators.base import ForestClassifier
+from hedgerow.estimators.class_order import sorted_classes
+from hedgerow.estimators.repetitions import check_repetitions
 from hedgerow.estimators.surroundings import check_surroundings, say_exact_score, say_no_budget
 from hedgerow.release.parts import TableName
-from hedgerow.release.release import Release, class_array
+from hedgerow.release.release import Release
 from hedgerow.training.fit import train
 from hedgerow.training.recipe import Recipe
 from hedgerow.training.tuning import checked_search
@@ -53,7 +55,7 @@ class PrivateForestClassifier(ForestClassifier):
         search, part = checked_search(self._recipe(), grid, share, type(self).__name__)
         with closing(self._engine_for(X, y, None, accept_draft)) as engine:
             self._train(engine, search=search, share=part)
-        self.classes_ = class_array(engine.codebook.schema)
+        self.classes_ = sorted_classes(engine.codebook.schema)
         return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -61,8 +63,12 @@ class PrivateForestClassifier(ForestClassifier):
         say_exact_score()
         return float(super().score(X, y, sample_weight))
 
-    def _check_surroundings(self) -> None:
-        self._no_guarantee = check_surroundings(self)
+    def __sklearn_clone__(self) -> Any:
+        check_repetitions(self)
+        return super().__sklearn_clone__()
+
+    def _check_surroundings(self, no_guarantee: bool = False) -> None:
+        self._no_guarantee = check_surroundings(self, no_guarantee)
 
     def _train(self, engine: Engine, name: TableName | None = None, recipe: Recipe | None = None, **search: Any) -> Release:
         how: dict[str, Any] = {"budget": self.budget, "sampler": self.sampler, "coins": self._coins, "name": name, "keep": self._keep}
@@ -72,6 +78,6 @@ class PrivateForestClassifier(ForestClassifier):
 
     def _keep(self, release: Release, chosen: Mapping[str, Any]) -> None:
         """What is paid for is kept before anything is said: a warning may have been made an error."""
-        self.release_, self.classes_ = release, class_array(release.schema)
+        self.release_, self.classes_ = release, sorted_classes(release.schema)
         if chosen:
             self.best_params_ = dict(chosen)

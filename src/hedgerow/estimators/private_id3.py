@@ -40,7 +40,7 @@ class PrivateID3Classifier(PrivateForestClassifier):
     release_ : Release
         What may be published: `release_.save(path)` writes it, `release_.certificate` states the guarantee.
     classes_ : ndarray
-        The declared classes, in the order of the columns of `predict_proba`.
+        The declared classes, sorted as scikit-learn sorts them: the order of the columns of `predict_proba`.
     n_features_in_ : int
         The number of attributes.
     feature_names_in_ : ndarray

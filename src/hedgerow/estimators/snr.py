@@ -43,7 +43,7 @@ class SNRForestClassifier(MergeableForestClassifier):
     release_ : Release
         What may be published. `release_.chosen` says what was tuned, `release_.certificate` states the guarantee.
     classes_ : ndarray
-        The declared classes, in the order of the columns of `predict_proba`.
+        The declared classes, sorted as scikit-learn sorts them: the order of the columns of `predict_proba`.
     n_features_in_ : int
         The number of attributes.
     feature_names_in_ : ndarray

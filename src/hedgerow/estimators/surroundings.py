@@ -43,13 +43,14 @@ REFUSED = {  # by the module, and the name of a function or of the class whose m
 VALIDATION = "sklearn.model_selection._validation"
 
 
-def check_surroundings(estimator: Any) -> str | None:
+def check_surroundings(estimator: Any, no_guarantee: bool = False) -> str | None:
     """Refuse, or warn about, what is around the fit of an estimator that keeps ε. Nothing is paid yet.
 
+    no_guarantee: take rows that a step in front has learnt from, which is refused otherwise
     The reason for which what it releases can claim no guarantee, or None.
     """
     found: list[str] = []
-    for frame in _frames():
+    for frame in frames():
         module, caller = frame.f_globals.get("__name__", ""), frame.f_locals.get("self")
         for name in ("", frame.f_code.co_name, type(caller).__name__):
             if (module, name) in REFUSED:
@@ -62,10 +63,16 @@ def check_surroundings(estimator: Any) -> str | None:
     if not found:
         return None
     names = ", ".join(dict.fromkeys(found))
+    if not no_guarantee:
+        raise PlanError(
+            f"fit: {names}, in front of this estimator, learnt from the rows without noise and unpaid, so what is released could claim no "
+            "differential privacy. Nothing was spent. Leave it out: bounds, cells and missing values are declared in the schema, and trees "
+            "need no scaling. Or use a FunctionTransformer whose function works on each row alone. Where no guarantee is wanted: "
+            "pipeline.fit(X, y, LAST_STEP__no_guarantee=True), with the name of the last step."
+        )
     warnings.warn(
         f"fit: {names}, in front of this estimator, learnt from the rows without noise and unpaid, so the release claims no differential "
-        "privacy. Leave it out: bounds, cells and missing values are declared in the schema, and trees need no scaling. Or use a "
-        "FunctionTransformer whose function works on each row alone.",
+        "privacy.",
         TransformerWarning,
         stacklevel=4,
     )
@@ -92,8 +99,7 @@ def _learning(step: Any) -> list[str]:
 def _check_scorer(frame: FrameType, estimator: Any) -> None:
     """Cross-validation or a search: its scores are charged, or they are free looks."""
     scorer, scored = frame.f_locals.get("scorer"), frame.f_locals.get("estimator")
-    several = getattr(scorer, "_scorers", scorer if isinstance(scorer, dict) else {"": scorer})
-    private = [isinstance(each, PrivateScorer) for each in several.values()]
+    private = [isinstance(each, PrivateScorer) for each in scorers_of(scorer)]
     if any(private) and last_step(scored) is not estimator:
         raise PlanError(
             "scoring: private_scorer scores an estimator of hedgerow, alone or as the last step of a Pipeline; got one inside of "
@@ -116,6 +122,11 @@ def _check_scorer(frame: FrameType, estimator: Any) -> None:
         )
 
 
+def scorers_of(scorer: Any) -> list[Any]:
+    """One scorer, or those of several metrics."""
+    return list(getattr(scorer, "_scorers", scorer if isinstance(scorer, dict) else {"": scorer}).values())
+
+
 def last_step(model: Any) -> Any:
     while isinstance(model, Pipeline):
         model = model.steps[-1][1]
@@ -124,7 +135,7 @@ def last_step(model: Any) -> Any:
 
 def say_exact_score() -> None:
     """Of a score in cross-validation it was said when the fit began."""
-    if any(frame.f_globals.get("__name__") == VALIDATION for frame in _frames()):
+    if any(frame.f_globals.get("__name__") == VALIDATION for frame in frames()):
         return
     say_exact(
         "score",
@@ -153,7 +164,7 @@ def say_no_budget(estimator: Any, engine: Engine) -> None:
     )
 
 
-def _frames() -> Iterator[FrameType]:
+def frames() -> Iterator[FrameType]:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         yield frame

@@ -9,7 +9,6 @@ import contextlib
 import math
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -24,8 +23,9 @@ from hedgerow.engines.opening import is_place, open_place
 from hedgerow.engines.person_ids import person_column
 from hedgerow.engines.remote import RemoteSource, remote_schema
 from hedgerow.errors import BudgetError, PlanError, TableError
+from hedgerow.evaluation.score import PrivateScore as PrivateScore
 from hedgerow.inference.calibration import Calibration
-from hedgerow.inference.ranking import ClassRanking, OperatingPoint, Ranking
+from hedgerow.inference.ranking import ClassRanking, Ranking, positive_code
 from hedgerow.mechanisms.coins import SYSTEM, random_name
 from hedgerow.private_table import PrivateTable, is_private_table, private_table, reserved
 from hedgerow.queries import Confusion, Reliability, ScoreBins
@@ -37,132 +37,6 @@ from hedgerow.release.certificate import Certificate, certificate_of, part_of
 from hedgerow.release.release import Release
 from hedgerow.schema.columns import columns_of, one_column
 from hedgerow.schema.label_types import check_label_type
-
-
-@dataclass(frozen=True, repr=False)
-class PrivateScore:
-    """A noisy confusion matrix: rows are true classes, columns predicted ones. Everything else follows from it.
-
-    undeclared: the noisy number of test rows that have no declared class; they are not part of the matrix
-    summed:     how many noisy numbers each number of the matrix is a sum of: some, where it was made of score bins
-    ranking:    ROC curves and what follows from them, where "auc" or "brier" was among the metrics
-    """
-
-    confusion: NDArray[np.int64]
-    undeclared: int
-    classes: tuple[Any, ...]
-    noise_scale: Fraction
-    certificate: Certificate
-    summed: int = 1
-    ranking: Ranking | None = None
-
-    @property
-    def noise_sd(self) -> float:
-        """Standard deviation of the noise on one number of the matrix."""
-        return math.sqrt(noise_variance(self.noise_scale) * self.summed)
-
-    @property
-    def rows(self) -> float:
-        """Noisy number of test rows of a declared class."""
-        return max(float(self.confusion.sum()), 1.0)
-
-    @property
-    def rows_error(self) -> float:
-        return self.noise_sd * len(self.classes)
-
-    @property
-    def undeclared_error(self) -> float:
-        return self.noise_sd * math.sqrt(len(self.classes))
-
-    @property
-    def accuracy(self) -> float:
-        return float(np.clip(np.trace(self.confusion) / self.rows, 0, 1))
-
-    @property
-    def accuracy_error(self) -> float:
-        """Standard error of the accuracy: the noise on the matrix and the chance of the draw of rows together."""
-        k, a = len(self.classes), self.accuracy
-        noise = self.noise_sd**2 * (k * (1 - a) ** 2 + (k * k - k) * a**2) / self.rows**2
-        return min(0.5, math.sqrt(noise + a * (1 - a) / self.rows))
-
-    @property
-    def majority(self) -> tuple[Any, float]:
-        """The most frequent class and its share: what always answering it would score."""
-        totals = np.maximum(self.confusion.sum(axis=1), 0)
-        best = int(totals.argmax())
-        return self.classes[best], float(np.clip(totals[best] / self.rows, 0, 1))
-
-    @property
-    def recall(self) -> float:
-        """The share of the rows of the second class that are found; of more than two classes, the mean over the classes (macro)."""
-        return self._mean(self._share(1)[0])
-
-    @property
-    def recall_error(self) -> float:
-        """Standard error: noise and the draw of rows."""
-        return self._mean_error(self._share(1)[1])
-
-    @property
-    def precision(self) -> float:
-        """The share of rows taken for the second class that are of it; of more than two classes, the mean over the classes (macro)."""
-        return self._mean(self._share(0)[0])
-
-    @property
-    def precision_error(self) -> float:
-        return self._mean_error(self._share(0)[1])
-
-    @property
-    def auc(self) -> float:
-        """Area under the ROC curve of the second class; of more than two classes, the mean of each against the others (macro)."""
-        return self._ranked.auc
-
-    @property
-    def auc_error(self) -> float:
-        return self._ranked.auc_error
-
-    @property
-    def brier(self) -> float:
-        """Mean of (p − y)² of the second of two classes; of more, the sum of it over the classes."""
-        return self._ranked.brier
-
-    @property
-    def brier_error(self) -> float:
-        return self._ranked.brier_error
-
-    def roc(self, label: Any = None) -> tuple[OperatingPoint, ...]:
-        """The ROC curve of a class, the highest threshold first."""
-        return self._ranked.roc(label)
-
-    def threshold_for(self, *, recall: float | None = None, precision: float | None = None, label: Any = None) -> OperatingPoint:
-        """The highest threshold that finds at least that share of the rows of a class; or the lowest that is right so often. No ε."""
-        return self._ranked.threshold_for(recall=recall, precision=precision, label=label)
-
-    @property
-    def _ranked(self) -> Ranking:
-        if self.ranking is None:
-            raise PlanError('private_score: the scores of the rows were not counted; expected metrics=["auc"], which counts them.')
-        return self.ranking
-
-    def _share(self, axis: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The diagonal over the sums of the matrix, and the standard errors: of recall (axis 1) or precision (axis 0)."""
-        total = np.maximum(self.confusion.sum(axis=axis), 1).astype(np.float64)
-        share = np.clip(self.confusion.diagonal() / total, 0, 1)
-        noise = self.noise_sd**2 * ((1 - share) ** 2 + (len(self.classes) - 1) * share**2) / total**2
-        return share, np.minimum(0.5, np.sqrt(noise + share * (1 - share) / total))
-
-    def _mean(self, shares: NDArray[np.float64]) -> float:
-        return float(shares[1] if len(shares) == 2 else shares.mean())
-
-    def _mean_error(self, errors: NDArray[np.float64]) -> float:
-        return float(errors[1] if len(errors) == 2 else math.sqrt((errors**2).sum()) / len(errors))
-
-    def __repr__(self) -> str:
-        label, share = self.majority
-        return (
-            f"PrivateScore(accuracy {self.accuracy:.3f} ± {self.accuracy_error:.2g} on about {self.rows:,.0f} ± "
-            f"{self.rows_error:.2g} rows; always {label!r}: {share:.3f})"
-        )
-
 
 METRICS = ("accuracy", "recall", "precision", "auc", "brier")
 OF_SCORES = ("auc", "brier")  # they need the scores of the rows, not only the predicted classes
@@ -178,6 +52,7 @@ def private_score(
     budget: Budget | None = None,
     metrics: Sequence[str] = ("accuracy",),
     bins: int = SCORE_BINS,
+    positive: Any = None,
     n_jobs: int = 1,
 ) -> PrivateScore:
     """Charge ε, then count (true class, predicted class) over the rows of a file, a data frame or an array.
@@ -188,10 +63,13 @@ def private_score(
     metrics: "accuracy", "recall" and "precision" follow from the confusion matrix and are always there. With "auc" or "brier" the rows are
              counted by their probability of a class, in `bins` bins, which also gives ROC curves and thresholds (`threshold_for`). Of two
              classes these counts are all that is asked, and the matrix is made of them; of more, half of the ε pays for the matrix.
+    positive: the class that recall, precision, area and thresholds are about. By default the last that the schema declares, of two; of more
+             than two classes the mean over all. `score.positive` says which.
     """
     release, before = scored_model(release, "private_score")
     amount = exact_epsilon(epsilon)
-    questions = score_queries(release, metrics, bins)
+    about = positive_code(release.schema.target.classes, positive)
+    questions = score_queries(release, metrics, bins, about)
     prices = [amount / len(questions)] * len(questions)
     engine = scored_rows(release, transformed(X, before, "private_score"), y, n_jobs, "private_score")
     ready_probabilities(release)
@@ -200,11 +78,11 @@ def private_score(
         return [table.ask(query, price) for query, price in zip(questions, prices, strict=True)]
 
     counts, certificate = _paid(release, engine, amount, budget, "evaluate", ask)
-    return score_of(release, questions, counts, prices, certificate)
+    return score_of(release, questions, counts, prices, certificate, about=about)
 
 
-def score_queries(release: Release, metrics: Sequence[str], bins: int) -> list[CountingQuery[NDArray[np.int64]]]:
-    """What must be asked for these metrics."""
+def score_queries(release: Release, metrics: Sequence[str], bins: int, about: int | None = None) -> list[CountingQuery[NDArray[np.int64]]]:
+    """What must be asked for these metrics. Of two classes the counts of one are those of the other, too: the second is asked about."""
     named = [metrics] if isinstance(metrics, str) else list(metrics)
     if not named or not set(named) <= set(METRICS):
         raise PlanError(f"metrics: got {named}; expected some of {', '.join(METRICS)}. Nothing was spent.")
@@ -213,7 +91,8 @@ def score_queries(release: Release, metrics: Sequence[str], bins: int) -> list[C
         return [confusion]
     if checked_bins(bins) % 2:
         raise PlanError(f"bins: got {bins}; expected an even number, so that one half is the edge of a bin. Nothing was spent.")
-    scores = ScoreBins(release.predict_codes_proba, bins, (1,) if n_classes == 2 else tuple(range(n_classes)))
+    several = tuple(range(n_classes)) if about is None else (about,)
+    scores = ScoreBins(release.predict_codes_proba, bins, (1,) if n_classes == 2 else several)
     return [scores] if n_classes == 2 else [confusion, scores]
 
 
@@ -243,6 +122,7 @@ def private_evaluation(
     budget: Budget | None = None,
     bins: int = 10,
     metrics: Sequence[str] = ("accuracy",),
+    positive: Any = None,
     n_jobs: int = 1,
 ) -> tuple[PrivateScore, Calibration]:
     """Both for one ε, charged at once: half of it pays for the score, half for the calibration. They share a certificate of ε."""
@@ -250,7 +130,8 @@ def private_evaluation(
     amount = exact_epsilon(epsilon)
     half = amount / 2
     bins = checked_bins(bins)
-    questions = score_queries(release, metrics, SCORE_BINS)
+    about = positive_code(release.schema.target.classes, positive)
+    questions = score_queries(release, metrics, SCORE_BINS, about)
     prices = [half / len(questions)] * len(questions)
     scale = Reliability.cost(half, release.schema.k).scale
     engine = scored_rows(release, X, y, n_jobs, "private_evaluation")
@@ -262,7 +143,7 @@ def private_evaluation(
 
     (answers, counts), certificate = _paid(release, engine, amount, budget, "evaluate", ask)
     calibration = Calibration(counts, bin_edges(release.codebook.n_classes, bins), scale, certificate)
-    return score_of(release, questions, answers, prices, certificate), calibration
+    return score_of(release, questions, answers, prices, certificate, about=about), calibration
 
 
 def scored_release(release: Any, who: str) -> Release:
@@ -367,6 +248,7 @@ def score_of(
     prices: Sequence[Fraction],
     certificate: Certificate,
     kind: type[PrivateScore] = PrivateScore,
+    about: int | None = None,
 ) -> PrivateScore:
     """The score from the answers to `score_queries`. prices: 0 for exact counts"""
     classes = tuple(release.schema.target.classes)
@@ -376,8 +258,9 @@ def score_of(
         if isinstance(query, ScoreBins):
             sd = math.sqrt(noise_variance(noise)) if noise else 0.0
             edges, scored = score_edges(query.bins), zip(query.classes, counts, strict=True)
-            of = (ClassRanking(classes[code], edges, each[OTHERS], each[OF_CLASS], sd) for code, each in scored)
-            ranking = Ranking(tuple(of), classes)
+            of = tuple(ClassRanking(classes[code], edges, each[OTHERS], each[OF_CLASS], sd) for code, each in scored)
+            of = tuple(each.opposite(classes[0]) for each in of) if len(classes) == 2 and about == 0 else of
+            ranking = Ranking(of, classes)
         if matrix is None:
             scale = noise
             if isinstance(query, ScoreBins):  # of two classes: the second is predicted above one half
@@ -387,4 +270,4 @@ def score_of(
             else:
                 matrix, undeclared = counts[:-1], int(counts[-1].sum())
     assert matrix is not None
-    return kind(matrix, undeclared, classes, scale, certificate, summed, ranking)
+    return kind(matrix, undeclared, classes, scale, certificate, summed, ranking, about)

@@ -10,6 +10,7 @@ from typing import Any
 from hedgerow.engines.exact import ExactTable
 from hedgerow.evaluation.private import PrivateScore, ready_probabilities, score_of, score_queries, scored_release, scored_rows
 from hedgerow.inference.calibration import Calibration
+from hedgerow.inference.ranking import positive_code
 from hedgerow.queries import Reliability
 from hedgerow.queries.reliability import bin_edges, checked_bins
 from hedgerow.release.certificate import no_certificate
@@ -25,26 +26,30 @@ class PublicScore(PrivateScore):
         return 0.0
 
     def __repr__(self) -> str:
-        label, share = self.majority
-        return (
-            f"PublicScore(accuracy {self.accuracy:.3f} ± {self.accuracy_error:.2g} on {self.rows:,.0f} public rows, not charged; "
-            f"always {label!r}: {share:.3f})"
-        )
+        return f"PublicScore({self.words(f'{self.rows:,.0f} public rows, not charged')})"
 
 
 def public_score(
-    release: Any, X: Any, y: Any = None, *, metrics: Sequence[str] = ("accuracy",), bins: int = 100, n_jobs: int = 1
+    release: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    metrics: Sequence[str] = ("accuracy",),
+    bins: int = 100,
+    positive: Any = None,
+    n_jobs: int = 1,
 ) -> PrivateScore:
     """The exact confusion matrix of a release on PUBLIC rows; with "auc" also ROC curves, rows in one of the bins counting as ties.
 
-    For private rows use `private_score`.
+    For private rows use `private_score`; `positive` is the same as there.
     """
     release = scored_release(release, "public_score")
-    questions = score_queries(release, metrics, bins)
+    about = positive_code(release.schema.target.classes, positive)
+    questions = score_queries(release, metrics, bins, about)
     with closing(scored_rows(release, X, y, n_jobs, "public_score")) as engine:
         table = ExactTable(engine)
         answers = [table.ask(query) for query in questions]
-    return score_of(release, questions, answers, [Fraction(0)] * len(questions), no_certificate(PUBLIC), PublicScore)
+    return score_of(release, questions, answers, [Fraction(0)] * len(questions), no_certificate(PUBLIC), PublicScore, about)
 
 
 def calibration(release: Any, X: Any, y: Any = None, bins: int = 10, *, n_jobs: int = 1) -> Calibration:

@@ -19,20 +19,22 @@ class PrivateScorer:
     epsilon: Fraction
     budget: Budget
     metric: str = "accuracy"
+    positive: Any = None
 
     def __post_init__(self) -> None:
         if self.metric not in METRICS:
             raise PlanError(f"metric: got {self.metric!r}; expected one of {', '.join(METRICS)}.")
 
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
-        found = private_score(estimator, X, y, epsilon=self.epsilon, budget=self.budget, metrics=[self.metric])
+        found = private_score(estimator, X, y, epsilon=self.epsilon, budget=self.budget, metrics=[self.metric], positive=self.positive)
         value = float(getattr(found, self.metric))
         return -value if self.metric == "brier" else value  # scikit-learn takes the largest for the best
 
 
-def private_scorer(epsilon: Any, budget: Budget, metric: str = "accuracy") -> PrivateScorer:
+def private_scorer(epsilon: Any, budget: Budget, metric: str = "accuracy", positive: Any = None) -> PrivateScorer:
     """A scorer for scikit-learn's `scoring=`: every call is a noisy number that the budget pays for.
 
     metric: accuracy, recall, precision, auc or brier (negative, since scikit-learn takes the largest for the best)
+    positive: the class that recall, precision, area and Brier score are about, as in `private_score`
     """
-    return PrivateScorer(exact_epsilon(epsilon), budget, metric)
+    return PrivateScorer(exact_epsilon(epsilon), budget, metric, positive)

@@ -209,18 +209,18 @@ def _all_tables(table: PrivateTable, shares: BudgetShares, sizes: Sizes, groups:
 
 
 def _top_tree(table: PrivateTable, shares: BudgetShares, sizes: Sizes) -> tuple[Tree, int]:
-    """Up to two levels of questions, each privately chosen among those whose answers keep ν for the tables; and how many were paid for."""
+    """Up to two levels of questions, each privately chosen among those whose answers leave enough to the tables; and how many were paid."""
     codebook = table.codebook
     builder, candidates = TreeBuilder(codebook.sizes), Candidates(codebook, top_questions(codebook))
     answers = np.array([split.n_children for split in candidates.splits])
     most = MOST_NUMBERS // max(1, sum(codebook.sizes) * codebook.n_classes)
-    nu, levels = {0: sizes.nu}, 0
+    signal, levels = {0: sizes.top}, 0
     for _ in range(sizes.questions):
         tree = builder.build()
         nodes, rules = [], []
         for node in tree.leaves.tolist():
             known = [attribute for attribute, ways in tree.path(node) if len(ways) == 1]
-            keeps = (nu[node] / answers >= TOP_KEEPS) & (len(tree.leaves) * answers <= most) & ~np.isin(candidates.attribute, known)
+            keeps = (signal[node] / answers >= TOP_KEEPS) & (len(tree.leaves) * answers <= most) & ~np.isin(candidates.attribute, known)
             if keeps.any():
                 nodes.append(node)
                 rules.append(keeps)
@@ -232,7 +232,7 @@ def _top_tree(table: PrivateTable, shares: BudgetShares, sizes: Sizes) -> tuple[
         for node, pick in zip(nodes, picks.tolist(), strict=True):
             split = candidates.splits[pick]
             for child in builder.split(node, split.attribute, split.groups):
-                nu[child] = nu[node] / split.n_children
+                signal[child] = signal[node] / split.n_children
     return builder.build(), levels
 
 

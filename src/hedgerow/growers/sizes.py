@@ -22,7 +22,10 @@ CHOICE_SHARE = Fraction(1, 4)  # of the tables, where they are chosen
 ROWS_PER_TABLE = 40.0  # q² = n̂ε over this
 TABLES_NU = {True: 4.0, False: 60.0}  # the tables get a = this/ν of the budget: by whether the noise is Gaussian
 TABLES_LEAST, TABLES_MOST = {True: 0.1, False: 0.3}, {True: 0.6, False: 1.0}
-TOP_SHARE, TOP_QUESTIONS, TOP_FROM, TOP_KEEPS = Fraction(3, 100), 2, 8.0, 2.0  # ν from which they are asked, and that answers keep
+TOP_SHARE, TOP_QUESTIONS = Fraction(3, 100), 2
+# Under L answers the tables of all rows have √L times the noise, a loss wherever attributes only add up. So they are asked from ν·C/2 on,
+# each answer must keep some of it, and of ν itself there is a floor, for very many classes.
+TOP_FROM, TOP_KEEPS, TOP_LEAST = 16.0, 8.0, 4.0
 READ_SHARE, READ_FROM = Fraction(3, 100), 30  # a choice among readings is worth it if its rate times n̂ is at least this
 TREES_LEAST = 0.1  # trees that would get less than this share are not grown
 MOST_GROUPS = 24  # of a number in its table
@@ -48,10 +51,12 @@ class Sizes:
     """What n̂ and public facts decide, before any row but those of n̂ was looked at.
 
     x: rows of a class against the noise on one number that gets the whole budget; nu: the same of a cell of a table
+    top: ν·C/2, which the answers of top questions divide
     """
 
     x: float
     nu: float
+    top: float
     numbers: int
     measured: int
     attributes: int
@@ -82,7 +87,8 @@ class Sizes:
         passes -= 2 * measured - 1 if measured < m else 0
         typical = sum(min(size, 16) for size in codebook.sizes) / m
         nu = n / (typical * classes * shares.noise_sd(measured))
-        asks = not gaussian and measured == m and nu >= TOP_FROM and any(nu / q.n_children >= TOP_KEEPS for q in top_questions(codebook))
+        top = nu * classes / 2 if nu >= TOP_LEAST else 0.0
+        asks = not gaussian and measured == m and top >= TOP_FROM and any(top / q.n_children >= TOP_KEEPS for q in top_questions(codebook))
         questions = TOP_QUESTIONS if asks and passes > TOP_QUESTIONS else 0
         reading = READ_SHARE if questions and shares.rate(READ_SHARE) * n >= READ_FROM else Fraction(0)
         passes -= questions + bool(reading)
@@ -97,7 +103,7 @@ class Sizes:
         together = min(trees, max(TOGETHER, min(MOST_TOGETHER, -(-trees // max(1, passes)))))
         depth = round(DEPTH_ADDED[gaussian] + math.log2(max(x, 1.0)) / 3)
         return cls(
-            x, nu, numbers, measured, m, min(max(groups, 2), MOST_GROUPS), cells, rest * part, rest * (1 - part), scale,
+            x, nu, top, numbers, measured, m, min(max(groups, 2), MOST_GROUPS), cells, rest * part, rest * (1 - part), scale,
             min(-(-trees // together), passes) if part < 1 else 0, together, min(max(depth, 2), MOST_DEPTH, deepest), questions, reading,
         )  # fmt: skip
 

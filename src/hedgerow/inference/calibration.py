@@ -45,6 +45,12 @@ class Calibration:
     noise_scale: Fraction
     certificate: Certificate
 
+    def _repr_html_(self) -> str:
+        """How a notebook shows it."""
+        from hedgerow.plots.notebook import calibration_html  # see pyproject.toml
+
+        return calibration_html(self)
+
     @property
     def charged(self) -> bool:
         """False for exact counts: the rows were taken as public."""
@@ -66,10 +72,12 @@ class Calibration:
 
     @property
     def middles(self) -> Floats:
+        """The middle of each bin."""
         return (self.edges[1:] + self.edges[:-1]) / 2
 
     @property
     def bin_rows(self) -> NDArray[np.int64]:
+        """Rows in each bin."""
         return np.asarray(self.counts.sum(axis=1))
 
     @property

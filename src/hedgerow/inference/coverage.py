@@ -8,57 +8,75 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hedgerow.inference.text import plain
+from hedgerow.schema.attributes import Attribute, Categorical
 from hedgerow.trees.forest import CountedForest
 
 WORTH_SAYING = 0.05  # of the rows
 FEW = 3  # attributes that are named
-FAR = 8  # standard deviations: noise alone goes so far once in 100,000 trees, since Laplace noise has long tails
+FAR = 8  # standard deviations of a tree's total: noise alone goes so far once in 100,000 trees, since Laplace noise has long tails
+FAR_ROWS = 7  # the same of the noisy number of rows, of which there is one: once in 40,000 tables
 
 
 def not_counted(forest: CountedForest, rows: int | None, rows_sd: float = 0.0) -> str | None:
     """A sentence about rows that are missing from the counts, or None if noise could explain them.
 
-    rows: the number of rows, declared or noisy; without one, the best-filled tree stands in.
+    Trees are first compared with each other, where the number of rows does not matter: one that lacks rows splits on an attribute whose
+    values are not all declared. What the others lack together, against the number of rows, is owed to what they share: the class.
+
+    rows: the number of rows, declared or noisy
     """
-    totals = [int(counts[0].sum()) for counts in forest.node_counts]
-    errors = [float(forest.node_noise_sd(t)[0]) * math.sqrt(forest.codebook.n_classes) for t in range(len(forest.trees))]
-    fullest = max(range(len(totals)), key=totals.__getitem__)
-    whole, whole_sd = (rows, rows_sd) if rows is not None else (totals[fullest], errors[fullest])
-    if whole <= 0:
-        return None
-    share = {
-        t: (whole - total) / whole
-        for t, total in enumerate(totals)
-        if whole - total > max(WORTH_SAYING * whole, FAR * math.hypot(errors[t], whole_sd))
-    }
-    if not share:
-        return None
-    worst = max(share, key=share.__getitem__)
-    if len(share) == len(totals) and (columns := _target_or(forest)):
+    totals = np.array([float(counts[0].sum()) for counts in forest.node_counts])
+    errors = np.array([float(forest.node_noise_sd(t)[0]) for t in range(len(forest.trees))]) * math.sqrt(forest.codebook.n_classes)
+    full, whole, error = _full_trees(totals, errors)
+    said = []
+    expected = float(rows) if rows is not None else whole
+    if rows is not None and expected > 0 and expected - whole > max(WORTH_SAYING * expected, math.hypot(FAR * error, FAR_ROWS * rows_sd)):
         known = ", ".join(plain(value) for value in forest.codebook.schema.target.classes)
-        return (
-            f"about {min(min(share.values()), 1):.0%} of the rows are counted in no tree: the column {columns} holds values that the "
-            f"schema does not declare. Declared classes are {known}." + _beyond_the_limit(forest, rows)
+        said.append(
+            f"about {min((expected - whole) / expected, 1):.0%} of the rows are counted in no tree: the column {_target_or(forest)} holds "
+            f"values that the schema does not declare. Declared classes are {known}."
         )
-    return (
-        f"about {min(share[worst], 1):.0%} of the rows are counted in no leaf of tree {worst + 1}"
-        + (f" (and {len(share) - 1} more trees lack rows)" if len(share) > 1 else "")
-        + _suspects(forest, share.keys(), worst)
-        + ": they hold values or classes that the schema does not declare. Declare them, or name branches for them with "
-        "`other` and `missing`." + _beyond_the_limit(forest, rows)
-    )
+    lacking = [t for t in range(len(totals)) if t not in full]
+    if lacking and whole > 0:
+        worst = min(lacking, key=lambda t: totals[t])
+        said.append(
+            f"about {min((whole - totals[worst]) / whole, 1):.0%} of the rows are counted in no leaf of tree {worst + 1}"
+            + (f" (and {len(lacking) - 1} more trees lack rows)" if len(lacking) > 1 else "")
+            + _suspects(forest, lacking, worst)
+            + ": they hold values or classes that the schema does not declare. Declare them, or name branches for them with "
+            "`other` and `missing`."
+        )
+    return " ".join(said) + _beyond_the_limit(forest, rows) if said else None
+
+
+def _full_trees(totals: NDArray[np.float64], errors: NDArray[np.float64]) -> tuple[set[int], float, float]:
+    """The trees that lack no rows beside the others, and what they hold: the weighted mean of their totals, and its error."""
+    full, weights = set(range(len(totals))), 1 / np.maximum(errors, 1e-9) ** 2
+    while True:
+        own = sorted(full)
+        whole, error = float(np.average(totals[own], weights=weights[own])), float(1 / np.sqrt(weights[own].sum()))
+        far = {t for t in own if whole - totals[t] > max(WORTH_SAYING * abs(whole), FAR * math.hypot(errors[t], error))}
+        if not far or far == full:
+            return full, whole, error
+        full -= far
 
 
 def _target_or(forest: CountedForest) -> str:
-    """The target, with what all trees ask about as well; nothing where that is too much to name.
-
-    Every tree lacks rows: what they share is the class, and the attributes that each of them asks about.
-    """
+    """The target, or what every tree splits on as well, if that has values without a branch: the counts do not tell these apart."""
     schema = forest.codebook.schema
     common = set.intersection(*({*tree.attribute[tree.attribute >= 0].tolist()} for tree in forest.trees))
-    names = [f"{plain(schema.target.name)} (the target)", *(plain(schema.names[a]) for a in sorted(common))]
-    return " or ".join(names) if len(names) <= FEW else ""
+    names = [plain(schema.names[a]) for a in sorted(common) if _loses_rows(schema.attributes[a])]
+    also = f" (or {' or '.join(names)}, which every tree splits on)" if 0 < len(names) <= FEW else ""
+    return f"{plain(schema.target.name)} (the target){also}"
+
+
+def _loses_rows(attribute: Attribute) -> bool:
+    """Whether it may hold a value that has no branch."""
+    return attribute.missing is None or (isinstance(attribute, Categorical) and attribute.other is None)
 
 
 def _beyond_the_limit(forest: CountedForest, rows: int | None) -> str:

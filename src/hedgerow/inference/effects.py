@@ -63,19 +63,37 @@ class Effect:
         """Σ_v rows_v · mean_c |score_vc|."""
         return float(self.rows @ np.abs(self.scores).mean(axis=1))
 
+    def _repr_html_(self) -> str:
+        """How a notebook shows it."""
+        from hedgerow.plots.notebook import effects_html  # see pyproject.toml
+
+        return effects_html([self])
+
     @property
     def log_odds(self) -> tuple[Floats, Floats]:
         """Of two classes: how much each value adds to the log-odds of the second one, and the standard errors."""
         return 2 * self.scores[:, 1], 2 * self.errors[:, 1]
 
 
-def effects(forest: AdditiveForest) -> tuple[Effect, ...]:
+class Effects(tuple[Effect, ...]):
+    """Effects that a notebook draws, the first few."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows them."""
+        from hedgerow.plots.notebook import effects_html
+
+        return effects_html(self)
+
+
+def effects(forest: AdditiveForest) -> Effects:
     """The effects of all measured attributes, the most important first."""
     parts = Parts(forest)
     found = [_effect(parts, j) for j in parts.scores]
     total = sum(effect.size for effect in found)
     shared = [_with_importance(effect, effect.size / total if total > 0 else 0.0) for effect in found]
-    return tuple(sorted(shared, key=lambda effect: -effect.importance))
+    return Effects(sorted(shared, key=lambda effect: -effect.importance))
 
 
 def effect_importances(forest: AdditiveForest) -> dict[str, float]:

@@ -61,6 +61,12 @@ class Explanation:
         said = f"{self.predicted}, probability {number(self.probability, 3)}; intercept {number(self.start, 3)}, {added}"
         return f"Explanation(row {self.row}: {said})"
 
+    def _repr_html_(self) -> str:
+        """How a notebook shows it."""
+        from hedgerow.plots.notebook import explanation_html  # see pyproject.toml
+
+        return explanation_html(self)
+
     def top(self, most: int) -> tuple[tuple[Said, ...], Said | None]:
         """The largest so many, and the others as one."""
         shown, rest = self.said[:most], self.said[most:]

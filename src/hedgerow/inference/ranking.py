@@ -9,7 +9,10 @@ P and N are their sums, σ the standard deviation of the noise on a count.
     Brier       mean of (1 − m_b)² over rows of the class and m_b² over others, m_b the middle of the bin
     recall      of a threshold: the share of P above it; precision: the share of rows above it that are of the class
 
-A class of which the noise leaves no clear number of rows (P or N not above 2·σ·√B) has no curve: its numbers are NaN.
+A class of which the noise leaves no clear number of rows (P or N not above 2·σ·√B) has no curve, and its area is 0.5 ± 0.5.
+
+Which class? That which is named as `positive`; of two classes otherwise the last that the schema declares; of more, each against all
+others, and the mean of them (`positive_code`). scikit-learn takes the last in sorted order, `model.classes_[1]`, which may be another.
 """
 
 from __future__ import annotations
@@ -24,15 +27,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import PlanError
+from hedgerow.inference.text import score_with_error
 from hedgerow.schema.attributes import text_of
 
 Floats = NDArray[np.float64]
 CLEAR = 2.0  # a number of rows is told apart from none by so many errors
 
 
+def positive_code(classes: Sequence[Any], positive: Any = None) -> int | None:
+    """The code of the class that recall, precision, areas, thresholds and Brier scores are about; None is all of them, as means."""
+    if positive is None:
+        return 1 if len(classes) == 2 else None
+    known = [text_of(value) for value in classes]
+    if text_of(positive) not in known:
+        raise PlanError(f"positive: got {positive!r}; expected one of the declared classes, {', '.join(map(repr, classes))}.")
+    return known.index(text_of(positive))
+
+
 @dataclass(frozen=True)
 class OperatingPoint:
-    """Every row whose probability of the class is at least `threshold` is taken for it: what that gives, each share with its error."""
+    """Every row whose probability of the class `label` is at least `threshold` is taken for it: what that gives, each share with its error.
+
+    `takes(model, X)` tells the rows.
+    """
 
     label: Any
     threshold: float
@@ -43,6 +60,11 @@ class OperatingPoint:
     false_positive_rate: float
     false_positive_rate_error: float
 
+    def takes(self, model: Any, X: Any) -> NDArray[np.bool_]:
+        """Which rows are taken for the class. model: an estimator, a Pipeline or a Release; its own column of the class is used"""
+        classes = [text_of(value) for value in (model.classes_ if hasattr(model, "classes_") else model.classes)]
+        return np.asarray(model.predict_proba(X)[:, classes.index(text_of(self.label))] >= self.threshold)
+
 
 @dataclass(frozen=True, repr=False, eq=False)
 class ClassRanking:
@@ -50,6 +72,7 @@ class ClassRanking:
 
     edges:            of the bins, from 0 to 1
     others, of_class: rows in each bin, noisy or exact
+    upper:            whether a probability on an edge is in the bin above it, and not in that below
     """
 
     label: Any
@@ -57,6 +80,11 @@ class ClassRanking:
     others: NDArray[np.int64]
     of_class: NDArray[np.int64]
     noise_sd: float
+    upper: bool = False
+
+    def opposite(self, label: Any) -> ClassRanking:
+        """The other of two classes: its probability is what is left to 1."""
+        return ClassRanking(label, 1 - self.edges[::-1], self.of_class[::-1], self.others[::-1], self.noise_sd, not self.upper)
 
     @property
     def clear(self) -> bool:
@@ -65,12 +93,12 @@ class ClassRanking:
 
     @property
     def auc(self) -> float:
-        return float(np.clip(self._area, 0, 1)) if self.clear else math.nan
+        return float(np.clip(self._area, 0, 1)) if self.clear else 0.5
 
     @property
     def auc_error(self) -> float:
         """Standard error: the noise on the counts and the draw of rows together."""
-        return math.hypot(self.auc_noise, self.auc_draw)
+        return min(0.5, math.hypot(self.auc_noise, self.auc_draw))
 
     @property
     def auc_noise(self) -> float:
@@ -78,14 +106,14 @@ class ClassRanking:
         variance = self.noise_sd**2
         products = variance**2 * float(((self._wins - self._area) ** 2).sum()) / (self._positive * self._negative) ** 2
         first = float((self._v**2).sum()) / self._positive**2 + float((self._w**2).sum()) / self._negative**2
-        return min(0.5, math.sqrt(variance * first + products)) if self.clear else math.nan
+        return min(0.5, math.sqrt(variance * first + products)) if self.clear else 0.5
 
     @property
     def auc_draw(self) -> float:
         """What of the error is owed to the chance of who is in the rows."""
         rows, others = np.maximum(self.of_class, 0), np.maximum(self.others, 0)
         drawn = float((rows * self._v**2).sum()) / self._positive**2 + float((others * self._w**2).sum()) / self._negative**2
-        return min(0.5, math.sqrt(drawn)) if self.clear else math.nan
+        return min(0.5, math.sqrt(drawn)) if self.clear else 0.5
 
     @property
     def losses(self) -> tuple[Floats, Floats]:
@@ -116,7 +144,7 @@ class ClassRanking:
             noise = variance * above * ((1 - precision) ** 2 + precision**2) / taken**2
             error = min(0.5, math.sqrt(noise + precision * (1 - precision) / taken))
         # A probability on an edge is in the bin below it: the next number above the edge is the least that is taken.
-        threshold = float(np.nextafter(self.edges[edge], 2.0)) if edge else 0.0
+        threshold = float(self.edges[edge] if self.upper and edge < bins else np.nextafter(self.edges[edge], 2.0)) if edge else 0.0
         return OperatingPoint(
             self.label, threshold, recall, share_error(recall, self._positive), precision, error, false,
             share_error(false, self._negative),
@@ -156,16 +184,16 @@ class ClassRanking:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Ranking:
-    """The score bins of some classes; of two classes the second alone, of more each against the others."""
+    """The score bins of some classes: of that which the score is about, or of more than two classes each against the others."""
 
     of: tuple[ClassRanking, ...]
     classes: tuple[Any, ...]
 
     @property
     def auc(self) -> float:
-        """Area under the ROC curve: of the second of two classes, of more the mean of each class against the others (macro)."""
+        """Area under the ROC curve of a class against the others; of several classes the mean (macro) of those that are clear."""
         clear = [each.auc for each in self.of if each.clear]
-        return float(np.mean(clear)) if clear else math.nan
+        return float(np.mean(clear)) if clear else 0.5
 
     @property
     def auc_error(self) -> float:
@@ -183,7 +211,7 @@ class Ranking:
 
     @property
     def brier(self) -> float:
-        """Mean of (p − y)² of the second of two classes; of more, the sum of it over the classes."""
+        """Mean of (p − y)² of the class that was scored; of several, the sum of it over the classes."""
         return float(np.clip(sum(self._mean_loss(each) for each in self.of), 0, 2))
 
     @property
@@ -225,9 +253,11 @@ class Ranking:
         return fitting[0]
 
     def _named(self, label: Any) -> ClassRanking:
-        known = {text_of(each.label): each for each in self.of}
         if label is None and len(self.of) == 1:
             return self.of[0]
+        known = {text_of(each.label): each for each in self.of}
+        if len(self.classes) == 2 and len(self.of) == 1:  # the counts of one are those of the other, the other way round
+            known |= {text_of(other): self.of[0].opposite(other) for other in self.classes if text_of(other) not in known}
         if label is None or text_of(label) not in known:
             raise PlanError(f"label: got {label!r}; expected one of the classes that were scored, {', '.join(map(repr, known))}.")
         return known[text_of(label)]
@@ -240,4 +270,6 @@ class Ranking:
         return float(each.others @ of_others + each.of_class @ of_class) / self._rows(each)
 
     def __repr__(self) -> str:
-        return f"Ranking(AUC {self.auc:.3f} ± {self.auc_error:.2g}; Brier score {self.brier:.3f} ± {self.brier_error:.2g})"
+        of = f"of {self.of[0].label!r}" if len(self.of) == 1 else f"mean of {len(self.of)} classes"
+        areas, brier = score_with_error(self.auc, self.auc_error), score_with_error(self.brier, self.brier_error)
+        return f"Ranking({of}: AUC {areas}; Brier score {brier})"

@@ -7,6 +7,7 @@ from typing import Any
 
 from hedgerow.formatting import number
 from hedgerow.inference.additive import FLAT, AdditiveForest
+from hedgerow.inference.boosted_words import boosted
 from hedgerow.inference.text import plain
 
 _STRENGTH = {
@@ -37,6 +38,9 @@ def chosen_in_words(forest: AdditiveForest, chosen: Mapping[str, Any]) -> list[t
     lines.append(("probabilities", f"scores scaled by {forest.scale:g}" if forest.scale != 1 else "as the scores say"))
     if "signal to noise" in chosen:
         lines.append(("signal to noise", f"{number(chosen['signal to noise'], 3)} when it was fitted"))
-    if forest.correction.trees:
+    found = boosted(forest)
+    if found is not None:
+        lines.append(("boosted trees", found.text()))
+    elif forest.correction.trees:
         lines.append(("gradient steps", str(chosen.get("gradient steps", "yes"))))
     return lines

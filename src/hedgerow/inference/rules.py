@@ -77,6 +77,7 @@ class Rule:
         return ", ".join([*shown, *([f"{more} other classes less"] if more else [])])
 
     def text(self) -> str:
+        """The rule as a sentence."""
         sure = share_with_error(self.confidence, self.confidence_error)
         about = "about " if self.support_error > 0 else ""
         rows = "row" if self.support == 1 and not about else "rows"
@@ -108,6 +109,17 @@ COLUMNS = (
 )  # fmt: skip
 
 
+def frame_of(found: list[Rule]) -> Any:
+    """Rules as a pandas data frame, one row for each."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError(
+            "rules(as_frame=True) needs pandas. Install it (`pip install 'hedgerow[pandas]'`), or leave as_frame out to get a list."
+        ) from error
+    return pandas.DataFrame([rule.row() for rule in found], columns=list(COLUMNS))
+
+
 def rules(
     forest: CountedForest,
     *,
@@ -118,6 +130,7 @@ def rules(
     top: int | None = None,
     sort: str = "default",
     removed: Removed = None,
+    above_noise: bool = False,
 ) -> list[Rule]:
     """The rules of a forest, most informative first.
 
@@ -130,6 +143,7 @@ def rules(
     top:            at most so many rules; words are made for these alone
     removed:        for each tree the nodes that pruning takes away, with all below them (`Release.removed`); a node of
                     which no child is left counts as a leaf
+    above_noise:    only rules that noise alone would hardly have made (`within_noise` counts the others)
 
     A path that contradicts itself (age below 40, then age 60 or more) can hold no row and is left out.
     """
@@ -138,13 +152,9 @@ def rules(
     if top is not None and (isinstance(top, bool) or not hasattr(top, "__index__") or int(top) < 0):
         raise PlanError(f"top: got {top!r}; expected a whole number of at least 0, or nothing.")
     found = _Numbers.of(forest, sub_rules, removed)
-    keep = np.ones(len(found.node), dtype=bool)
-    if min_support is not None:
-        keep &= found.support >= min_support
-    if min_confidence is not None:
-        keep &= found.confidence >= min_confidence
-    if label is not None:
-        keep &= found.label == _class_code(forest.codebook, label)
+    keep = found.chosen(forest, min_support, min_confidence, label)
+    if above_noise:
+        keep &= found.stands_out(forest)
     order = found.order(np.flatnonzero(keep), sort)
     result: list[Rule] = []
     for rule in _in_words(forest, found, order):
@@ -152,6 +162,20 @@ def rules(
             break
         result.append(rule)
     return result
+
+
+def within_noise(
+    forest: CountedForest,
+    *,
+    sub_rules: bool = False,
+    min_support: float | None = None,
+    min_confidence: float | None = None,
+    label: Value | None = None,
+    removed: Removed = None,
+) -> int:
+    """How many paths `rules(above_noise=True)` leaves out."""
+    found = _Numbers.of(forest, sub_rules, removed)
+    return int((found.chosen(forest, min_support, min_confidence, label) & ~found.stands_out(forest)).sum())
 
 
 @dataclass(frozen=True)
@@ -173,6 +197,25 @@ class _Numbers:
             for t, tree in enumerate(forest.trees)
         ]
         return cls(**{name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
+
+    def chosen(
+        self, forest: CountedForest, min_support: float | None, min_confidence: float | None, label: Value | None
+    ) -> NDArray[np.bool_]:
+        keep = np.ones(len(self.node), dtype=bool)
+        if min_support is not None:
+            keep &= self.support >= min_support
+        if min_confidence is not None:
+            keep &= self.confidence >= min_confidence
+        if label is not None:
+            keep &= self.label == _class_code(forest.codebook, label)
+        return keep
+
+    def stands_out(self, forest: CountedForest) -> NDArray[np.bool_]:
+        """More rows than twice the noise on them, and a share of the class that differs by twice its error from that of all rows."""
+        totals = np.maximum(forest.class_totals, 0)
+        share = totals / max(float(totals.sum()), 1e-300)
+        told = np.abs(self.confidence - share[self.label]) > 2 * self.confidence_error
+        return np.asarray((self.support > 2 * self.support_error) & (told | (self.confidence_error == 0)))
 
     def order(self, chosen: NDArray[np.int64], sort: str) -> NDArray[np.int64]:
         lower = np.maximum(self.confidence - 2 * self.confidence_error, 0)

@@ -59,6 +59,19 @@ def share_with_error(share: float, error: float) -> str:
     return f"{share * 100:.{places}f} % ± {max(error * 100, 0.1):.{places}f} %"
 
 
+LOST = 0.25  # a share whose error is at least this could be nearly any: two errors to each side are all of 0 to 1
+
+
+def is_lost(share: float, error: float) -> bool:
+    """Whether the noise is larger than the answer."""
+    return not error < LOST or share != share
+
+
+def score_with_error(share: float, error: float) -> str:
+    """ "0.812 ± 0.03"; where the noise is larger than the answer, that and no number."""
+    return "lost in the noise" if is_lost(share, error) else f"{share:.3f} ± {error:.2g}"
+
+
 # ---------------------------------------------------------------- values
 
 
@@ -100,7 +113,6 @@ def _runs(codes: Sequence[int]) -> list[tuple[int, int]]:
 def _range_in_words(codebook: Codebook, attribute: int, first: int, last: int) -> str:
     """A range of cells. A bound of the schema is no bound of the rule: the outer cells hold what lies beyond it too."""
     edges = codebook.edge_texts[attribute]
-    low, high = edges[first], edges[last + 1]
     if first == 0:
-        return f"below {high}"
-    return f"{low} or more" if last == len(edges) - 2 else f"{low} to {high}"
+        return f"below {edges[last + 1]}"
+    return f"{edges[first]} or more" if last == len(edges) - 2 else codebook.range_text(attribute, first, last)

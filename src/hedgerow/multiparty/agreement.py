@@ -23,6 +23,7 @@ MOST_BYTES = 2**16
 class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One party's terms. All but the last four fields must be the same for all.
 
+    request: which request of an analyst it is, where services count together; "" elsewhere
     assumed: what the party's engine assumes of its rows, for the certificate      fresh: new random bits, for the name of the run
     """
 
@@ -33,6 +34,7 @@ class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     owners: int
     tolerated: int
     parties: str
+    request: str
     present: list[int]
     number: int
     disjoint: bool
@@ -48,14 +50,15 @@ WORDS = {  # in the order in which they are compared: of several differences the
     "owners": "another number of owners",
     "tolerated": "another number of owners who may be absent or tell",
     "parties": "another parties' file: other names or certificates",
+    "request": "another request of an analyst",
     "present": "others present: some can reach owners whom some cannot",
 }
 
 
-def agree(meeting: Meeting, plan: PublicPlan, disjoint: bool, assumed: str) -> Agreement:
+def agree(meeting: Meeting, plan: PublicPlan, disjoint: bool, assumed: str, request: str = "") -> Agreement:
     """Compare terms with all who are here, then that all have compared the same. Nothing is spent, no row is read."""
-    secure_sum = ShamirSum(meeting)
-    own = _own_terms(meeting, plan, disjoint, assumed)
+    secure_sum = ShamirSum(meeting, meeting.parties.shares)
+    own = _own_terms(meeting, plan, disjoint, assumed, request)
     raw = msgspec.json.encode(own)
     sent = {meeting.number: raw, **meeting.exchange(raw, MOST_BYTES, "comparing terms")}
     terms = {number: own if number == meeting.number else _read(meeting, number, sent[number]) for number in sorted(sent)}
@@ -74,7 +77,7 @@ def agree(meeting: Meeting, plan: PublicPlan, disjoint: bool, assumed: str) -> A
     )
 
 
-def _own_terms(meeting: Meeting, plan: PublicPlan, disjoint: bool, assumed: str) -> Terms:
+def _own_terms(meeting: Meeting, plan: PublicPlan, disjoint: bool, assumed: str, request: str) -> Terms:
     parties = meeting.parties
     return Terms(
         hedgerow=__version__,
@@ -84,6 +87,7 @@ def _own_terms(meeting: Meeting, plan: PublicPlan, disjoint: bool, assumed: str)
         owners=len(parties.owners),
         tolerated=parties.tolerated,
         parties=parties.digest,
+        request=request,
         present=meeting.present,
         number=meeting.number,
         disjoint=disjoint,

@@ -38,6 +38,7 @@ def together(
     budget: Budget | None = None,
     wait: float = WAIT,
     timeout: float = WAIT,
+    request: str = "",
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Release:
@@ -48,6 +49,7 @@ def together(
               NAME.key beside that file)
     disjoint: you state that a person with rows here has none in another owner's table. All must state it
     wait:     seconds until owners who have not come are absent;  timeout: seconds that the others may take to count
+    request:  a name of this run that all must give alike, where several may be under way (an analyst's request to services)
 
     Before anything is charged all compare plan, ε and certificates. Then each pays from its own budget, counts its rows, adds its share of
     the noise, and a secure sum adds up. If somebody leaves in between, nobody gets anything and what was charged stays charged.
@@ -64,7 +66,7 @@ def together(
             "(--disjoint)."
         )
     if isinstance(X, RemoteSource):
-        raise PlanError("together: rows at an owner's service cannot take part yet; expected rows of your own, on this machine.")
+        raise PlanError("together: expected rows of your own, on this machine. Services count together by `hedgerow federate --together`.")
     folder = Path() if isinstance(parties, Parties) else Path(parties).parent
     owners = parties if isinstance(parties, Parties) else Parties.load(parties)
     own = owners.party(party)
@@ -81,7 +83,7 @@ def together(
                 TableName(disjoint=True),
                 budget=budget,
                 keep=lambda release, _: kept.append(release),
-                agree=lambda: agree(stack.enter_context(meeting), plan, disjoint, engine.assumed),
+                agree=lambda: agree(stack.enter_context(meeting), plan, disjoint, engine.assumed, request),
             )
     except HedgerowWarning as warning:  # a warning that was made an error comes after the counts are paid for
         if kept:

@@ -12,15 +12,15 @@ import hashlib
 import importlib
 import sys
 import threading
+from collections.abc import Mapping
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import TogetherError
 from hedgerow.mechanisms.shares import WholeNumbers
-from hedgerow.multiparty.meeting import Meeting
 
 PRIME = 2**89 - 1  # sums of a thousand numbers of 64 bits, and noise far beyond that, do not wrap around
 WIDTH = 12  # bytes of a number below it
@@ -29,14 +29,25 @@ AT_ONCE = 2**15  # numbers in one message
 _importing = threading.Lock()
 
 
-class ShamirSum:
-    """One secure sum among the parties of a meeting (`mechanisms.shares.SecureSum`)."""
+class Exchange(Protocol):
+    """Rounds in which each party sends a message to each: a `Meeting`."""
 
-    def __init__(self, meeting: Meeting) -> None:
+    number: int
+
+    @property
+    def present(self) -> list[int]: ...
+
+    def exchange(self, messages: bytes | Mapping[int, bytes], most: int, doing: str) -> dict[int, bytes]: ...
+
+
+class ShamirSum:
+    """One secure sum among the parties of a meeting (`mechanisms.shares.SecureSum`). shares: of noise, that are a whole draw."""
+
+    def __init__(self, meeting: Exchange, shares: int) -> None:
         self._thresha = mpyc("thresha")
         self._field: Any = mpyc("finfields").GF(PRIME)
         self._meeting, self._used = meeting, False
-        self.shares = meeting.parties.shares
+        self.shares = shares
         self.name = f"noise in {self.shares} shares, summed by Shamir's secret sharing (MPyC)"
 
     def sum(self, numbers: WholeNumbers) -> NDArray[np.int64]:

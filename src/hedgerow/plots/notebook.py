@@ -1,17 +1,29 @@
-"""What a notebook shows of a release and of a score: the guarantee, and a picture."""
+"""What a notebook shows of a release, a certificate, a score, effects and explanations: the guarantee, and a picture."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.formatting import pairs_html
-from hedgerow.inference.text import plain, share_text, share_with_error
+from hedgerow.inference.text import is_lost, plain, score_with_error, share_text, share_with_error
+from hedgerow.plots.effect_svg import effect_svg, effects_svg
+from hedgerow.plots.reliability_svg import reliability_svg
+from hedgerow.plots.report_privacy import events_table
+from hedgerow.plots.roc_svg import roc_svg
 from hedgerow.plots.svg import bars_svg, confusion_svg
+from hedgerow.plots.waterfall_svg import waterfall_svg
 
 if TYPE_CHECKING:
+    from hedgerow.inference.calibration import Calibration
+    from hedgerow.inference.effects import Effect
+    from hedgerow.inference.explain import Explanation
+    from hedgerow.release.certificate import Certificate
     from hedgerow.release.release import Release
 
 BARS = 12
+PICTURES = 4  # attributes whose effects are drawn
 
 
 def release_html(release: Release) -> str:
@@ -35,7 +47,48 @@ def _picture(release: Release) -> str:
 
 def score_html(score: Any, guarantee: str = "") -> str:
     """How often it is right, and the noisy counts of (true, predicted) class."""
-    lines = [("accuracy", share_with_error(score.accuracy, score.accuracy_error))]
-    lines.append((f"always {plain(score.majority[0])}", f"{score.majority[1] * 100:.0f} %"))
+    if is_lost(score.accuracy, score.accuracy_error):
+        lines = [("accuracy", "lost in the noise, which is larger than the answer: score more rows, or with a larger epsilon")]
+    else:
+        lines = [("accuracy", share_with_error(score.accuracy, score.accuracy_error))]
+        lines.append((f"always {plain(score.majority[0])}", f"{score.majority[1] * 100:.0f} %"))
+    if getattr(score, "ranking", None) is not None:
+        of = "mean of the classes" if score.positive is None else f"of {plain(score.positive)}"
+        lines.append((f"area under the ROC curve, {of}", score_with_error(score.auc, score.auc_error)))
     lines += [("guarantee", guarantee)] if guarantee else []
-    return pairs_html(lines) + confusion_svg(score.confusion, score.classes, score.noise_sd, "True against predicted class")
+    pictures = confusion_svg(score.confusion, score.classes, score.noise_sd, "True against predicted class")
+    ranking = getattr(score, "ranking", None)
+    return pairs_html(lines) + pictures + (roc_svg(ranking) if ranking is not None else "")
+
+
+def certificate_html(certificate: Certificate) -> str:
+    """The guarantee in a line, what it rests on, and every charged look at rows."""
+    lines = [
+        ("guarantee", certificate.sentence()),
+        ("unit of privacy", certificate.unit),
+        ("because", certificate.reason),
+        *(("assumed", each) for each in certificate.assumptions),
+    ]
+    looks = f"<details><summary>Every charged look at the rows</summary>{events_table(certificate.events)}</details>"
+    return pairs_html(lines, "Certificate") + (looks if certificate.events else "")
+
+
+def effects_html(effects: Sequence[Effect]) -> str:
+    """What each value of the most important attributes adds, with the band of the noise."""
+    if not effects:
+        return "<p>No attribute was measured.</p>"
+    if len(effects) == 1:
+        return effect_svg(effects[0])
+    rest = f"<p>… and {len(effects) - PICTURES} more attributes.</p>" if len(effects) > PICTURES else ""
+    return effects_svg(effects[:PICTURES]) + rest
+
+
+def explanation_html(explanation: Explanation) -> str:
+    """What each attribute adds for one row, the largest first."""
+    unknown = f"<p>{escape(explanation.unknown_text)}</p>" if explanation.unknown else ""
+    return waterfall_svg(explanation) + unknown
+
+
+def calibration_html(calibration: Calibration) -> str:
+    """Said beside found, bin by bin."""
+    return reliability_svg(calibration)

@@ -16,9 +16,11 @@ import numpy as np
 from hedgerow import formatting
 from hedgerow.accounting.meter import Budget
 from hedgerow.accounting.noise import variance_of
+from hedgerow.inference.boosted_words import boosted
 from hedgerow.inference.effects import Effect
 from hedgerow.inference.explain import Explanation
-from hedgerow.inference.text import MANY_VALUES, count_with_error, error_text, share_text, share_with_error
+from hedgerow.inference.rules import within_noise
+from hedgerow.inference.text import MANY_VALUES, count_with_error, error_text, plain, score_with_error, share_text, share_with_error
 from hedgerow.inference.vote import ADDITIVE
 from hedgerow.plots.draw import bars_svg, confusion_svg, tree_svg, tree_text
 from hedgerow.plots.effect_html import effects_content, explanations_content
@@ -29,7 +31,6 @@ from hedgerow.plots.report_privacy import (
     budget_section,
     certificate_section,
     events_table,
-    loss_text,
     meaning,
     promise,
 )
@@ -89,6 +90,7 @@ def report_content(
         _classes(release),
         _importances(release),
         _effects(release),
+        _boosted(release),
         _trees(release, trees),
         _rules(release, rules),
         _plan(plan_lines) if plan_lines else "",
@@ -159,7 +161,8 @@ def _tiles(release: Release, score: PrivateScore | None) -> str:
         (noise, "noise on one count"),
     ]
     if score is not None:
-        tiles.append((share_with_error(score.accuracy, score.accuracy_error), "accuracy, privately measured"))
+        found = "lost in the noise" if score.lost else share_with_error(score.accuracy, score.accuracy_error)
+        tiles.append((found, "accuracy, privately measured"))
     drawn = [f'<div class="tile"><b>{escape(value)}</b><span>{escape(what)}</span></div>' for value, what in tiles]
     return f'<div class="tiles">{"".join(drawn)}</div>'
 
@@ -177,14 +180,17 @@ def _score(release: Release, score: PrivateScore) -> str:
     if certificate.epsilon is not None and release.certificate.epsilon is not None:
         both = Fraction(certificate.epsilon) + Fraction(release.certificate.epsilon)
         chance = Fraction(certificate.delta or 0) + Fraction(release.certificate.delta or 0)
-        total = formatting.loss(both, chance) if chance else f"ε = {loss_text(formatting.amount(both))}"
+        total = formatting.loss(both, chance)
         together = f" If both looked at the same people, the release and its score together cost {total}."
     cells = len(score.classes) ** 2
     picture = confusion_svg(score.confusion, score.classes, score.noise_sd, "True against predicted class")
     rows_error = score.noise_sd * math.sqrt(cells)
+    accuracy = f"Accuracy {share_with_error(score.accuracy, score.accuracy_error)}"
+    if score.lost:
+        accuracy = "The noise is larger than the accuracy: nothing can be said"
     return section(
         "Private score",
-        f"<p><strong>Accuracy {escape(share_with_error(score.accuracy, score.accuracy_error))}</strong>, on about "
+        f"<p><strong>{escape(accuracy)}</strong>, on about "
         f"{escape(count_with_error(float(score.confusion.sum()), rows_error))} rows. The error is one standard error: "
         "noise and the chance of the draw of rows together.</p>"
         f'<figure class="scroll" tabindex="0">{picture}</figure>{_roc(score)}'
@@ -195,10 +201,11 @@ def _score(release: Release, score: PrivateScore) -> str:
 def _roc(score: PrivateScore) -> str:
     if score.ranking is None:
         return ""
-    many_classes = ", the mean of each class against the others" if len(score.classes) > 2 else ""
+    of = ", the mean of each class against the others" if score.positive is None else f" of {plain(score.positive)} against the rest"
+    area, brier = score_with_error(score.auc, score.auc_error), score_with_error(score.brier, score.brier_error)
     return (
-        f"<p><strong>Area under the ROC curve {score.auc:.3f} ± {score.auc_error:.2g}</strong>{many_classes}; Brier score "
-        f'{score.brier:.3f} ± {score.brier_error:.2g}.</p><figure class="scroll" tabindex="0">{roc_svg(score.ranking)}</figure>'
+        f"<p><strong>Area under the ROC curve {area}</strong>{escape(of)}; Brier score {brier}.</p>"
+        f'<figure class="scroll" tabindex="0">{roc_svg(score.ranking)}</figure>'
     )
 
 
@@ -219,7 +226,7 @@ def _calibration(release: Release, calibration: Calibration, score: PrivateScore
     elif certificate.epsilon is not None and all(each.epsilon is not None for each in paid):
         both = sum((Fraction(each.epsilon or 0) for each in (certificate, *paid)), Fraction(0))
         chance = sum((Fraction(each.delta or 0) for each in (certificate, *paid)), Fraction(0))
-        total = formatting.loss(both, chance) if chance else f"ε = {loss_text(formatting.amount(both))}"
+        total = formatting.loss(both, chance)
         what = "the release, its score and its calibration" if len(paid) > 1 else "the release and its calibration"
         cost += f" If all looked at the same people, {what} together cost {total}."
     subtracted = " What noise adds to it was subtracted as far as it is known." if calibration.charged else ""
@@ -282,13 +289,21 @@ def _importances(release: Release) -> str:
 
 
 def _effects(release: Release) -> str:
-    if release.vote != ADDITIVE:
+    return section("What each attribute does", effects_content(release.effects()[:_EFFECTS])) if release.vote == ADDITIVE else ""
+
+
+def _boosted(release: Release) -> str:
+    """The boosted trees are too many to be drawn: how many, what they ask about, and what they say that no attribute says alone."""
+    found = boosted(release.additive) if release.vote == ADDITIVE else None
+    if found is None:
         return ""
-    together = release.interactions()[:_PAIRS]
-    pairs = "".join(f"<li>{escape(one.text())}</li>" for one in together)
-    said = "Beside what each attribute does by itself: what two say only together, as a share of all that they do."
-    more = f'<p class="soft">{said}</p><ul>{pairs}</ul>' if pairs else ""
-    return section("What each attribute does", effects_content(release.effects()[:_EFFECTS]) + more)
+    together = "".join(f"<li>{escape(one.text())}</li>" for one in release.interactions()[:_PAIRS])
+    pairs = f"<p>What two attributes say only together, as a share of all that they do:</p><ul>{together}</ul>" if together else ""
+    return section(
+        "Boosted trees",
+        f'<p>{escape(found.text())}.</p><p class="soft">Each was chosen and measured privately, for what the model before it got wrong, '
+        f"and adds a little to the scores. What they say about each attribute is in its effect, drawn above.</p>{pairs}",
+    )
 
 
 def _trees(release: Release, trees: int) -> str:
@@ -317,13 +332,16 @@ def _rules(release: Release, rules: int) -> str:
         return ""
     classes = release.schema.target.classes
     each = max(1, -(-rules // len(classes)))
-    found = [rule for label in classes[:rules] for rule in release.rules(label=label, top=each)]
+    found = [rule for label in classes[:rules] for rule in release.rules(label=label, top=each, above_noise=True)]
+    left_out = within_noise(release.forest, removed=release.unused)
     items = "".join(f"<li>{escape(rule.text())} <small>tree {rule.tree + 1}</small></li>" for rule in found)
-    note = (
-        "For each class the most informative paths: those that are surest after taking off twice their noise. The best of many "
-        "noisy rules looks a little better than it is."
-    )
-    return section("Rules", f'<p class="soft">{note}</p><ol class="rules">{items}</ol>') if found else ""
+    note = "For each class the most informative paths: those that are surest after taking off twice their noise."
+    if left_out:
+        note += f" {many(left_out, 'path')} that noise alone may have made {'is' if left_out == 1 else 'are'} left out."
+    if release.forest.noisy and found:
+        note += " The best of many noisy rules looks a little better than it is."
+    listed = f'<ol class="rules">{items}</ol>' if found else "<p>No rule stands above its noise.</p>"
+    return section("Rules", f'<p class="soft">{note}</p>{listed}') if found or left_out else ""
 
 
 def _plan(lines: Sequence[tuple[str, str]]) -> str:

@@ -13,7 +13,7 @@ from hedgerow.inference.rebuild import accumulated
 from hedgerow.plots.html import items, pairs, section, table
 from hedgerow.plots.svg import escape
 from hedgerow.release.certificate import Certificate
-from hedgerow.release.parts import EventRecord
+from hedgerow.release.parts import EVENTS_NOTE, RHO_NOTE, EventRecord
 from hedgerow.release.release import Release
 from hedgerow.release.signing import fingerprint
 from hedgerow.sharing.disclosure import NOT_DIFFERENTIAL
@@ -161,9 +161,10 @@ def events_table(events: Sequence[EventRecord]) -> str:
     ]
     total = sum((Fraction(event.epsilon) for event in events), Fraction(0))
     heads = ("query", "mechanism", "times", "ε each", "queries", "sensitivity", "noise scale")
+    note = f'<p class="soft">{escape(EVENTS_NOTE + (RHO_NOTE if gaussian else ""))}.</p>'
     if gaussian:
-        return table((*heads, "ρ each"), rows)  # losses of both kinds are composed by concentrated privacy, not as a sum of ε
-    return table(heads, rows, ("together", "", len(events), loss_text(formatting.amount(total)), "", "", ""))
+        return table((*heads, "ρ each"), rows) + note  # losses of both kinds are composed by concentrated privacy, not as a sum of ε
+    return table(heads, rows, ("together", "", len(events), formatting.amount(total), "", "", "")) + note
 
 
 def budget_section(budget: Budget) -> str:

@@ -70,7 +70,7 @@ class GradientQuery(Query[Any]):
 
     @property
     def leaves(self) -> int:
-        return max(tree.n_nodes for tree in self.trees)
+        return max((tree.n_nodes for tree in self.trees), default=0)  # none: `check` refuses
 
     @property
     def _sums_shape(self) -> tuple[int, int, int]:

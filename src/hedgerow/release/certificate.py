@@ -85,10 +85,12 @@ class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
 
     @property
     def spent(self) -> Fraction:
+        """The ε of all charged looks of all parts."""
         return exact_sum(part.spent for part in self.parts)
 
     @property
     def sampler(self) -> str:
+        """What drew the noise."""
         return "; ".join(dict.fromkeys(part.sampler for part in self.parts)) or "none"
 
     @property
@@ -103,6 +105,12 @@ class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
         if self.guarantee == "anonymity":
             return f"anonymity, NOT differential privacy: {self.reason}"
         return f"{self.loss} differential privacy, neighbours: {self.neighbours}"
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows it."""
+        from hedgerow.plots.notebook import certificate_html  # see pyproject.toml
+
+        return certificate_html(self)
 
 
 def part_of(

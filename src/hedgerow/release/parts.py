@@ -30,6 +30,13 @@ EPSILON_DP, EPSILON_DELTA_DP = "epsilon-DP", "epsilon-delta-DP"
 COUNTING = 1  # how a row is read and counted: parts that were counted in different ways cannot be added
 
 
+EVENTS_NOTE = (
+    "sensitivity: how far one row can move the numbers (squared, with Gaussian noise); noise scale: sensitivity / ε of Laplace noise and "
+    "choices, the variance σ² of Gaussian noise"
+)
+RHO_NOTE = "; ρ: the cost of one query with Gaussian noise. All ρ are added up (an ε counts as ε²/2 at most), which gives the (ε, δ) above"
+
+
 class EventRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A charged event; see `accounting/events.py` for the meaning of each field."""
 

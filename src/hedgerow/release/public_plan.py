@@ -17,6 +17,7 @@ from hedgerow import __version__
 from hedgerow.accounting.loss import exact_epsilon, plain_fraction, text_of_fraction
 from hedgerow.accounting.noise import Noise
 from hedgerow.errors import PlanError, ReleaseError, SchemaError
+from hedgerow.formatting import loss, pairs_html
 from hedgerow.inference.additive import FLAT, Reading, checked_reading
 from hedgerow.inference.vote import ADDITIVE, VOTES
 from hedgerow.release.certificate import certificate_of, shaping_part
@@ -84,7 +85,20 @@ class PublicPlan:
 
     @property
     def schema(self) -> Schema:
+        """The public facts that it was made from."""
         return self.codebook.schema
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows it."""
+        leaves = sum(len(tree.leaves) for tree in self.trees)
+        lines = [
+            ("each owner pays", loss(self.epsilon)),
+            ("predicts", self.schema.target.name),
+            ("trees", f"{len(self.trees)}, with {leaves:,} leaves"),
+            ("owners", str(self.tables)),
+            ("holds", "no data: the schema, the trees and the ε"),
+        ]
+        return pairs_html(lines, f"Public plan: {self.algorithm}")
 
     @classmethod
     def of(cls, release: Release, epsilon: Fraction, chosen_beforehand: bool = False) -> PublicPlan:
@@ -159,9 +173,11 @@ class PublicPlan:
 
     @property
     def content_hash(self) -> str:
+        """SHA-256 of its content: the same for all who have this plan."""
         return self.document().content_hash
 
     def save(self, path: str | Path) -> None:
+        """Write it as JSON, for every owner."""
         write_document(path, msgspec.json.encode(self.document()), "plan")
 
     def signed(self, key: Ed25519PrivateKey) -> PublicPlan:
@@ -178,6 +194,7 @@ class PublicPlan:
 
     @classmethod
     def from_json(cls, data: bytes, source: str = "plan") -> PublicPlan:
+        """A plan from its JSON text, every part of it checked."""
         try:
             return _from_document(_parse(data))
         except ReleaseError as error:

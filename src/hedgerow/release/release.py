@@ -48,6 +48,7 @@ if TYPE_CHECKING:  # what is read from a release is imported where it is read: t
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from hedgerow.inference.effects import Effect
+    from hedgerow.inference.explain import Explanation
     from hedgerow.inference.interactions import Interaction
 
 
@@ -90,6 +91,7 @@ class Release:
 
     @property
     def schema(self) -> Schema:
+        """The public facts that travel with it."""
         return self.forest.codebook.schema
 
     @property
@@ -143,6 +145,7 @@ class Release:
         return np.asarray(self.predict_codes_proba(codes).argmax(axis=1), dtype=np.int64)
 
     def predict_proba(self, table: Any, n_jobs: int = 1) -> NDArray[np.float64]:
+        """The class probabilities of each row, in the order of `classes`. Costs no ε."""
         absent: list[str] = []
         if self.forest.united:  # owners hold different columns: a row may lack those of some
             absent = absent_columns(table, self.schema.names)
@@ -151,6 +154,7 @@ class Release:
         return self.predict_codes_proba(self.codebook.encode(table, n_jobs, absent), n_jobs)
 
     def predict(self, table: Any, n_jobs: int = 1, class_weight: Any = None) -> NDArray[Any]:
+        """The most probable class of each row. Costs no ε."""
         shares = self.predict_proba(table, n_jobs)
         return np.asarray(self.classes[(shares if class_weight is None else self.weighted(shares, class_weight)).argmax(axis=1)])
 
@@ -187,6 +191,11 @@ class Release:
             return tuple(pruned_nodes(self.forest, t) for t in trees)
         return None
 
+    @property
+    def unused(self) -> Any:
+        """For each tree the nodes that predictions do not use, whatever the reason; None where they use all."""
+        return self.additive.unused if self.vote == ADDITIVE else self.removed
+
     def rules(
         self,
         *,
@@ -197,6 +206,7 @@ class Release:
         top: int | None = None,
         sort: str = "default",
         pruned: bool = True,
+        above_noise: bool = False,
         as_frame: bool = False,
     ) -> Any:
         """What the trees say, as a list of `Rule` (`inference/rules.py` tells how its numbers and errors are made).
@@ -206,9 +216,10 @@ class Release:
         top:            at most so many
         sort:           "default" (surest after taking off twice the noise), "confidence" or "support"
         pruned:         False also lists the nodes that the release itself does not predict with
+        above_noise:    True leaves out rules that noise alone may have made
         as_frame:       a pandas data frame instead, one row for each rule
         """
-        from hedgerow.inference.rules import COLUMNS
+        from hedgerow.inference.rules import frame_of
         from hedgerow.inference.rules import rules as rules_of
 
         found = rules_of(
@@ -219,17 +230,10 @@ class Release:
             label=label,
             top=top,
             sort=sort,
-            removed=(self.additive.unused if self.vote == ADDITIVE else self.removed) if pruned else None,
+            removed=self.unused if pruned else None,
+            above_noise=above_noise,
         )
-        if not as_frame:
-            return found
-        try:
-            import pandas
-        except ImportError as error:
-            raise ImportError(
-                "rules(as_frame=True) needs pandas. Install it (`pip install pandas`), or leave as_frame out to get a list."
-            ) from error
-        return pandas.DataFrame([rule.row() for rule in found], columns=list(COLUMNS))
+        return frame_of(found) if as_frame else found
 
     def feature_importances(self) -> dict[str, float]:
         """The share of each attribute in what the (pruned) trees tell about the class, from released counts alone.
@@ -262,6 +266,13 @@ class Release:
 
         forest = self.additive
         return contributions(forest, self.codebook.encode(table, n_jobs))
+
+    def explain(self, table: Any) -> tuple[Explanation, ...]:
+        """Of each row, what each attribute adds to its prediction, the largest first, with errors. For a few rows."""
+        from hedgerow.inference.explain import explain
+
+        codes = self.codebook.encode(table)
+        return explain(self.additive, codes, list(range(len(codes))))
 
     def effects(self) -> tuple[Effect, ...]:
         """What each value of each attribute adds to the scores on average, with errors; the most important attribute first."""
@@ -315,9 +326,11 @@ class Release:
 
     @property
     def content_hash(self) -> str:
+        """SHA-256 of its content, without signatures."""
         return self.document().content_hash
 
     def to_json(self) -> bytes:
+        """The document as JSON: what `save` writes."""
         return msgspec.json.encode(self.document())
 
     def save(self, path: str | Path) -> None:
@@ -337,6 +350,15 @@ class Release:
         others = tuple(old for old in self._signatures if old.key != signature.key)
         return _with(self, signatures=(*others, signature))
 
+    def with_signatures_of(self, copies: Iterable[Release]) -> Release:
+        """The same release with the signatures of its copies, too: the content of each must be the same."""
+        found = {signature.key: signature for signature in self._signatures}
+        for copy in copies:
+            if copy.content_hash != self.content_hash:
+                raise ReleaseError("the releases are not the same: their contents differ.")
+            found |= {signature.key: signature for signature in copy.signatures}
+        return _with(self, signatures=tuple(found.values()))
+
     # ------------------------------------------------------------ read
 
     @classmethod
@@ -346,6 +368,7 @@ class Release:
 
     @classmethod
     def from_json(cls, data: bytes, source: str = "release") -> Release:
+        """A release from its JSON text, every part of it checked."""
         try:
             return _from_document(parse(data))
         except ReleaseError as error:

@@ -40,6 +40,7 @@ class Connection:
 
     @property
     def url(self) -> str:
+        """The address of the service."""
         return self.transport.url
 
     @cached_property
@@ -90,6 +91,7 @@ class Connection:
             before = f"&before={int(last)}"
 
     def job(self, id: str) -> Job:
+        """A job by its id: one that was sent before, perhaps by another program."""
         return Job.read(self.transport, self.transport.json("GET", f"/v1/jobs/{path_segment(id)}"))
 
     def release(self, id: str) -> Release:
@@ -127,10 +129,16 @@ class Connection:
         body = {"purpose": self.purpose(name, purpose), "epsilon": _epsilon(epsilon), "release": release}
         return self._submit(name, "scores", body, key)
 
-    def counts(self, name: str, plan: PublicPlan, *, epsilon: Any = None, purpose: str | None = None, key: str | None = None) -> Job:
-        """Pay for noisy counts in the trees of a shared plan. The plan fixes the ε; one above 10 must be repeated in `epsilon`."""
+    def counts(
+        self, name: str, plan: PublicPlan, *, epsilon: Any = None, purpose: str | None = None, key: str | None = None,
+        together: str | None = None,
+    ) -> Job:  # fmt: skip
+        """Pay for noisy counts in the trees of a shared plan. The plan fixes the ε; one above 10 must be repeated in `epsilon`.
+
+        together: services count together, with the noise of one; 32 random hexadecimal digits, the same in the requests to all of them
+        """
         document = json.loads(msgspec.json.encode(replace(plan, signatures=()).document()))  # one more would make it another request
-        body = {"purpose": self.purpose(name, purpose), "plan": document}
+        body = {"purpose": self.purpose(name, purpose), "plan": document, **({} if together is None else {"together": together})}
         return self._submit(name, "counts", body if epsilon is None else {**body, "epsilon": _epsilon(epsilon)}, key)
 
     def table(self, name: str, purpose: str | None = None, bins: int = 5) -> RemoteTable:
@@ -160,6 +168,7 @@ class Connection:
         return Job.read(self.transport, found, used)
 
     def close(self) -> None:
+        """Close the connections that are kept."""
         self.transport.close()
 
     def __enter__(self) -> Connection:

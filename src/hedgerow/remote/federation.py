@@ -1,5 +1,5 @@
 """A federation: counts in one plan requested from several curators at once. Releases are kept as they come; missing ones can be
-requested again.
+requested again. Or the curators count together: then there is one release, the same from each.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from fractions import Fraction
 from hedgerow import formatting
 from hedgerow.errors import BudgetError, CuratorError, HedgerowError, ReleaseError
 from hedgerow.release.merging import merge
+from hedgerow.release.parts import Together
 from hedgerow.release.public_plan import PublicPlan
 from hedgerow.release.release import Release
 from hedgerow.release.signing import fingerprint
@@ -28,6 +29,7 @@ from hedgerow.schema.toml import same_columns
 CHECKING, REQUESTED, RUNNING, ANSWERED, FAILED = "checking", "requested", "running", "answered", "failed"
 BUSY = ("busy", "stopping")  # try again: nothing was spent
 CHECK_SECONDS = 30.0
+NOT_ASKED = "it was not asked to count: too few of the others are ready. Nothing was spent."
 LATE = "it did not answer in time. If it has the request, it goes on with it, and the next run fetches its answer."
 
 
@@ -49,31 +51,47 @@ StatusCallback = Callable[[CuratorStatus], None]
 class Federation:
     """One plan, its curators, and the folder in which their answers are kept.
 
-    trusted: public keys one of which must have signed each answer; None: any will do
+    trusted:  public keys one of which must have signed each answer; None: any will do
+    together: how many curators must be ready, if they are to count together; None: each counts by itself
     """
 
     def __init__(
         self, plan: PublicPlan, tokens: Mapping[Place, str], folder: Folder, on_status: StatusCallback, timeout: float,
-        trusted: Collection[str] | None = None,
+        trusted: Collection[str] | None = None, together: int | None = None,
     ) -> None:  # fmt: skip
         self.plan, self.tokens, self.folder, self.on_status, self.timeout = plan, tokens, folder, on_status, timeout
-        self.trusted = trusted
+        self.trusted, self.together = trusted, together
+        self._groups: dict[Place, str | None] = {}  # with whom each says that it counts together
 
     def collect(self) -> list[CuratorStatus]:
         """Send the request to those that have not answered, all at once, and wait for their answers at most `timeout` seconds."""
         status: dict[Place, CuratorStatus] = {}
         for place in self.tokens:
             release = self.folder.kept(place)
-            if release is not None and not differences(release, self.plan):
+            if release is not None and not differences(release, self.plan, self.together is not None):
                 status[place] = CuratorStatus(place, ANSWERED, owner=_owner(release), before=True)
                 self.on_status(status[place])
+        if self.together is not None and status:  # the release of all is there
+            return list(status.values())
         missing = [place for place in self.tokens if place not in status]
         checked = self._at_once(self._check, missing, time.monotonic() + min(CHECK_SECONDS, self.timeout))
-        status |= self._named_apart(checked, status)
+        status |= self._named_apart(checked, status) if self.together is None else self._of_one_group(checked)
         self.folder.write()  # with their purposes, before anything is paid
         ready = [place for place in missing if status[place].state == REQUESTED]
+        if self.together is not None and len(ready) < self.together:
+            return [replace(status[place], state=FAILED, words=status[place].words or NOT_ASKED) for place in self.tokens]
         status |= self._at_once(self._count, ready, time.monotonic() + self.timeout)
+        if self.together is not None and all(each.state == FAILED and each.words != LATE for each in status.values()):
+            self.folder.begin_anew()  # nobody has an answer, nor ever will: the next run is another, paid for by itself
         return [status[place] for place in self.tokens]
+
+    def _of_one_group(self, checked: Mapping[Place, CuratorStatus]) -> dict[Place, CuratorStatus]:
+        """Those that are ready count with the same owners, or none of them begins."""
+        groups = {self._groups.get(place) for place, status in checked.items() if status.state != FAILED}
+        if len(groups) < 2:
+            return dict(checked)
+        words = "it counts together with other owners than another of these services: their parties' files differ. Nothing was spent."
+        return {place: replace(status, state=FAILED, words=status.words or words) for place, status in checked.items()}
 
     def _at_once(self, work: Callable[[Place, float], CuratorStatus], places: Sequence[Place], ends: float) -> dict[Place, CuratorStatus]:
         """Threads that nobody waits for longer than that: a request that hangs must not hold up the others."""
@@ -97,6 +115,14 @@ class Federation:
             dataset = connection.dataset(place.dataset)
         request = self.folder.request(place)
         _check_schema(dataset, self.plan)
+        if self.together is not None and dataset.together is None:
+            raise CuratorError("it counts together with nobody. Nothing was spent. Its owner starts it with `hedgerow serve --party`.")
+        if self.together is not None and len(self.tokens) < dataset.together_least:
+            raise CuratorError(
+                f"it counts together with other owners, of whom {dataset.together_least} must come, and {len(self.tokens)} addresses were "
+                "given. Nothing was spent. Give the addresses of all."
+            )
+        self._groups[place] = dataset.together
         if self.trusted is not None and dataset.signed_with not in self.trusted:
             signs = (
                 "signs nothing" if dataset.signed_with is None else f"signs with {fingerprint(dataset.signed_with)}, which is not trusted"
@@ -137,12 +163,12 @@ class Federation:
             try:
                 job.done(lambda share: self.on_status(CuratorStatus(place, RUNNING, share=share)), max(0.0, ends - time.monotonic()))
             except CuratorError as error:
-                if error.code == "failed":
+                if error.code == "failed" and self.together is None:
                     self.folder.request_anew(place)  # it has no answer, and never will: the next run pays for another
                 raise
             content = connection.transport.bytes("GET", f"/v1/releases/{path_segment(job.id)}")
         release = Release.from_json(content, "its release")
-        wrong = differences(release, self.plan)
+        wrong = differences(release, self.plan, self.together is not None)
         if wrong:
             raise ReleaseError(f"its release is not an answer to the plan: {wrong} It was not kept. Ask its owner what went wrong.")
         self.folder.keep(place, content)
@@ -153,7 +179,8 @@ class Federation:
         pause = FIRST_PAUSE
         while True:
             try:
-                return connection.counts(place.dataset, self.plan, epsilon=self.plan.epsilon, purpose=purpose, key=key)
+                together = self.folder.state.together or None
+                return connection.counts(place.dataset, self.plan, epsilon=self.plan.epsilon, purpose=purpose, key=key, together=together)
             except CuratorError as error:
                 if error.code == "key_used":
                     raise CuratorError(
@@ -169,13 +196,22 @@ class Federation:
         return connect(place.service, self.tokens[place], timeout=min(60.0, max(0.1, ends - time.monotonic())))
 
     def merged(self, answered: Iterable[CuratorStatus], disjoint: bool) -> Release:
-        """One forest from the releases that are kept. Costs nothing."""
+        """One forest from the releases that are kept; of those who counted together the one that all have sent. Costs nothing."""
         places = [status.place for status in answered]
         if self.trusted is not None:
             for place in places:
                 keys = {signature.key for signature in Release.load(self.folder.file(place)).signatures}
                 if not keys & set(self.trusted):
                     raise CuratorError(f"{place.url}: its answer is not signed with a trusted key; nothing was merged. Ask its owner.")
+        if self.together is not None:
+            first, *others = (Release.load(self.folder.file(place)) for place in places)
+            try:
+                return first.with_signatures_of(others)
+            except ReleaseError:
+                raise CuratorError(
+                    f"the services have sent different releases, so that one of them does not follow the protocol; nothing was saved. "
+                    f"They are kept in {self.folder.path}: show them to the owners."
+                ) from None
         return merge((Release.load(self.folder.file(place)) for place in places), disjoint=disjoint, names=[p.url for p in places])
 
 
@@ -194,11 +230,15 @@ def _check_schema(dataset: Dataset, plan: PublicPlan) -> None:
 
 
 def _owner(release: Release) -> str:
-    return release.certificate.parts[0].owner
+    part = release.certificate.parts[0]
+    return part.owner or " + ".join(part.owners)
 
 
-def differences(release: Release, plan: PublicPlan) -> str:
-    """What keeps a release from being one table's counts in the trees of a plan, at its ε; "" if nothing does."""
+def differences(release: Release, plan: PublicPlan, together: bool = False) -> str:
+    """What keeps a release from being one table's counts in the trees of a plan, at its ε; "" if nothing does.
+
+    together: the tables of owners who counted together, as one
+    """
     parts, same = release.certificate.parts, ("algorithm", "vote", "parameters", "chosen")
     if release.codebook != plan.codebook:
         return "it has another schema, or other bins."
@@ -206,6 +246,8 @@ def differences(release: Release, plan: PublicPlan) -> str:
         return "it has other trees or settings."
     if not release.certificate.private or len(parts) != 1 or not parts[0].counted or release.correction.trees:
         return "it does not claim ε for the counts of one table."
+    if isinstance(parts[0].together, Together) != together:
+        return "it is of one owner." if together else "it is of owners who counted together."
     if Fraction(parts[0].epsilon) != plan.epsilon or parts[0].exact_delta:
         return f"it was counted at {release.certificate.loss}, and the plan says ε = {formatting.amount(plan.epsilon)}."
     return ""

@@ -34,13 +34,14 @@ class CuratorRequest(msgspec.Struct, forbid_unknown_fields=True):
     purpose: str = ""
 
 
-class State(msgspec.Struct, forbid_unknown_fields=True):
-    """plan: its content hash."""
+class State(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """plan: its content hash; together: the name of the run, where the curators count together."""
 
     format: str
     version: int
     plan: str
     curators: list[CuratorRequest]
+    together: str = ""
 
 
 class Folder:
@@ -52,7 +53,7 @@ class Folder:
 
     @classmethod
     @contextmanager
-    def open(cls, path: Path, plan: str, places: Iterable[Place], purpose: str | None) -> Iterator[Folder]:
+    def open(cls, path: Path, plan: str, places: Iterable[Place], purpose: str | None, together: bool = False) -> Iterator[Folder]:
         """The folder, new if there is none; no other command works in it meanwhile."""
         try:
             path.mkdir(mode=0o700, exist_ok=True)
@@ -62,6 +63,13 @@ class Folder:
         with lock:
             _lock(lock.fileno(), path)
             folder = cls(path, _state(path / STATE, plan))
+            if folder.state.curators and bool(folder.state.together) != together:
+                raise CuratorError(
+                    f"folder {str(path)!r} holds requests that were {'' if folder.state.together else 'not '}made with --together, and "
+                    "this one is another. Take another folder: --folder."
+                )
+            if together and not folder.state.together:
+                folder.state.together = uuid.uuid4().hex
             folder._begin(places, purpose)
             yield folder
 
@@ -93,6 +101,14 @@ class Folder:
         """The next request is another one, that is paid for by itself."""
         with self._lock:
             self.request(place).key = str(uuid.uuid4())
+            self.write()
+
+    def begin_anew(self) -> None:
+        """The next run of those who count together is another one."""
+        with self._lock:
+            self.state.together = uuid.uuid4().hex
+            for request in self.state.curators:
+                request.key = str(uuid.uuid4())
             self.write()
 
     def file(self, place: Place) -> Path:

@@ -31,6 +31,7 @@ class Owner:
     # ------------------------------------------------------------ datasets
 
     def datasets(self) -> tuple[OwnedDataset, ...]:
+        """All datasets, with their ceilings and what is spent."""
         with parsed_response(self._transport.url):
             return tuple(OwnedDataset.read(found) for found in self._request("GET", "/datasets")["datasets"])
 
@@ -59,14 +60,17 @@ class Owner:
     # ------------------------------------------------------------ people
 
     def people(self) -> tuple[Person, ...]:
+        """All analysts and owners."""
         with parsed_response(self._transport.url):
             return tuple(Person.read(found) for found in self._request("GET", "/people")["people"])
 
     def add(self, name: str, role: Literal["analyst", "owner"] = "analyst") -> Person:
+        """Add somebody, who has no token yet."""
         with parsed_response(self._transport.url):
             return Person.read(self._request("POST", "/people", {"name": name, "role": role}))
 
     def tokens(self, person: str | None = None) -> tuple[Token, ...]:
+        """The tokens of somebody, or of all: never the secret itself."""
         with parsed_response(self._transport.url):
             found = self._request("GET", "/tokens" + ("" if person is None else f"?person={path_segment(person)}"))["tokens"]
             return tuple(Token.read(each) for each in found)
@@ -77,6 +81,7 @@ class Owner:
             return Token.read(self._request("POST", "/tokens", {"person": person, "days": days}))
 
     def revoke(self, id: str) -> Token:
+        """End a token now."""
         with parsed_response(self._transport.url):
             return Token.read(self._request("DELETE", f"/tokens/{path_segment(id)}"))
 
@@ -105,6 +110,7 @@ class Owner:
             after = page[-1].seq
 
     def export(self, format: Literal["csv", "json"] = "csv") -> bytes:
+        """The whole ledger as a file."""
         return self._transport.bytes("GET", f"{OWNER}/ledger/export?format={path_segment(format)}")
 
     def unsettled(self) -> tuple[Unsettled, ...]:

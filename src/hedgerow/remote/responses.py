@@ -13,6 +13,7 @@ from hedgerow import formatting
 from hedgerow.accounting.loss import noise_variance
 from hedgerow.accounting.units import Unit
 from hedgerow.errors import CuratorError, HedgerowError, PlanError
+from hedgerow.inference.text import is_lost
 from hedgerow.schema.schema import Schema
 from hedgerow.schema.toml import read
 
@@ -78,16 +79,20 @@ class Dataset(DatasetSummary):
     """One of them with its public schema. owner: whose rows a release with counts will say that it holds.
 
     signed_with: the public key that the service says it signs releases with; whether it is the owner's is for you to know
+    together:    of a service that counts together with others: their names and certificates, hashed; the same at each of them
+    together_least: so many of these owners must come
     """
 
     schema: Schema
     owner: str
     signed_with: str | None = None
+    together: str | None = None
+    together_least: int = 0
 
     @classmethod
     def read(cls, found: Any) -> Dataset:
-        key = found.get("signed_with")
-        public = read(found["schema"]), str(found["owner"]), None if key is None else str(key)
+        key, together = (None if found.get(name) is None else str(found[name]) for name in ("signed_with", "together"))
+        public = read(found["schema"]), str(found["owner"]), key, together, int(found.get("together_least", 0))
         return cls(str(found["name"]), bool(found["closed"]), _purposes(found), unit_of(found.get("unit")), *public)
 
 
@@ -158,6 +163,8 @@ class RemoteScore:
 
     def __repr__(self) -> str:
         label, share = self.majority
+        if is_lost(self.accuracy, self.accuracy_error):
+            return f"RemoteScore(accuracy lost in the noise, which is larger than the answer; {self.guarantee})"
         return f"RemoteScore(accuracy {self.accuracy:.3f} ± {self.accuracy_error:.2g}; always {label!r}: {share:.3f}; {self.guarantee})"
 
     def _repr_html_(self) -> str:

@@ -19,6 +19,7 @@ Value: TypeAlias = str | int | float | bool
 _WHOLE = re.compile(r"^-?\d+$")
 MAX_LEVELS = 100  # of one taxonomy, above the values themselves
 MAX_ROWS_PER_PERSON = 1_000_000
+WIDE = 100  # cells of so many whole numbers are told by round numbers, as those of other numbers are
 FROM_EDGES = math.nan  # a bound that is not given: the first or the last of the edges
 
 
@@ -197,6 +198,7 @@ class Numeric:
     Without edges an estimator cuts [low, high] into its own number of equal-width cells.
     taxonomy: the edges of level 1, of level 2, … up to [low, high] alone, each among those of the level below
     date:     how its dates are written, such as "%d.%m.%Y": they count as days since 1970-01-01, and bounds may be given as dates
+    integer:  whether its values are whole numbers: people are shown "26 to 28" for a cell from 25.7 to 28.3. Its cells stay as they are
     """
 
     name: str
@@ -207,10 +209,13 @@ class Numeric:
     unreviewed: bool = False
     taxonomy: Sequence[Sequence[float]] | None = None  # kept as a tuple of tuples
     date: str | None = None
+    integer: bool = False
 
     def __post_init__(self) -> None:
         name = column_name(self.name, "numeric attribute")
         object.__setattr__(self, "name", name)
+        if not isinstance(self.integer, bool) or (self.integer and self.date is not None):
+            raise SchemaError(f"integer of {name!r}: got {self.integer!r}; expected true or false, and not for a date.")
         if self.date is not None:
             object.__setattr__(self, "date", checked_format(self.date, f"date of {name!r}"))
         first, last = self._ends()
@@ -280,7 +285,19 @@ class Numeric:
     def edge_texts(self, bins: int) -> list[str]:
         """The ends of the cells for people: dates, or numbers as round as the cells allow."""
         ends = self.cell_edges(bins)
-        return formatting.edges(ends) if self.date is None else [text_of_day(end) for end in ends]
+        if self.date is not None:
+            return [text_of_day(end) for end in ends]
+        texts = zip(formatting.edges(ends), self.first_whole(bins), strict=True)
+        return [text if whole is None else formatting.bound(whole) for text, whole in texts]
+
+    def first_whole(self, bins: int) -> list[int | None]:
+        """For each end of a cell the first whole number from there on, where that is to be shown: of whole numbers, in narrow cells."""
+        ends = self.cell_edges(bins)
+        if not self.integer:
+            return [None] * len(ends)
+        narrow = [min(b - a, c - b) < WIDE for a, b, c in zip(ends, ends[1:], ends[2:], strict=False)]
+        inner = [math.ceil(end) if shown else None for end, shown in zip(ends[1:-1], narrow, strict=True)]
+        return [math.ceil(self.low), *inner, math.floor(self.high)]
 
     @property
     def bounds_text(self) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow import formatting
 from hedgerow.errors import SchemaError
 from hedgerow.parallel import in_threads, row_blocks
 from hedgerow.schema.attributes import Categorical, Numeric, text_of
@@ -68,6 +69,23 @@ class Codebook:
     def edge_texts(self) -> tuple[list[str], ...]:
         """The ends of the cells of each number, for people; nothing for what is no number."""
         return tuple(each.edge_texts(self.bins) if isinstance(each, Numeric) else [] for each in self.schema.attributes)
+
+    @cached_property
+    def _first_whole(self) -> tuple[list[int | None], ...]:
+        return tuple(each.first_whole(self.bins) if isinstance(each, Numeric) else [] for each in self.schema.attributes)
+
+    def range_text(self, attribute: int, first: int, last: int) -> str:
+        """What the cells of a number from the first to the last hold, for people: "25.7 to 28.3", "26 to 28", two dates."""
+        texts, whole, entry = self.edge_texts[attribute], self._first_whole[attribute], self.schema.attributes[attribute]
+        low, high = whole[first], whole[last + 1]
+        if low is None or high is None:
+            return f"{texts[first]} to {texts[last + 1]}"
+        high -= last + 2 < len(whole)  # the last cell holds its end, too
+        if low > high:  # no whole number is in it
+            assert isinstance(entry, Numeric)
+            ends = formatting.edges(entry.cell_edges(self.bins))
+            return f"{ends[first]} to {ends[last + 1]}, no whole number"
+        return formatting.bound(low) if low == high else f"{formatting.bound(low)} to {formatting.bound(high)}"
 
     def numeric_cells(self, attribute: int) -> int:
         """How many leading codes of the attribute are cells in numeric order (0 if it is categorical)."""

@@ -192,21 +192,25 @@ class Schema:
         )
 
     def to_toml(self) -> str:
+        """The schema as TOML text, as `save` writes it."""
         from hedgerow.schema.toml import write
 
         return write(self)
 
     @classmethod
     def from_toml(cls, text: str, source: str = "schema") -> Schema:
+        """The schema that TOML text describes; errors name `source`."""
         from hedgerow.schema.toml import read
 
         return read(text, source)
 
     def save(self, path: str | Path) -> None:
+        """Write it as a TOML file."""
         Path(path).write_text(self.to_toml(), encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
+        """Read a TOML file; errors name the entry and what was expected there."""
         try:
             text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:

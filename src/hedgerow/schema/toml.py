@@ -69,7 +69,7 @@ _MARK = "unreviewed = true   # read from the data: check against public knowledg
 _TOP = ("rows", "unreviewed_rows", "person", "rows_per_person")  # what may stand at the top
 _FIELDS = {
     "categorical": ({"values"}, {"other", "missing", "taxonomy"}),
-    "numeric": ({"low", "high"}, {"edges", "missing", "taxonomy", "date"}),
+    "numeric": ({"low", "high"}, {"edges", "missing", "taxonomy", "date", "integer"}),
 }
 
 
@@ -94,6 +94,7 @@ def _plain_attribute(attribute: Attribute) -> dict[str, Any]:
     else:
         entry = {"kind": "numeric", "date": attribute.date, "low": attribute.low, "high": attribute.high}
         entry["edges"] = None if attribute.edges is None else list(attribute.edges)
+        entry["integer"] = attribute.integer or None
     entry |= {"missing": attribute.missing, "unreviewed": attribute.unreviewed or None}
     if isinstance(attribute, Categorical) and attribute.taxonomy is not None:
         entry["taxonomy"] = dict(attribute.taxonomy)

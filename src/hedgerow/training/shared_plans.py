@@ -17,7 +17,7 @@ from hedgerow.training.algorithms import UPDATES, titled
 from hedgerow.training.method import MergeableMethod
 from hedgerow.training.planning import parameters_of
 from hedgerow.training.recipe import Recipe
-from hedgerow.trees.plan import Plan
+from hedgerow.trees.plan import ADDED_UP, Plan
 
 MAX_REBUILD = 200_000_000  # nodes times attributes
 
@@ -45,15 +45,16 @@ def public_plan(recipe: Recipe, schema: Schema, rows: int | None = None, tables:
     if rows is not None:
         schema = replace(schema, rows=whole("rows", rows))
     seeded = recipe.algorithm.seeded
+    if seeded and schema.rows is None and recipe.settings.get("max_depth") is None:
+        height = ", or fix the height with max_depth" if "max_depth" in recipe.algorithm.defaults else ""
+        raise PlanError(
+            "public_plan: its trees depend on the number of rows, which owners do not tell, and schema.rows declares none. Give a public "
+            f"number, roughly how many rows all owners have together: public_plan(rows=10000){height}."
+        )
     seed = named_seed(recipe.random_state) if seeded else None
     codebook, epsilon = recipe.codebook(schema), exact_epsilon(recipe.epsilon)
     recipe = recipe.changed(random_state=seed, tables=whole("tables", tables))
     plan = method.shared_plan(recipe, codebook, epsilon, schema.rows)
-    if not plan.fixed:
-        raise PlanError(
-            "plan: its trees depend on the number of rows, which owners do not tell. Give a public number to plan for, such as "
-            "public_plan(rows=10000): roughly how many rows all owners have together."
-        )
     return PublicPlan(
         codebook,
         plan.trees,
@@ -130,5 +131,6 @@ def shown_plan(plan: PublicPlan) -> Plan:
         (event,),
         plan.trees,
         tables=plan.tables,
-        chosen=plan.chosen,
+        chosen=plan.chosen if plan.seed is not None else {"measured": f"all {len(plan.trees)} attributes", "reading": ADDED_UP},
+        shared=True,
     )

@@ -77,11 +77,10 @@ def condition_words(codebook: Codebook, attribute: int, codes: Sequence[int] | N
     cells = codebook.numeric_cells(attribute)
     numeric = sorted(int(code) for code in codes if code < cells)
     others = [codebook.labels[attribute][code] for code in codes if code >= cells]
-    edges = codebook.edge_texts[attribute]
     if numeric and numeric[-1] - numeric[0] == len(numeric) - 1:
-        others = [f"{edges[numeric[0]]} to {edges[numeric[-1] + 1]}", *others]
+        others = [codebook.range_text(attribute, numeric[0], numeric[-1]), *others]
     else:
-        others = [f"{edges[code]} to {edges[code + 1]}" for code in numeric] + others
+        others = [codebook.range_text(attribute, code, code) for code in numeric] + others
     if len(others) == 1:
         return f"{name} = {others[0]}"
     return f"{name} in {{{', '.join(others[:MANY])}{', …' if len(others) > MANY else ''}}}"

@@ -58,8 +58,8 @@ def held_after(owner: Any, name: str, point: str) -> None:
     setattr(owner, name, held)
 
 
-def new_engine(url: Any) -> sql.Engine:
-    engine = real_engine(url)
+def new_engine(*given: Any) -> sql.Engine:
+    engine = real_engine(*given)
     sql.event.listen(engine, "checkout", checkout)
     sql.event.listen(engine, "handle_error", lambda _: (FOLDER / "failed").touch())
     return engine

@@ -16,6 +16,7 @@ from hedgerow.curator.ledger.database import FILE, open_database
 from hedgerow.curator.ledger.heads import ENDING, KEY_FILE
 from hedgerow.curator.ledger.keeping import keep_heads
 from hedgerow.curator.ledger.ledger import Ledger
+from hedgerow.curator.ledger.paid_requests import IdempotencyKey
 from hedgerow.curator.ledger.verification import Replay
 from hedgerow.release.signing import make_key
 
@@ -45,8 +46,8 @@ def make_folder(root: Path) -> Path:
     curator.accounts.withdraw("bob", "patients")
     curator.accounts.revoke(curator.accounts.tokens("bob")[0].id)
     for number, who in enumerate(("ada", "ada", "bob")):
-        key = f"job{number}"
-        curator.ledger.reserve("patients", who, "research", "0.2", what=f"fit {number}", key=key)
+        key, request = f"job{number}", IdempotencyKey(f"mine {number}", f"{number}" * 64)
+        curator.ledger.reserve("patients", who, "research", "0.2", what=f"fit {number}", key=key, request=request)
         curator.ledger.opened(key)
         answer = curator.answers.settle_and_store(who, f"mine {number}", f"{number}" * 64, key, f'{{"job": {number}}}'.encode(), RELEASE)
         (curator.releases / f"{key}.json").write_bytes(answer.content)
@@ -213,6 +214,16 @@ TAMPERINGS: dict[str, tuple[str, Change]] = {
             "INSERT INTO curator_answers SELECT person, 'new', request, 'open', \"when\", content_type, content FROM curator_answers "
             "WHERE reservation = 'job0'"
         ),
+    ),
+    "a request given to somebody else": (ROWS, sql("UPDATE curator_requests SET person = 'bob' WHERE reservation = 'job1'")),
+    "another request under a key that is paid": (
+        ROWS,
+        sql(f"UPDATE curator_requests SET request = '{'f' * 64}' WHERE reservation = 'job1'"),
+    ),
+    "a request taken out": (ROWS, sql("DELETE FROM curator_requests WHERE reservation = 'job1'")),
+    "a request put in": (
+        ROWS,
+        sql("INSERT INTO curator_requests SELECT 'open', seq, person, 'new', request, NULL FROM curator_requests LIMIT 1"),
     ),
     "a schema": (ROWS, sql("UPDATE curator_datasets SET schema = replace(schema, 'yes', 'maybe')")),
     "a place": (ROWS, sql('UPDATE curator_datasets SET place = \'{"path": "/etc/passwd"}\'')),

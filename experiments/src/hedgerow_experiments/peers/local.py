@@ -99,7 +99,7 @@ def our_forest(name: str, delta: float | None = None) -> Prepare:
         def fit(columns: Any, train: Rows, fit: Fit) -> Fitted:
             make = getattr(hedgerow, name)
             model = make(table.schema, fit.epsilon, random_state=fit.seed, n_jobs=1, **settings).fit(columns, table.labels[train])
-            return lambda columns: np.asarray(model.predict_proba(columns))
+            return lambda columns: np.asarray(model.release_.predict_proba(columns))  # in the order of declaration
 
         return Learner(table.rows, fit)
 

@@ -28,6 +28,7 @@ from hedgerow.curator.http.work import RELEASE, Task
 from hedgerow.curator.ledger.answers import Answer
 from hedgerow.curator.ledger.chain import Reserved
 from hedgerow.curator.ledger.paid_requests import IdempotencyKey
+from hedgerow.errors import PlanError
 
 router = APIRouter(prefix="/v1", dependencies=[TOKEN], tags=["analysts"])
 JOB: dict[str, Any] = {"response_model": responses.Job, "response_model_exclude_unset": True}
@@ -53,7 +54,12 @@ async def dataset(context: Context, name: str) -> dict[str, Any]:
 
 
 def dataset_of(context: RequestContext, name: str) -> dict[str, Any]:
-    public = {"owner": context.service.name or name, "schema": context.schema_text(name), "signed_with": context.curator.signed_with}
+    party = context.service.party
+    public = {
+        "owner": context.service.name or name, "schema": context.schema_text(name), "signed_with": context.curator.signed_with,
+        "together": None if party is None else party.parties.digest,
+        "together_least": 0 if party is None else party.parties.least_present,
+    }  # fmt: skip
     return {**_summary(context, name), **public}
 
 
@@ -127,17 +133,24 @@ def score(context: Context, name: str, body: Score, key: Key, response: Response
 
 @router.post("/datasets/{name}/counts", status_code=202, openapi_extra=COUNTS, **JOB)
 def counts(context: Context, name: str, content: RawBody, key: Key, response: Response) -> dict[str, Any]:
-    """Pay for noisy counts in the trees of a plan that several owners share: a job, and a release to be merged when it is done."""
+    """Pay for noisy counts in the trees of a plan that several owners share: a job, and a release to be merged when it is done.
+
+    With `together` the owners' services add up their counts, and the release of each is that of all.
+    """
     context.purposes(name)
     with _one_of(context.service.plans, "Another plan is being checked."):
         body, document = counts_of(content)
-        task = Task(name, body, document, context.service.name)
-        request = IdempotencyKey(key, hash_of_request("count", name, [body.purpose, body.epsilon, hashlib.sha256(document).hexdigest()]))
+        party = None if body.together is None else context.service.party
+        task = Task(name, body, document, context.service.name, party)
+        what, run = ("count", []) if body.together is None else ("together", [body.together])
+        request = IdempotencyKey(key, hash_of_request(what, name, [body.purpose, body.epsilon, hashlib.sha256(document).hexdigest(), *run]))
         found = context.service.jobs.find(context.person.name, request)
         if found is None:
             dataset, _ = context.open_dataset(name, body.purpose), task.table  # a name that no release could hold is refused
+            if body.together is not None and party is None:
+                raise PlanError("together: this service counts with no others: its owner would start it with --party. Nothing was spent.")
             plan = checked_count(document, dataset, body.epsilon, context.service.limits)
-            wanted = ReservationRequest(name, body.purpose, plan.epsilon, 0, f"count {plan.algorithm}", Unit.of(plan.schema))
+            wanted = ReservationRequest(name, body.purpose, plan.epsilon, 0, f"{what} {plan.algorithm}", Unit.of(plan.schema))
             found = _submitted(context, request, task, wanted)
         return _accepted(context, found, response)
 

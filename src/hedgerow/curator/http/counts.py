@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from hedgerow.accounting.loss import text_of_fraction
 from hedgerow.curator.http.amounts import EXPECTED, amount_of
 from hedgerow.curator.http.limits import Limits
+from hedgerow.curator.http.party import ServiceParty
 from hedgerow.curator.ledger.registry import Dataset
 from hedgerow.errors import HedgerowWarning, PlanError, ReleaseError, SchemaError
 from hedgerow.queries import LeafCounts
@@ -59,8 +61,20 @@ def counted(content: bytes, place: Any, epsilon: Any, name: TableName, **how: An
     """The release. Whose rows they are is the service's to say; that nobody is in another table it does not say, and whoever merges may."""
     from hedgerow.training.counting import count
 
+    return _paid(lambda: count(_read(content), place, owner=name.owner, batch=name.batch, epsilon=epsilon, **how))
+
+
+def counted_together(content: bytes, place: Any, epsilon: Any, party: ServiceParty, request: str, seconds: float, **how: Any) -> Release:
+    """The release of all owners. Its owner has stated, at the start of the service, that nobody is in another's table."""
+    from hedgerow.multiparty.run import together
+
+    who: dict[str, Any] = {"parties": party.parties, "party": party.number, "key": party.key, "disjoint": True, "request": request}
+    return _paid(lambda: together(_read(content), place, epsilon=epsilon, wait=seconds, timeout=seconds, **who, **how))
+
+
+def _paid(work: Callable[[], Release]) -> Release:
     try:
-        return count(_read(content), place, owner=name.owner, batch=name.batch, epsilon=epsilon, **how)
+        return work()
     except HedgerowWarning as warning:  # made an error: by then it is paid for
         release: Release | None = getattr(warning, "release", None)
         if release is None:

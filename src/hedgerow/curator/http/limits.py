@@ -22,6 +22,7 @@ class Limits:
     strangers:                 people without a token who sign in at once: nobody else without a token may send anything
     workers, waiting:          jobs that run and jobs that wait; waiting_each: of one person
     job_seconds, stop_seconds: how long a job may run; how long a stop waits for it
+    party_seconds:             how long a job that counts together with other services waits for them to come, and in each round
     threads:                   of one job
     reservations_each_hour:    of one person, whatever became of them
     pad_seconds:               every job and every query ends at a multiple of them after it began; 0: when it ends
@@ -56,6 +57,7 @@ class Limits:
     reservations_each_hour: int = 1000
     job_seconds: float = 3600
     stop_seconds: float = 20
+    party_seconds: float = 300
     threads: int = 1
     pad_seconds: float = 0
     leaves: int = 200_000

@@ -23,6 +23,7 @@ from hedgerow.accounting.loss import text_of_fraction
 from hedgerow.curator.http.errors import Refusal, not_found
 from hedgerow.curator.http.jobs import Jobs
 from hedgerow.curator.http.limits import Limits
+from hedgerow.curator.http.party import ServiceParty
 from hedgerow.curator.http.predictions import ReleaseCache
 from hedgerow.curator.http.rate_limit import RateLimit
 from hedgerow.curator.http.reservations import ReservationRequest, stopping
@@ -49,7 +50,10 @@ SHARE = (
 
 @dataclass
 class Service:
-    """What all routes share. name: whose rows a release with counts says that it holds; where it is empty, the name of the dataset."""
+    """What all routes share. name: whose rows a release with counts says that it holds; where it is empty, the name of the dataset.
+
+    party: who the service is among owners who count together
+    """
 
     curator: Curator
     limits: Limits
@@ -57,6 +61,7 @@ class Service:
     jobs: Jobs
     sessions: Sessions
     name: str = ""
+    party: ServiceParty | None = None
     dummies: threading.Semaphore = field(init=False)
     plans: threading.Semaphore = field(init=False)
     releases: ReleaseCache = field(init=False)

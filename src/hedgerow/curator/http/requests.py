@@ -95,17 +95,22 @@ class Score(RequestModel):
 
 
 class Counts(RequestModel):
-    """plan: the document of a shared plan, as JSON. Its own ε is charged; one above 10 must be repeated in `epsilon`."""
+    """plan: the document of a shared plan, as JSON. Its own ε is charged; one above 10 must be repeated in `epsilon`.
+
+    together: count with the other services of the parties' file; 32 random hexadecimal digits, the same in the requests to all of them
+    """
 
     purpose: Name
     plan: dict[str, Any]
     epsilon: Amount | None = None
+    together: Annotated[StrictStr, Field(pattern="^[0-9a-f]{32}$")] | None = None
 
 
 class _RawCounts(msgspec.Struct, forbid_unknown_fields=True):
     purpose: msgspec.Raw = msgspec.Raw()
     plan: msgspec.Raw = msgspec.Raw()
     epsilon: msgspec.Raw = msgspec.Raw()
+    together: msgspec.Raw = msgspec.Raw()
 
 
 def counts_of(content: bytes) -> tuple[Counts, bytes]:

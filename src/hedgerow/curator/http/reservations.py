@@ -56,11 +56,18 @@ class PrepaidBudget(LedgerBudget):
         amount, amount_delta = exact_epsilon(epsilon), exact_delta(delta)
         rho = rho_for(amount, amount_delta) if amount_delta else Fraction(0)
         with self._lock:
-            reserved = self._reserved
-            if reserved is None or (reserved.epsilon, reserved.delta, reserved.unit) != (amount, amount_delta, unit):
-                raise BudgetError(f"{what}: this is not what was reserved for the request, or it was used already. No row was looked at.")
-            self._reserved = None
+            self.check_room(amount, what, amount_delta, unit)
+            reserved, self._reserved = self._reserved, None
+            assert reserved is not None
         return LedgerReservation(self, Entry(reserved.key, reserved.when, what, amount, delta=amount_delta, unit=unit), rho)
+
+    def check_room(self, epsilon: Any, what: str, delta: Any = 0, unit: Unit = ROW) -> None:
+        """It is reserved already: there is room for that, and for nothing else."""
+        wanted = exact_epsilon(epsilon), exact_delta(delta), unit
+        with self._lock:
+            reserved = self._reserved
+            if reserved is None or (reserved.epsilon, reserved.delta, reserved.unit) != wanted:
+                raise BudgetError(f"{what}: this is not what was reserved for the request, or it was used already. No row was looked at.")
 
     def _settle(self, key: str, spent: Fraction) -> None:
         self.settled_at = min(self._most, rounded_up(spent))

@@ -64,6 +64,8 @@ class Dataset(Summary):
     owner: Annotated[str, Field(description="whose rows a release with counts says that it holds")]
     toml: Annotated[str, Field(alias="schema", description="attributes, domains and classes, as TOML")]
     signed_with: Annotated[str | None, Field(description="the public key that releases are signed with; null: they are not")] = None
+    together: Annotated[str | None, Field(description="the owners with whom it counts together: names and certificates, hashed")] = None
+    together_least: Annotated[int, Field(description="of these owners so many must come; 0: it counts with no others")] = 0
 
 
 class Event(ResponseModel):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from hedgerow.accounting.loss import text_of_fraction
 from hedgerow.curator.http import scores
-from hedgerow.curator.http.counts import counted
+from hedgerow.curator.http.counts import counted, counted_together
 from hedgerow.curator.http.forests import recipe_of, trained
 from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.http.padding import Padding
+from hedgerow.curator.http.party import ServiceParty
 from hedgerow.curator.http.requests import Counts, Forest, Score
 from hedgerow.curator.http.reservations import PrepaidBudget
 from hedgerow.curator.http.service_context import Curator
@@ -26,12 +28,16 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True)
 class Task:
-    """A forest; a score of the release that is given; or counts in the trees of the plan that is, for the owner of this name."""
+    """A forest; a score of the release that is given; or counts in the trees of the plan that is, for the owner of this name.
+
+    party: who the service is among owners who count together, where they are to
+    """
 
     dataset: str
     body: Forest | Score | Counts
     document: bytes = b""
     owner: str = ""
+    party: ServiceParty | None = None
 
     @property
     def table(self) -> TableName:
@@ -68,7 +74,10 @@ def _performed(curator: Curator, limits: Limits, task: Task, budget: PrepaidBudg
         release = scores.scored(task.document, found, task.body.epsilon)
         return scores.scored_as_json(release, found.place, task.body.epsilon, budget, limits.threads), scores.CONTENT_TYPE
     if isinstance(task.body, Counts):
-        how = {"budget": budget, "n_jobs": limits.threads, "progress": progress}
+        how: dict[str, Any] = {"budget": budget, "n_jobs": limits.threads, "progress": progress}
+        if task.party is not None and task.body.together is not None:
+            who = (task.party, task.body.together, limits.party_seconds)
+            return curator.signed(counted_together(task.document, found.place, task.body.epsilon, *who, **how)).to_json(), RELEASE
         return curator.signed(counted(task.document, found.place, task.body.epsilon, task.table, **how)).to_json(), RELEASE
     recipe = recipe_of(task.body, limits)
     release = trained(recipe, found.place, found.schema, budget, n_jobs=limits.threads, progress=progress)

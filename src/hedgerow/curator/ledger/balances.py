@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from hedgerow.accounting.advice import payable
 from hedgerow.accounting.units import Unit, check_unit
 from hedgerow.errors import BudgetError
-from hedgerow.formatting import amount, at_most
+from hedgerow.formatting import amount
 
 DATASET, ANALYST, PURPOSE = "dataset", "analyst", "purpose"
 MAX_BITS = 2000  # of a denominator: thirds, sevenths, elevenths, … would make sums longer and longer
@@ -101,14 +102,14 @@ def check_room(balances: Iterable[Balance], epsilon: Fraction, delta: Fraction, 
         raise BudgetError(
             f"ledger cannot pay for {what}: the ceiling of {by_epsilon.words} refuses it: requested ε = {amount(epsilon)}, "
             f"remaining {amount(left)} of {amount(by_epsilon.epsilon)}, short by {amount(epsilon - left)}. "
-            "Nothing was spent. " + (f"Ask for at most ε = {at_most(left)}." if left else "It is used up.")
+            f"Nothing was spent. {payable(left, left_delta, delta, by_delta.delta or Fraction(0))}"
         )
     if delta > left_delta:
         assert by_delta.delta is not None
         raise BudgetError(
             f"ledger cannot pay for {what}: the ceiling of {by_delta.words} refuses it: requested δ = {amount(delta)}, "
             f"remaining {amount(left_delta)} of {amount(by_delta.delta)}, short by {amount(delta - left_delta)}. "
-            "Nothing was spent. " + ("Ask for at most what remains." if by_delta.delta else "It pays for pure ε alone: it has no δ.")
+            f"Nothing was spent. {payable(left, left_delta, delta, by_delta.delta)}"
         )
 
 

@@ -30,7 +30,8 @@ from hedgerow.curator.ledger.database import Database, open_database
 from hedgerow.curator.ledger.export import exported
 from hedgerow.curator.ledger.heads import Heads
 from hedgerow.curator.ledger.ledger_tables import LedgerTables
-from hedgerow.curator.ledger.paid_requests import IdempotencyKey, remember
+from hedgerow.curator.ledger.paid_requests import IdempotencyKey, remember, request_row
+from hedgerow.curator.ledger.records import digest_of
 from hedgerow.curator.ledger.verification import Verification, verification_of
 from hedgerow.errors import LedgerError
 
@@ -141,13 +142,15 @@ class Ledger:
                 raise LedgerError(f"reservation {own!r} exists already; expected a key that was never used. Nothing was spent.")
             check_unit_of(whole, tables.registered_unit(dataset) if whole.unit is None else None, counted, text)
             check_room(found.values(), amount, amount_delta, text)
+            row = None if asked is None else request_row(own, tables.head.seq + 1, analyst, asked)
             entry = tables.append(
-                RESERVE, dataset, key=own, analyst=analyst, purpose=purpose, what=text, epsilon=amount, delta=amount_delta, unit=counted
-            )
+                RESERVE, dataset, key=own, analyst=analyst, purpose=purpose, what=text, epsilon=amount, delta=amount_delta, unit=counted,
+                digest=None if row is None else digest_of(row),
+            )  # fmt: skip
             found[whole.account] = replace(whole, unit=counted)
             tables.store(balance.plus(amount, amount_delta) for balance in found.values())
-            if asked is not None:
-                remember(tables.connection, own, entry.seq, analyst, asked)
+            if row is not None:
+                remember(tables.connection, row)
         return Reserved(own, entry.seq, entry.when, dataset, analyst, purpose, text, amount, amount_delta, unit=counted)
 
     def opened(self, key: str) -> Reserved:

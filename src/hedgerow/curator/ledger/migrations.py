@@ -14,7 +14,7 @@ import sqlalchemy as sql
 from hedgerow.curator.ledger.chain import ANSWER, GRANT, PERSON, REGISTER, TOKEN
 from hedgerow.curator.ledger.database import VERSION, Database
 from hedgerow.curator.ledger.ledger_tables import LedgerTables
-from hedgerow.curator.ledger.records import append_record, rows_of
+from hedgerow.curator.ledger.records import RECORDED, append_record, rows_of
 from hedgerow.curator.ledger.sql_tables import answers, balances, datasets, entries, grants, head, people, schema_version, tokens
 from hedgerow.curator.ledger.verification import Verification, verification_of
 from hedgerow.errors import LedgerError
@@ -51,7 +51,7 @@ def _to_3(connection: sql.Connection) -> None:
     connection.exec_driver_sql(f"ALTER TABLE {entries.name} ADD COLUMN digest TEXT")
     connection.exec_driver_sql(f"ALTER TABLE {head.name} ADD COLUMN noted BIGINT")
     tables = LedgerTables(connection, lock=True)
-    for table, row in list(rows_of(connection)):
+    for table, row in list(rows_of(connection, *RECORDED)):
         append_record(tables, _KINDS[table.name], row, "as it was at the upgrade to version 3")
 
 

@@ -7,6 +7,7 @@ what is paid, whatever was lost on the way.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sql
 
@@ -65,7 +66,11 @@ class PaidRequests:
             connection.execute(requests.update().where(requests.c.reservation == reservation).values(reason=text))
 
 
-def remember(connection: sql.Connection, reservation: str, seq: int, person: str, key: IdempotencyKey) -> None:
+def request_row(reservation: str, seq: int, person: str, key: IdempotencyKey) -> dict[str, Any]:
+    """What is written with a reservation, whose entry has the digest of it."""
+    return {"reservation": reservation, "seq": seq, "person": person, "key": key.key, "request": key.request}
+
+
+def remember(connection: sql.Connection, row: dict[str, Any]) -> None:
     """Within the transaction that reserves."""
-    values = {"reservation": reservation, "seq": seq, "person": person, "key": key.key, "request": key.request}
-    connection.execute(requests.insert().values(**values))
+    connection.execute(requests.insert().values(**row))

@@ -1,7 +1,8 @@
-"""What the chain says of the tables beside it: people, tokens, datasets, grants, answers.
+"""What the chain says of the tables beside it: people, tokens, datasets, grants, answers, requests.
 
 Whoever adds or changes a row of them appends, in the same transaction, an entry with the digest of the row as it is then. `verify`
 computes the digests of all rows again: a row that was altered, put in or taken out by hand does not have the digest that the chain has.
+The digest of a request stands in the entry of its reservation, and covers all but the reason that is noted later where an answer is lost.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import sqlalchemy as sql
 
 from hedgerow.curator.ledger.chain import ANSWER, GRANT, PERSON, REGISTER, REVOKE, TOKEN, WITHDRAW, LedgerEntry
 from hedgerow.curator.ledger.ledger_tables import LedgerTables
-from hedgerow.curator.ledger.sql_tables import answers, datasets, grants, people, tokens
+from hedgerow.curator.ledger.sql_tables import answers, datasets, grants, people, requests, tokens
 
 TABLES = {
     PERSON: people, TOKEN: tokens, REVOKE: tokens, REGISTER: datasets, GRANT: grants, WITHDRAW: grants, ANSWER: answers,
@@ -23,8 +24,14 @@ TABLES = {
 CHANGES = (REVOKE, WITHDRAW)  # of a row that is there
 Record = tuple[str, str]  # a table, and which of its rows
 
-_NAMED_BY = {people.name: "name", tokens.name: "id", datasets.name: "name", grants.name: "id", answers.name: "reservation"}
-_WORDS = {people.name: "person", tokens.name: "token", datasets.name: "dataset", grants.name: "grant", answers.name: "answer to"}
+_NAMED_BY = {
+    people.name: "name", tokens.name: "id", datasets.name: "name", grants.name: "id",
+    answers.name: "reservation", requests.name: "reservation",
+}  # fmt: skip
+_WORDS = {
+    people.name: "person", tokens.name: "token", datasets.name: "dataset", grants.name: "grant",
+    answers.name: "answer to", requests.name: "request that paid with",
+}  # fmt: skip
 
 
 def record(connection: sql.Connection, kind: str, which: Any) -> LedgerEntry:
@@ -65,19 +72,27 @@ def digest_of(row: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def rows_of(connection: sql.Connection) -> Iterator[tuple[sql.Table, Mapping[str, Any]]]:
-    """All rows that the chain speaks of."""
-    for table in (people, datasets, tokens, grants, answers):
+RECORDED = (people, datasets, tokens, grants, answers)  # an entry of its own speaks of each of their rows
+
+
+def rows_of(connection: sql.Connection, *tables: sql.Table) -> Iterator[tuple[sql.Table, Mapping[str, Any]]]:
+    """Rows that the chain speaks of. Of tables that were added later a copy may have none."""
+    for table in filter(lambda table: table is not requests or sql.inspect(connection).has_table(table.name), tables):
         order = list(table.primary_key.columns)
         for row in connection.execute(sql.select(table).order_by(*order), execution_options={"yield_per": 50}):
-            yield table, row._asdict()
+            content = row._asdict()
+            if table is requests:
+                del content["reason"]
+            yield table, content
 
 
-def record_problems(connection: sql.Connection, records: dict[Record, str]) -> Iterator[str]:
-    """What differs between the rows and the digests that the chain has last."""
+def record_problems(connection: sql.Connection, records: dict[Record, str], without: set[Record]) -> Iterator[str]:
+    """What differs between the rows and the digests that the chain has last. without: rows from before there were digests of them."""
     left = dict(records)
-    for table, row in rows_of(connection):
+    for table, row in rows_of(connection, *RECORDED, requests):
         named = (table.name, str(row[_NAMED_BY[table.name]]))
+        if named in without:
+            continue
         expected = left.pop(named, None)
         try:
             found = digest_of(row)

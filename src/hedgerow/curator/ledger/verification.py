@@ -32,6 +32,7 @@ from hedgerow.curator.ledger.heads import Heads
 from hedgerow.curator.ledger.heads_verification import KnownHeads
 from hedgerow.curator.ledger.ledger_tables import LedgerTables
 from hedgerow.curator.ledger.records import CHANGES, TABLES, Record, record_of, record_problems
+from hedgerow.curator.ledger.sql_tables import requests
 from hedgerow.errors import LedgerError
 
 
@@ -118,7 +119,7 @@ def _kept(tables: LedgerTables, last: Head, replay: Replay) -> Iterator[Problem]
     except LedgerError as error:
         yield Problem(None, str(error))
         return
-    for why in record_problems(tables.connection, replay.records):
+    for why in record_problems(tables.connection, replay.records, replay.without_digest):
         yield Problem(None, why)
     for account in sorted(kept.keys() | replay.balances.keys(), key=str):
         found, right = kept.get(account), replay.balances.get(account)
@@ -151,6 +152,8 @@ class Replay:
 
     def __init__(self) -> None:
         self.records: dict[Record, str] = {}
+        self.without_digest: set[Record] = set()  # requests of the first reservations, when entries did not have their digests
+        self.digests_began = False
         self.keys: list[str] = []
         self.balances: dict[Account, Balance] = {}
         self.reservations: dict[str, Reserved] = {}
@@ -232,11 +235,19 @@ class Replay:
         if reserved.epsilon <= 0:
             raise ValueError("nothing was reserved")
         self._count_in_one_unit(entry)
+        self._request(entry, (requests.name, reserved.key))
         self._book(reserved, reserved.epsilon, reserved.delta)
         for account in accounts_of(reserved.dataset, reserved.analyst, reserved.purpose):
             if self.balances[account].overspent():
                 raise ValueError(f"the ceiling of {self.balances[account].words} did not allow it")
         self.reservations[reserved.key] = reserved
+
+    def _request(self, entry: LedgerEntry, named: Record) -> None:
+        self.digests_began = self.digests_began or entry.digest is not None
+        if entry.digest is not None:
+            self.records[named] = entry.digest
+        elif not self.digests_began:
+            self.without_digest.add(named)
 
     def _go_on(self, entry: LedgerEntry) -> None:
         reserved = self.reservations.get(entry.key or "")

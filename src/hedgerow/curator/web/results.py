@@ -21,7 +21,7 @@ from hedgerow.curator.http.requests import Score
 from hedgerow.curator.web.forms import FORM_ERRORS, FormFields, SubmittedForm, form_error, new_key, parse_form
 from hedgerow.curator.web.gauges import gauge_for
 from hedgerow.curator.web.templating import render, report_of
-from hedgerow.inference.text import count_with_error, share_text, share_with_error
+from hedgerow.inference.text import count_with_error, is_lost, share_text, share_with_error
 from hedgerow.plots.draw import confusion_svg
 from hedgerow.queries import Confusion
 from hedgerow.release.release import Release
@@ -112,11 +112,11 @@ def score(context: Context, id: str) -> Response:
     found: dict[str, Any] = json.loads(bytes(analysts.stored_score(context, id).body))
     confusion, classes = np.array(found["confusion"]), found["classes"]
     noise = math.sqrt(noise_variance(Fraction(found["noise_scale"])))
-    totals = np.maximum(confusion.sum(axis=1), 0)
+    totals, lost = np.maximum(confusion.sum(axis=1), 0), is_lost(found["accuracy"], found["accuracy_error"])
     always = (classes[int(totals.argmax())], share_text(float(totals.max() / max(1, totals.sum()))))
     return render(
         "score.html", context.person, always=always, score=found, reserved=context.reservation(id),
-        accuracy=share_with_error(found["accuracy"], found["accuracy_error"]),
+        accuracy="lost in the noise" if lost else share_with_error(found["accuracy"], found["accuracy_error"]),
         rows=count_with_error(float(confusion.sum()), noise * len(classes)),
         picture=Markup(confusion_svg(confusion, classes, noise, "True against predicted class")),
     )  # fmt: skip

@@ -47,6 +47,7 @@ class ConjunctiveRuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> ConjunctiveRuleClassifier:
+        """Find the rule in rows that may be read exactly, such as pseudo-data."""
         if self.holdout is not None and not 0 < self.holdout < 1:
             raise PlanError(f"holdout: got {self.holdout!r}; expected a share between 0 and 1, or None.")
         X, y = validate_data(self, X, y, dtype=np.float64)
@@ -64,12 +65,14 @@ class ConjunctiveRuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The class shares of the rows that the rule covers, or of the others."""
         check_is_fitted(self, "counts_")
         X = validate_data(self, X, dtype=np.float64, reset=False)
         shares = _filled(self.counts_) / _filled(self.counts_).sum(axis=1, keepdims=True)
         return np.asarray(shares[np.where(_covered(self.rule_, X), 0, 1)], dtype=np.float64)
 
     def predict(self, X: Any) -> NDArray[Any]:
+        """The most frequent class of the rows that the rule covers, or of the others."""
         best = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
 

@@ -35,6 +35,7 @@ class DecisionTableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> DecisionTableClassifier:
+        """Choose the attributes of the table in rows that may be read exactly, such as pseudo-data."""
         patience = whole("patience", self.patience, 1)
         cv = None if self.cv is None else whole("cv", self.cv, 2)
         X, y = validate_data(self, X, y)
@@ -64,6 +65,7 @@ class DecisionTableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         return np.asarray(counts / counts.sum(axis=1, keepdims=True), dtype=np.float64)
 
     def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each row."""
         best = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
 

@@ -146,7 +146,9 @@ class PseudoData:
         try:
             import pandas
         except ImportError as error:
-            raise ImportError("PseudoData.frame needs pandas. Install it (`pip install pandas`), or use .columns, .X and .y.") from error
+            raise ImportError(
+                "PseudoData.frame needs pandas. Install it (`pip install 'hedgerow[pandas]'`), or use .columns, .X and .y."
+            ) from error
         return pandas.DataFrame({**self.columns, self.schema.target.name: self.target})
 
     # ------------------------------------------------------------ files

@@ -114,6 +114,7 @@ class RuleSet:
 
     @property
     def schema(self) -> Schema:
+        """The public facts that its rules are about."""
         return self.codebook.schema
 
     @property
@@ -143,6 +144,7 @@ class RuleSet:
         return self.vote.probabilities(self.codebook.encode(table))
 
     def predict(self, table: Any) -> NDArray[Any]:
+        """The class of each row, by the rules that cover it."""
         return np.asarray(class_array(self.schema)[self.predict_proba(table).argmax(axis=1)])
 
     # ------------------------------------------------------------ write
@@ -155,6 +157,7 @@ class RuleSet:
 
     @property
     def content_hash(self) -> str:
+        """SHA-256 of its content."""
         from hedgerow.sharing.rules.files import document_of
 
         return document_of(self).content_hash

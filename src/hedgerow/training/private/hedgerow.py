@@ -24,7 +24,7 @@ from hedgerow.settings import whole
 from hedgerow.training.method import MergeableMethod
 from hedgerow.training.recipe import Recipe, generator
 from hedgerow.trees.forest import CountedForest, Grown
-from hedgerow.trees.plan import Plan
+from hedgerow.trees.plan import ADDED_UP, Plan
 
 COUNTED = 32  # cells of a number where tables are added up
 
@@ -57,10 +57,10 @@ class HedgerowForest(MergeableMethod):
         flat = grouped_layout(codebook, {j: _counted(size, cells[j]) for j, size in enumerate(sizes)})
         event = LeafCounts.cost(epsilon, codebook.schema.k, len(sizes))
         source = "a public number: nothing depends on it"
-        words = {"measured": f"all {len(sizes)} attributes", "reading": "the plain one: nothing is chosen where tables are added up"}
+        words = {"measured": f"all {len(sizes)} attributes", "reading": ADDED_UP}
         return Plan(
             hedgerow.ALGORITHM, epsilon, rows, source, codebook.n_classes, (event,), flat.trees, True, Settings(), recipe.tables,
-            words,
+            words, shared=True,
         )  # fmt: skip
 
     def chosen(self, plan: Plan) -> dict[str, Any]:

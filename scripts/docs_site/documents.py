@@ -1,0 +1,63 @@
+"""Documents as they stand in the repository, made ready for the site: links, and examples that stand outside of fences."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+
+OUTSIDE = {  # where it is, and its page
+    "README.md": "index.md",
+    "PRIVACY.md": "PRIVACY.md",
+    "ARCHITECTURE.md": "ARCHITECTURE.md",
+    "CONTRIBUTING.md": "CONTRIBUTING.md",
+    "CHANGELOG.md": "CHANGELOG.md",
+    "src/hedgerow/mechanisms/PROOF.md": "PROOF.md",
+}
+_LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]+)(#[^)]*)?\)")
+_FENCE = re.compile(r"^\s*(```|~~~)")
+
+
+def for_site(text: str, page: str, root: Path) -> str:
+    """The Markdown of a page: links lead to pages, those to files that are no pages are plain text, examples are code."""
+    path = next((path for path, its_page in OUTSIDE.items() if its_page == page), f"docs/{page}")
+    return _examples_fenced(_LINK.sub(lambda found: _link(found, path, page, root), text))
+
+
+def _link(found: re.Match[str], path: str, page: str, root: Path) -> str:
+    mark, text, target, anchor = found.group(1), found.group(2), found.group(3), found.group(4) or ""
+    if re.match(r"[a-z]+:", target) or target.startswith("/"):
+        return found.group(0)
+    place = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+    on_site = OUTSIDE.get(place) or (place.removeprefix("docs/") if place.startswith("docs/") else "")
+    if on_site.endswith(".ipynb"):
+        on_site = on_site.removesuffix(".ipynb") + ".md"
+    if on_site:
+        if not mark and re.fullmatch(r"[\w/]+\.md", text):  # on the site a page is called by its title
+            text = _title(root / place) or text
+        return f"{mark}[{text}]({posixpath.relpath(on_site, posixpath.dirname(page) or '.')}{anchor})"
+    if (root / place).exists():  # a file of the repository that is no page
+        return text if text.startswith("`") else f"`{text}`"
+    return found.group(0)
+
+
+def _title(path: Path) -> str:
+    found = re.match(r"# (.+)", path.read_text(encoding="utf-8")) if path.is_file() else None
+    return found.group(1) if found else ""
+
+
+def _examples_fenced(text: str) -> str:
+    """`>>>` at the start of a line is a quotation in Markdown: examples outside of fences get one."""
+    lines: list[str] = []
+    fenced = example = False
+    for line in text.splitlines():
+        if _FENCE.match(line) and not example:
+            fenced = not fenced
+        if not fenced and not example and line.startswith(">>> "):
+            lines.append("```pycon")
+            example = True
+        if example and not line.strip():
+            lines.append("```")
+            example = False
+        lines.append(line)
+    return "\n".join([*lines, *(["```"] if example else [])]) + "\n"

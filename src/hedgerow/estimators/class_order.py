@@ -1,0 +1,29 @@
+"""The order of classes at the border to scikit-learn.
+
+A release keeps the classes as its schema declares them. scikit-learn's metrics and scorers take for granted that `classes_`, and so the
+columns of `predict_proba`, are sorted as `np.unique` sorts: with another order roc_auc_score and log_loss are wrong and do not say so.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.release.release import class_array
+from hedgerow.schema.schema import Schema
+
+
+def class_order(schema: Schema) -> NDArray[np.intp]:
+    """The places of the declared classes in sorted order; as declared where they cannot be compared (texts beside numbers)."""
+    classes = class_array(schema)
+    try:
+        return np.argsort(classes, kind="stable")
+    except TypeError:
+        return np.arange(len(classes))
+
+
+def sorted_classes(schema: Schema) -> NDArray[Any]:
+    """`classes_` of an estimator."""
+    return np.asarray(class_array(schema)[class_order(schema)])

@@ -1,0 +1,131 @@
+"""Cross-validation and searches fit many times: what all fits and scores cost together is known before the first, and refused there if a
+budget cannot pay it. scikit-learn clones an estimator in the calling process before every fit, and that is where the stack is read.
+
+Where the number of fits is not known (a search in rounds, a meta-estimator of somebody else), each fit is refused when it cannot be paid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from types import FrameType
+from typing import Any
+from weakref import WeakSet
+
+from joblib import Parallel
+
+from hedgerow import formatting
+from hedgerow.accounting.budget_file import BudgetFile
+from hedgerow.accounting.loss import exact_delta, exact_epsilon
+from hedgerow.accounting.meter import Budget
+from hedgerow.errors import BudgetError, PlanError
+from hedgerow.estimators.surroundings import VALIDATION, frames, scorers_of
+from hedgerow.evaluation.scorer import PrivateScorer
+
+SEARCH = "sklearn.model_selection._search"
+
+_checked: WeakSet[Any] = WeakSet()  # the `Parallel` of each search or validation that was looked at
+
+
+@dataclass(frozen=True)
+class Repetitions:
+    """So many folds for each of some candidates, each scored; and perhaps one fit more, with the best candidate on all rows."""
+
+    who: str
+    folds: int
+    candidates: Sequence[Mapping[str, Any]]
+    scorers: Sequence[Any]
+    scored: int  # parts of the rows on which each fit is scored
+    refit: bool
+
+    @property
+    def fits(self) -> int:
+        return self.folds * len(self.candidates)
+
+    def cost_of_fits(self, estimator: Any) -> tuple[Fraction, Fraction]:
+        """ε and δ of all fits. A candidate may have an ε of its own; of the last fit the least is counted."""
+        amounts = [
+            (exact_epsilon(_setting(each, "epsilon", estimator.epsilon)), exact_delta(_setting(each, "delta", estimator.delta)))
+            for each in self.candidates
+        ]
+        last = min(amounts) if self.refit else (Fraction(0), Fraction(0))
+        return self.folds * sum(each[0] for each in amounts) + last[0], self.folds * sum(each[1] for each in amounts) + last[1]
+
+
+def check_repetitions(estimator: Any) -> None:
+    """Called when an estimator that keeps ε is cloned: refuses what is around it before anything is paid."""
+    for frame in frames():
+        parallel = frame.f_locals.get("parallel")
+        if not isinstance(parallel, Parallel) or parallel in _checked:
+            continue
+        found = _repetitions(frame)
+        if found is None:
+            continue
+        _checked.add(parallel)
+        budgets = [estimator.budget, *(each.budget for each in found.scorers if isinstance(each, PrivateScorer))]
+        _check_processes(parallel, budgets, found.who)
+        _check_budgets(found, estimator)
+        return
+
+
+def _repetitions(frame: FrameType) -> Repetitions | None:
+    known, name, module = frame.f_locals, frame.f_code.co_name, frame.f_globals.get("__name__", "")
+    if module == SEARCH and name == "evaluate_candidates" and isinstance(known.get("candidate_params"), list):
+        search = known.get("self")
+        scorers = scorers_of(known.get("fit_and_score_kwargs", {}).get("scorer"))
+        scored = 1 + bool(getattr(search, "return_train_score", False))
+        folds = int(known.get("n_splits", 1))
+        return Repetitions(type(search).__name__, folds, known["candidate_params"], scorers, scored, bool(getattr(search, "refit", False)))
+    if module == VALIDATION and name == "cross_validate":
+        try:
+            folds = int(known["cv"].get_n_splits(known["X"], known["y"], known.get("groups")))
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return None
+        scored = 1 + bool(known.get("return_train_score"))
+        return Repetitions("cross-validation", folds, [{}], scorers_of(known.get("scorers")), scored, False)
+    if module == VALIDATION:
+        return Repetitions(name, 0, [{}], [], 0, False)  # its processes are looked at, its fits are not counted
+    return None
+
+
+def _check_processes(parallel: Parallel, budgets: Sequence[Budget | None], who: str) -> None:
+    in_memory = [each for each in budgets if each is not None and not isinstance(each, BudgetFile)]
+    if in_memory and parallel.n_jobs not in (None, 1) and not getattr(parallel._backend, "supports_sharedmem", False):
+        raise PlanError(
+            f"{who}: n_jobs is {parallel.n_jobs}, and a Budget in memory cannot be shared by several processes. Nothing was spent. Use "
+            "hedgerow.BudgetFile(path) for the estimator and the scorer, which all processes share; or n_jobs=1; or threads: "
+            'with joblib.parallel_config("threading").'
+        )
+
+
+def _check_budgets(found: Repetitions, estimator: Any) -> None:
+    """Everything that one budget pays for, together."""
+    needs: list[tuple[Budget, Fraction, Fraction, str]] = []
+    if estimator.budget is not None:
+        fits = f"{found.fits}{' + 1' if found.refit else ''} fits"
+        needs.append((estimator.budget, *found.cost_of_fits(estimator), fits))
+    for each in found.scorers:
+        if isinstance(each, PrivateScorer):
+            times = found.fits * found.scored
+            needs.append((each.budget, times * each.epsilon, Fraction(0), f"{times} scores"))
+    for budget in {_key(each[0]): each[0] for each in needs}.values():
+        own = [each for each in needs if _key(each[0]) == _key(budget)]
+        epsilon, delta = sum((each[1] for each in own), Fraction(0)), sum((each[2] for each in own), Fraction(0))
+        if epsilon <= budget.remaining and delta <= budget.remaining_delta:
+            continue
+        left = formatting.loss(budget.remaining, budget.remaining_delta)
+        raise BudgetError(
+            f"{found.who}: {' and '.join(each[3] for each in own)} need {formatting.loss(epsilon, delta)} together, and the budget has "
+            f"{left} left. Nothing was spent. Ask for fewer folds or candidates or a smaller ε for each, or use model.tune(X, y, grid=…), "
+            "which pays for a whole search out of the ε of one fit."
+        )
+
+
+def _key(budget: Budget) -> Any:
+    return str(budget.path) if isinstance(budget, BudgetFile) else id(budget)
+
+
+def _setting(candidate: Mapping[str, Any], name: str, otherwise: Any) -> Any:
+    """Of an estimator inside of a pipeline it is called forest__epsilon."""
+    return next((value for key, value in candidate.items() if key.split("__")[-1] == name), otherwise)

@@ -1,0 +1,174 @@
+"""A noisy confusion matrix, and what follows from it: accuracy, recall, precision, ROC curves, each with its error."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.accounting.loss import noise_variance
+from hedgerow.errors import PlanError
+from hedgerow.inference.ranking import OperatingPoint, Ranking, positive_code
+from hedgerow.inference.text import is_lost, score_with_error
+from hedgerow.release.certificate import Certificate
+
+
+@dataclass(frozen=True, repr=False)
+class PrivateScore:
+    """A noisy confusion matrix: rows are true classes, columns predicted ones. Everything else follows from it.
+
+    undeclared: the noisy number of test rows that have no declared class; they are not part of the matrix
+    summed:     how many noisy numbers each number of the matrix is a sum of: some, where it was made of score bins
+    ranking:    ROC curves and what follows from them, where "auc" or "brier" was among the metrics
+    about:      the code of the class that recall, precision and area are about, where one was named (`positive` is its label)
+    """
+
+    confusion: NDArray[np.int64]
+    undeclared: int
+    classes: tuple[Any, ...]
+    noise_scale: Fraction
+    certificate: Certificate
+    summed: int = 1
+    ranking: Ranking | None = None
+    about: int | None = None
+
+    @property
+    def positive(self) -> Any:
+        """The class that recall, precision, area and thresholds are about: the one that was named; of two classes otherwise the last that
+        the schema declares; of more None, which is the mean over all."""
+        return None if self._code is None else self.classes[self._code]
+
+    @property
+    def _code(self) -> int | None:
+        return positive_code(self.classes) if self.about is None else self.about
+
+    @property
+    def lost(self) -> bool:
+        """Whether the noise is larger than the accuracy that was asked for: then it says nothing."""
+        return is_lost(self.accuracy, self.accuracy_error)
+
+    @property
+    def noise_sd(self) -> float:
+        """Standard deviation of the noise on one number of the matrix."""
+        return math.sqrt(noise_variance(self.noise_scale) * self.summed)
+
+    @property
+    def rows(self) -> float:
+        """Noisy number of test rows of a declared class."""
+        return max(float(self.confusion.sum()), 1.0)
+
+    @property
+    def rows_error(self) -> float:
+        return self.noise_sd * len(self.classes)
+
+    @property
+    def undeclared_error(self) -> float:
+        return self.noise_sd * math.sqrt(len(self.classes))
+
+    @property
+    def accuracy(self) -> float:
+        """The share of rows whose class is predicted."""
+        return float(np.clip(np.trace(self.confusion) / self.rows, 0, 1))
+
+    @property
+    def accuracy_error(self) -> float:
+        """Standard error of the accuracy: the noise on the matrix and the chance of the draw of rows together."""
+        k, a = len(self.classes), self.accuracy
+        noise = self.noise_sd**2 * (k * (1 - a) ** 2 + (k * k - k) * a**2) / self.rows**2
+        return min(0.5, math.sqrt(noise + a * (1 - a) / self.rows))
+
+    @property
+    def majority(self) -> tuple[Any, float]:
+        """The most frequent class and its share: what always answering it would score."""
+        totals = np.maximum(self.confusion.sum(axis=1), 0)
+        best = int(totals.argmax())
+        return self.classes[best], float(np.clip(totals[best] / self.rows, 0, 1))
+
+    @property
+    def recall(self) -> float:
+        """The share of the rows of the class `positive` that are found; the mean over the classes (macro) where that is None."""
+        return self._mean(self._share(1)[0])
+
+    @property
+    def recall_error(self) -> float:
+        """Standard error: noise and the draw of rows."""
+        return self._mean_error(self._share(1)[1])
+
+    @property
+    def precision(self) -> float:
+        """The share of rows taken for the class `positive` that are of it; the mean over the classes (macro) where that is None."""
+        return self._mean(self._share(0)[0])
+
+    @property
+    def precision_error(self) -> float:
+        return self._mean_error(self._share(0)[1])
+
+    @property
+    def auc(self) -> float:
+        """Area under the ROC curve of the class `positive`; where that is None, the mean of each class against the others (macro)."""
+        return self._ranked.auc
+
+    @property
+    def auc_error(self) -> float:
+        return self._ranked.auc_error
+
+    @property
+    def brier(self) -> float:
+        """Mean of (p − y)² of the class `positive`; where that is None, the sum of it over the classes."""
+        return self._ranked.brier
+
+    @property
+    def brier_error(self) -> float:
+        return self._ranked.brier_error
+
+    def roc(self, label: Any = None) -> tuple[OperatingPoint, ...]:
+        """The ROC curve of a class, the highest threshold first."""
+        return self._ranked.roc(label)
+
+    def threshold_for(self, *, recall: float | None = None, precision: float | None = None, label: Any = None) -> OperatingPoint:
+        """The highest threshold that finds at least that share of the rows of a class; or the lowest that is right so often. No ε."""
+        return self._ranked.threshold_for(recall=recall, precision=precision, label=label)
+
+    @property
+    def _ranked(self) -> Ranking:
+        if self.ranking is None:
+            raise PlanError('private_score: the scores of the rows were not counted; expected metrics=["auc"], which counts them.')
+        return self.ranking
+
+    def _share(self, axis: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The diagonal over the sums of the matrix, and the standard errors: of recall (axis 1) or precision (axis 0)."""
+        total = np.maximum(self.confusion.sum(axis=axis), 1).astype(np.float64)
+        share = np.clip(self.confusion.diagonal() / total, 0, 1)
+        noise = self.noise_sd**2 * ((1 - share) ** 2 + (len(self.classes) - 1) * share**2) / total**2
+        return share, np.minimum(0.5, np.sqrt(noise + share * (1 - share) / total))
+
+    def _mean(self, shares: NDArray[np.float64]) -> float:
+        return float(shares.mean() if self._code is None else shares[self._code])
+
+    def _mean_error(self, errors: NDArray[np.float64]) -> float:
+        return float(math.sqrt((errors**2).sum()) / len(errors) if self._code is None else errors[self._code])
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows it."""
+        from hedgerow.plots.notebook import score_html  # drawn from the score alone: see pyproject.toml
+
+        return score_html(self, self.certificate.sentence())
+
+    def __repr__(self) -> str:
+        return f"PrivateScore({self.words()})"
+
+    def words(self, rows: str = "") -> str:
+        """In a line. Where the noise is larger than the answer, that is said, and no number that nobody could rely on."""
+        rows = rows or f"about {self.rows:,.0f} ± {self.rows_error:.2g} rows"
+        if self.lost:
+            return f"accuracy lost in the noise, which is larger than the answer, on {rows}; score more rows, or with a larger epsilon"
+        label, share = self.majority
+        told = [("recall", self.recall, self.recall_error), ("precision", self.precision, self.precision_error)]
+        told += [("AUC", self.auc, self.auc_error)] if self.ranking is not None else []
+        of = "mean of the classes" if self.positive is None else f"of {self.positive!r}"
+        each = ", ".join(f"{name} {score_with_error(value, error)}" for name, value, error in told)
+        return f"accuracy {self.accuracy:.3f} ± {self.accuracy_error:.2g} on {rows}; always {label!r}: {share:.3f}; {of}: {each}"

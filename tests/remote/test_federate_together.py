@@ -1,0 +1,191 @@
+"""`hedgerow federate --together`: three services that really listen meet by a secure sum, each charges its own ledger, one release."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import uuid
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from multiparty.owners import make_parties
+from remote.conftest import LIMITS, SCHEMA, Served, Servers
+from remote.test_federate import Three, tokens
+
+import hedgerow
+from hedgerow import HedgerowClassifier, Release
+from hedgerow.accounting.noise import Shares
+from hedgerow.curator.http.limits import Limits
+from hedgerow.curator.http.party import ServiceParty
+from hedgerow.errors import CuratorError, PlanError, TogetherError
+from hedgerow.multiparty.parties import add_party
+from hedgerow.multiparty.secure_sum import ShamirSum
+from hedgerow.release.parts import Together
+
+ROWS = (300, 400, 500)
+SHORT = replace(LIMITS, party_seconds=3)  # where somebody does not come
+
+
+def made(servers: Servers, folder: Path, epsilon: str = "0.5", limits: Limits = LIMITS, ceiling: str = "2000") -> Three:
+    found = make_parties(folder, 3)
+    clinics = []
+    for number, rows in enumerate(ROWS, start=1):
+        party = ServiceParty(found, number, folder / f"owner-{number}.key")
+        clinics.append(servers.new(f"Clinic {number}", rows=rows, epsilon=ceiling, party=party, limits=limits))
+    plan = HedgerowClassifier(SCHEMA, epsilon=epsilon).public_plan(rows=1000)
+    plan.save(folder / "plan.json")
+    tokens(folder, clinics)
+    return Three(folder, clinics, plan)
+
+
+def spent(three: Three) -> list[str]:
+    return [str(clinic.curator.ledger.balance("visits").spent) for clinic in three.clinics]
+
+
+@pytest.mark.slow
+def test_one_release_at_one_owners_noise(servers: Servers, tmp_path: Path) -> None:
+    three = made(servers, tmp_path, ceiling="0.5")  # what is reserved is all that is left
+    said = three.run("--together")
+    assert said.count("answered") == 3
+    certificate = three.forest.certificate
+    assert (certificate.epsilon, certificate.parts[0].together) == ("0.5", Together(["owner-1", "owner-2", "owner-3"], 1))
+    assert certificate.parts[0].disjoint
+    assert three.forest.forest.noise == (Shares(Fraction(4), 3, 2),)  # two attributes at ε = 0.5
+    stored = [Release.load(next(iter(clinic.curator.releases.glob("*.json")))) for clinic in three.clinics]
+    assert {release.content_hash for release in stored} == {three.forest.content_hash}
+    assert (three.charges(), spent(three)) == ([["0.5"]] * 3, ["1/2"] * 3)
+    again = three.run("--together", "--force")  # it is there: nobody is asked
+    assert again.count("kept from an earlier run") == 3
+    assert three.charges() == [["0.5"]] * 3
+    assert "Take another folder" in three.run("--force", code=2)  # and it is not merged with counts of one owner
+
+
+@pytest.mark.slow
+def test_it_is_the_sum_of_all_rows(servers: Servers, tmp_path: Path) -> None:
+    """At ε = 1000 for a table the noise is 0 (with probability above 1 - e^(-400))."""
+    three = made(servers, tmp_path, epsilon="2000")
+    three.run("--together", "--epsilon", "2000")
+    assert [int(counts.sum()) for counts in three.forest.forest.counts] == [sum(ROWS)] * len(three.plan.trees)
+
+
+@pytest.mark.slow
+def test_one_is_down_and_nobody_begins(servers: Servers, tmp_path: Path) -> None:
+    three = made(servers, tmp_path)
+    servers.stop(three.clinics[1])
+    said = three.run("--together", code=2)
+    assert f"{three.clinics[1].page}: the service cannot be reached" in said
+    assert said.count("it was not asked to count") == 2
+    assert three.charges() == [[], [], []]
+    servers.start(three.clinics[1])
+    three.run("--together")
+    assert three.charges() == [["0.5"]] * 3
+
+
+@pytest.mark.slow
+def test_a_service_without_a_party(servers: Servers, tmp_path: Path) -> None:
+    clinics = [servers.new(f"Clinic {name}") for name in "ABC"]
+    plan = HedgerowClassifier(SCHEMA, epsilon="0.5").public_plan(rows=1000)
+    plan.save(tmp_path / "plan.json")
+    tokens(tmp_path, clinics)
+    three = Three(tmp_path, clinics, plan)
+    assert three.run("--together", code=2).count("it counts together with nobody") == 3
+    with hedgerow.connect(clinics[0].url, clinics[0].ada) as connection, pytest.raises(PlanError, match="counts with no others"):
+        connection.counts("visits", plan, together=uuid.uuid4().hex)
+    assert three.charges() == [[], [], []]
+
+
+@pytest.mark.slow
+def test_too_few_addresses(servers: Servers, tmp_path: Path) -> None:
+    three = made(servers, tmp_path)
+    assert three.run("--together", clinics=three.clinics[:2], code=2).count("of whom 3 must come, and 2 addresses were given") == 2
+    assert three.charges() == [[], [], []]
+
+
+@pytest.mark.slow
+def test_another_parties_file(servers: Servers, tmp_path: Path) -> None:
+    three = made(servers, tmp_path)
+    service = three.clinics[2].app.state.service
+    service.party = replace(service.party, parties=make_parties((tmp_path / "others").mkdir() or tmp_path / "others", 3))
+    assert three.run("--together", code=2).count("their parties' files differ") == 3
+    assert three.charges() == [[], [], []]
+
+
+def asked(clinic: Served, plan: Any, run: str) -> str:
+    with hedgerow.connect(clinic.url, clinic.ada) as connection, pytest.raises(CuratorError, match="could not be ended") as error:
+        connection.counts("visits", plan, together=run).done(timeout=60)
+    return str(error.value)
+
+
+@pytest.mark.slow
+def test_a_job_whose_peers_do_not_come_ends_and_costs_nothing(servers: Servers, tmp_path: Path) -> None:
+    three = made(servers, tmp_path, limits=SHORT)
+    assert "It has cost ε = 0" in asked(three.clinics[0], three.plan, uuid.uuid4().hex)
+    assert spent(three) == ["0"] * 3
+
+
+@pytest.mark.slow
+def test_requests_of_two_runs_are_not_mixed(servers: Servers, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    three = made(servers, tmp_path)
+    runs = [uuid.uuid4().hex] * 2 + [uuid.uuid4().hex]
+    threads = [threading.Thread(target=asked, args=(clinic, three.plan, run)) for clinic, run in zip(three.clinics, runs, strict=True)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert spent(three) == ["0"] * 3
+    assert "has another request of an analyst" in str([getattr(record, "fields", "") for record in caplog.records])
+
+
+@pytest.mark.slow
+def test_one_leaves_in_the_middle_and_what_was_charged_stays(servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    three = made(servers, tmp_path)
+    adds, lock, calls = ShamirSum.sum, threading.Lock(), []
+
+    def leaves(secure_sum: ShamirSum, numbers: Any) -> Any:
+        with lock:
+            calls.append(1)
+            first = len(calls) == 1
+        if first:
+            raise TogetherError("gone, with its rows counted")
+        return adds(secure_sum, numbers)
+
+    monkeypatch.setattr(ShamirSum, "sum", leaves)
+    assert "there is no release" in three.run("--together", code=2)
+    assert not (tmp_path / "forest.json").exists()
+    assert spent(three) == ["1/2"] * 3
+    three.run("--together")  # another run, which is paid for again
+    assert spent(three) == ["1"] * 3
+
+
+@pytest.mark.slow
+def test_releases_that_differ_are_not_taken(servers: Servers, tmp_path: Path) -> None:
+    three = made(servers, tmp_path)
+    three.run("--together")
+    first = [file.read_bytes() for file in three.kept]
+    shutil.rmtree(tmp_path / "forest.federation")
+    three.run("--together", "--force")
+    three.kept[1].write_bytes(first[1])
+    assert "different releases" in three.run("--together", "--force", code=2)
+
+
+def test_what_a_start_refuses(tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from hedgerow.cli import app
+
+    parties = make_parties(tmp_path, 3)
+    for party in parties.owners:
+        add_party(tmp_path / "parties.toml", party)
+    words = ["serve", str(tmp_path / "curator"), "--parties", str(tmp_path / "parties.toml")]
+    for more, reason in (
+        (["--party", "1"], "--party and --disjoint go together"),
+        (["--party", "4", "--disjoint"], "expected 1 to 3"),
+        (["--party", "1", "--party-key", str(tmp_path / "owner-2.key"), "--disjoint"], "does not belong to your certificate"),
+    ):
+        done = CliRunner().invoke(app, [*words, *more])
+        assert done.exit_code == 2, done.output
+        assert reason in done.output
+    assert not (tmp_path / "curator").exists()
