@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from hedgerow.evaluation.scorer import private_scorer as private_scorer
     from hedgerow.exporters.export import export as export
     from hedgerow.multiparty.run import together as together
+    from hedgerow.planner.advice import advise as advise
     from hedgerow.release.merging import merge as merge
     from hedgerow.release.merging import merge_columns as merge_columns
     from hedgerow.release.public_plan import PublicPlan as PublicPlan
@@ -68,6 +69,7 @@ _HOME = {
     "SchemaEncoder": "hedgerow.sharing.global_models.encoder",
     "Target": "hedgerow.schema.attributes",
     "Unit": "hedgerow.accounting.units",
+    "advise": "hedgerow.planner.advice",
     "calibration": "hedgerow.evaluation.public",
     "connect": "hedgerow.remote.connection",
     "count": "hedgerow.training.counting",

@@ -16,6 +16,7 @@ import hedgerow
 COMMANDS = [
     ["schema", "draft"],
     ["schema", "check"],
+    ["advise"],
     ["plan"],
     ["fit"],
     ["update"],

@@ -19,7 +19,7 @@ def rows(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     frame = odd_rows(ROWS)
     place = tmp_path_factory.mktemp("odd") / "rows.parquet"
     frame.assign(id=range(ROWS)).to_parquet(place, index=False)
-    spark.read.parquet(str(place)).createOrReplaceTempView("the rows")
+    spark.read.parquet(str(place)).createOrReplaceTempView("odd_rows")
     return frame
 
 
@@ -31,7 +31,7 @@ def predicted(spark: Any, name: str, table: str) -> tuple[list[Any], np.ndarray[
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_forest(name: str, spark: Any, rows: pd.DataFrame) -> None:
-    labels, shares = predicted(spark, name, "the rows")
+    labels, shares = predicted(spark, name, "odd_rows")
     assert np.abs(shares - release_of(name).predict_proba(rows)).max() < 1e-9
     assert np.mean(np.array(labels, dtype=object) == release_of(name).predict(rows)) > 0.999
 

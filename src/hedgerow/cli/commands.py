@@ -19,6 +19,11 @@ class Command(NamedTuple):
 
 COMMANDS = {  # in the order of the help
     "schema": Command("schema", "app", "Write and check the schema: the public facts about a table (columns, domains, classes)."),
+    "advise": Command(
+        "advise",
+        "advise",
+        "Say what accuracy to expect at ε = 0.1 … 4, and the smallest ε that would do. Reads no private row, costs no ε.",
+    ),
     "plan": Command("plan", "plan", "Show what `fit` would build and what it would cost. Touches no data, costs nothing."),
     "fit": Command("fit", "fit", "Train a forest on private rows and save what may be published."),
     "update": Command("update", "update", "Add new rows to a forest: count them in its trees, add noise, add the counts."),

@@ -1,0 +1,156 @@
+"""`hedgerow.advise`: which accuracy to expect from which ε, and the smallest ε that would do. Reads no private row, costs no ε."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hedgerow.accounting.loss import exact_delta, text_of_fraction
+from hedgerow.errors import PlanError
+from hedgerow.planner.correction import OFF, corrected
+from hedgerow.planner.made_rows import DUMMY, FOREST, LIKE, Maker, dummy_rows, forest_rows, like_rows
+from hedgerow.planner.trials import accuracy_of
+from hedgerow.release.release import Release
+from hedgerow.schema.schema import Schema
+from hedgerow.training.algorithms import PRIVATE
+
+EPSILONS = ("0.1", "0.2", "0.5", "1", "2", "4")
+MOST_ROWS = 50_000  # more rows than these are made by nobody's patience: the answer is then that for so many
+TRUST = {
+    DUMMY: "rows made from the schema alone: they tell how ε and the number of rows matter, not how hard the task is",
+    LIKE: "a public table that is taken to be alike: as good as the likeness",
+    FOREST: "pseudo-rows of an earlier release, with a correction for what its noise hides",
+}
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """The accuracy to expect of one algorithm at one ε; low and high: about four of five real fits should lie between them."""
+
+    algorithm: str
+    epsilon: str
+    accuracy: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Expectations, and what they rest on. source: "dummy", "like" or "forest"."""
+
+    expectations: tuple[Expectation, ...]
+    source: str
+    rows: int
+    delta: str
+    target: float | None = None
+
+    @property
+    def trust(self) -> str:
+        """How far the numbers are to be trusted, from the measurement in docs/ADVICE.md."""
+        points = f"on ten public sets it was off by {OFF[self.source] * 100:.1f} points on average"
+        return f"{TRUST[self.source]}; {points}"
+
+    @property
+    def smallest(self) -> Expectation | None:
+        """The smallest ε, and the algorithm, for which the target is to be expected; None where none of them would do."""
+        if self.target is None:
+            return None
+        enough = [each for each in self.expectations if each.accuracy >= self.target]
+        return min(enough, key=lambda each: (Fraction(each.epsilon), -each.accuracy), default=None)
+
+    def sentence(self) -> str:
+        found = self.smallest
+        if self.target is None:
+            best = max(self.expectations, key=lambda each: each.accuracy)
+            return f"the most to expect: {best.accuracy:.3f}, {best.algorithm} at ε = {best.epsilon}"
+        if found is None:
+            best = max(self.expectations, key=lambda each: each.accuracy)
+            return f"an accuracy of {self.target:g} is not to be expected up to ε = {self._largest}: at most {best.accuracy:.3f}"
+        return (
+            f"the smallest ε for an accuracy of {self.target:g}: {found.epsilon}, {found.algorithm} "
+            f"(expected {found.accuracy:.3f}, {found.low:.3f} to {found.high:.3f})"
+        )
+
+    @property
+    def _largest(self) -> str:
+        return max((each.epsilon for each in self.expectations), key=Fraction)
+
+
+def advise(
+    schema: Schema,
+    rows: int,
+    *,
+    like: Any = None,
+    forest: Release | str | Path | None = None,
+    delta: Any = 0,
+    target_accuracy: float | None = None,
+    algorithms: Sequence[str] = ("hedgerow", "snr", "rdt", "dpdf"),
+    epsilons: Sequence[Any] = EPSILONS,
+    repeats: int = 3,
+    seed: int = 0,
+    progress: Callable[[float], None] | None = None,
+) -> Advice:
+    """What accuracy to expect at each ε from each algorithm. Reads no private row, costs no ε.
+
+    rows:     how many the private table has, about
+    like:     a public table that is alike: a pair (columns by name, labels); forest: an earlier release of the same table.
+              Without either, rows are made from the schema alone
+    delta:    for algorithms that can use one
+    repeats:  fits on rows that are made anew each time
+    progress: is told the share that is done
+    """
+    _check(rows, like, forest, target_accuracy, algorithms, repeats)
+    release = Release.load(forest) if isinstance(forest, (str, Path)) else forest
+    rows_made = min(rows, MOST_ROWS)
+    source, maker = _maker(schema, rows_made, like, release)
+    exact = text_of_fraction(exact_delta(delta))
+    texts = [str(epsilon) for epsilon in epsilons]
+    found: dict[tuple[str, str], list[float]] = {}
+    trials = [(turn, algorithm, epsilon) for turn in range(repeats) for algorithm in algorithms for epsilon in texts]
+    made, turn_made = None, -1
+    for number, (turn, algorithm, epsilon) in enumerate(trials):
+        if made is None or turn != turn_made:
+            made, turn_made = maker(seed + turn), turn
+        found.setdefault((algorithm, epsilon), []).append(accuracy_of(algorithm, schema, epsilon, exact, made, seed + turn))
+        if progress is not None:
+            progress((number + 1) / len(trials))
+    expectations = tuple(_expectation(algorithm, epsilon, got, source) for (algorithm, epsilon), got in found.items())
+    return Advice(expectations, source, rows, exact, target_accuracy)
+
+
+def _expectation(algorithm: str, epsilon: str, got: list[float], source: str) -> Expectation:
+    mean = corrected(float(np.mean(got)), float(Fraction(epsilon)), source)
+    spread = float(np.std(got, ddof=1)) if len(got) > 1 else 0.0
+    far = 1.28 * math.hypot(spread, 1.25 * OFF[source])  # a mean absolute error is 0.8 standard deviations
+    return Expectation(algorithm, epsilon, mean, max(0.0, mean - far), min(1.0, mean + far))
+
+
+def _maker(schema: Schema, rows: int, like: Any, release: Release | None) -> tuple[str, Maker]:
+    if release is not None:
+        if release.schema.names != schema.names or release.schema.target.classes != schema.target.classes:
+            raise PlanError("forest: it was learnt with other columns or classes than the schema declares. Give the schema of its table.")
+        return FOREST, forest_rows(release, rows)
+    if like is not None:
+        columns, labels = like
+        return LIKE, like_rows(schema, rows, {name: np.asarray(columns[name]) for name in schema.names}, np.asarray(labels))
+    return DUMMY, dummy_rows(schema, rows)
+
+
+def _check(rows: Any, like: Any, forest: Any, target: Any, algorithms: Sequence[str], repeats: Any) -> None:
+    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 20:
+        raise PlanError(f"rows: got {rows!r}; expected about how many rows the table has, at least 20.")
+    if like is not None and forest is not None:
+        raise PlanError("like, forest: got both; expected a public table or an earlier release.")
+    if target is not None and not 0 < target < 1:
+        raise PlanError(f"target_accuracy: got {target!r}; expected a share between 0 and 1, such as 0.8.")
+    unknown = [name for name in algorithms if name not in PRIVATE]
+    if unknown or not algorithms:
+        raise PlanError(f"algorithms: got {', '.join(unknown) or 'none'}; expected some of {', '.join(PRIVATE)}.")
+    if isinstance(repeats, bool) or not isinstance(repeats, int) or repeats < 1:
+        raise PlanError(f"repeats: got {repeats!r}; expected a whole number of at least 1.")

@@ -1,0 +1,122 @@
+"""Advice about ε: made rows, what is expected from them, and the command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+from strategies import small_schema, small_table
+from typer.testing import CliRunner
+
+import hedgerow
+from hedgerow.cli import app
+from hedgerow.errors import PlanError
+from hedgerow.planner.advice import Advice, Expectation, advise
+from hedgerow.planner.correction import OFF, SHIFT, corrected
+from hedgerow.planner.made_rows import TEST_ROWS, dummy_rows, forest_rows, like_rows
+from hedgerow.plots.advice_svg import advice_svg
+
+FEW: dict[str, Any] = {"algorithms": ["rdt"], "epsilons": ["0.5", "4"], "repeats": 1}
+
+
+@pytest.fixture(scope="module")
+def forest() -> hedgerow.Release:
+    columns, labels = small_table(2000)
+    release: hedgerow.Release = hedgerow.PrivateRDTClassifier(small_schema(), 5, random_state=0).fit(columns, labels).release_
+    return release
+
+
+def test_made_rows_are_of_the_schema_and_as_many_as_asked_for(forest: hedgerow.Release) -> None:
+    columns, labels = small_table(300)
+    makers = [dummy_rows(small_schema(), 700), like_rows(small_schema(), 700, columns, labels), forest_rows(forest, 700)]
+    for make in makers:
+        made, again = make(1), make(1)
+        assert len(made.train_labels) == 700
+        assert set(made.train) == set(small_schema().names)
+        assert set(made.train_labels) <= {"no", "yes"}
+        assert (made.train_labels == again.train_labels).all()
+        assert all((made.train[name].astype(str) == again.train[name].astype(str)).all() for name in made.train)
+
+
+def test_classes_are_drawn_by_the_probabilities_of_the_forest(forest: hedgerow.Release) -> None:
+    """False alarm below 1 in 10⁶: the share of "yes" is off by five standard deviations of its draw."""
+    made = forest_rows(forest, 20_000)(3)
+    shares = forest.predict_proba(made.train)[:, 1]
+    sd = np.sqrt((shares * (1 - shares)).sum()) / len(shares)
+    assert abs(np.mean(made.train_labels == "yes") - shares.mean()) < 5 * sd
+    assert np.mean(made.train_labels == forest.predict(made.train)) < 0.999  # unlike those that the forest predicts
+    assert len(made.test_labels) == TEST_ROWS
+
+
+def test_no_row_is_trained_and_tested_on() -> None:
+    columns = {name: np.arange(300) for name in small_schema().names}
+    made = like_rows(small_schema(), 1000, columns, np.array(["no", "yes"] * 150))(0)
+    assert not set(made.train["age"]) & set(made.test["age"])
+
+
+def test_advice_from_each_source(forest: hedgerow.Release, tmp_path: Path) -> None:
+    columns, labels = small_table(600)
+    forest.save(tmp_path / "forest.json")
+    told: list[float] = []
+    for source in ({}, {"like": (columns, labels)}, {"forest": tmp_path / "forest.json"}):
+        advice = advise(small_schema(), 1500, target_accuracy=0.6, progress=told.append, **FEW, **source)
+        assert {each.epsilon for each in advice.expectations} == {"0.5", "4"}
+        assert all(0 <= each.low <= each.accuracy <= each.high <= 1 for each in advice.expectations)
+        assert "points on average" in advice.trust
+    assert told[1::2] == [1.0, 1.0, 1.0]
+    assert max(each.accuracy for each in advice.expectations) > 0.5
+
+
+def test_the_smallest_epsilon_that_would_do() -> None:
+    found = (Expectation("a", "4", 0.9, 0.8, 1), Expectation("a", "1/2", 0.81, 0.7, 0.9), Expectation("b", "0.1", 0.6, 0.5, 0.7))
+    advice = Advice(found, "like", 100, "0", 0.8)
+    assert advice.smallest == found[1]
+    assert "the smallest ε for an accuracy of 0.8: 1/2, a" in advice.sentence()
+    assert "not to be expected up to ε = 4" in Advice(found, "like", 100, "0", 0.95).sentence()
+    assert ElementTree.fromstring(advice_svg(advice)).tag.endswith("svg")
+
+
+def test_the_correction_grows_with_epsilon_and_stays_a_share() -> None:
+    for source in OFF:
+        shares = [corrected(0.7, epsilon, source) for epsilon in (0.05, 0.2, 1.0, 4.0, 100.0)]
+        assert all(0 < share < 1 for share in shares)
+        if source not in SHIFT:
+            assert shares == [0.7] * 5
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"rows": 3}, "at least 20"),
+        ({"rows": 100, "target_accuracy": 80}, "such as 0.8"),
+        ({"rows": 100, "algorithms": ["id3"]}, "expected some of hedgerow"),
+        ({"rows": 100, "repeats": 0}, "at least 1"),
+        ({"rows": 100, "like": ({}, []), "forest": "forest.json"}, "got both"),
+    ],
+)
+def test_refusals(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(PlanError, match=words):
+        advise(small_schema(), **settings)
+
+
+def test_a_forest_of_another_table_is_refused(forest: hedgerow.Release) -> None:
+    other = hedgerow.Schema([hedgerow.Numeric("age", 0, 1)], hedgerow.Target("class", ["no", "yes"]))
+    with pytest.raises(PlanError, match="other columns"):
+        advise(other, 100, forest=forest)
+
+
+def test_the_command(tmp_path: Path) -> None:
+    small_schema().save(tmp_path / "schema.toml")
+    columns, labels = small_table(400)
+    pd.DataFrame({**columns, "class": labels}).to_csv(tmp_path / "public.csv", index=False)
+    words = ["advise", "--schema", tmp_path / "schema.toml", "--rows", 500, "--like", tmp_path / "public.csv", "--algorithm", "rdt"]
+    words += ["--repeats", 1, "--target-accuracy", "0.6", "-o", tmp_path / "advice.svg"]
+    done = CliRunner().invoke(app, [str(word) for word in words], env={"COLUMNS": "160"})
+    assert done.exit_code == 0, done.output
+    assert "accuracy of 0.6" in done.output
+    assert "ten public sets" in done.output
+    assert (tmp_path / "advice.svg").read_text(encoding="utf-8").startswith("<svg")
