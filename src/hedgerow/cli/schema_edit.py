@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
-import secrets
 import shutil
 import tempfile
 import threading
@@ -20,6 +19,7 @@ from urllib.parse import parse_qsl
 
 from hedgerow.cli.schema_page import goodbye, page
 from hedgerow.errors import SchemaError
+from hedgerow.mechanisms.coins import SYSTEM
 from hedgerow.schema.form import fields_of, schema_of
 from hedgerow.schema.review import accepted_text
 from hedgerow.schema.schema import Schema
@@ -94,7 +94,7 @@ class Editor(ThreadingHTTPServer):
 
     def __init__(self, path: Path, port: int = 0) -> None:
         self.file = SchemaFile(path)
-        self.token = secrets.token_urlsafe(24)
+        self.token = SYSTEM.bytes(24).hex()
         super().__init__((HOST, port), _Handler)
         self.origin = f"http://{HOST}:{self.server_address[1]}"
         self.url = f"{self.origin}/{self.token}/"
@@ -115,7 +115,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             schema = Schema.from_toml(text, self.server.file.path.name)
         except SchemaError as error:  # somebody has broken it in an editor meanwhile
-            self._answer(HTTPStatus.UNPROCESSABLE_ENTITY, goodbye(str(error), nonce := secrets.token_urlsafe(16)), nonce)
+            self._answer(HTTPStatus.UNPROCESSABLE_ENTITY, goodbye(str(error), nonce := SYSTEM.bytes(16).hex()), nonce)
             return
         self._page(HTTPStatus.OK, schema, fields_of(schema), digest)
 
@@ -123,7 +123,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self._refused() or (fields := self._fields()) is None:
             return
         file, what = self.server.file, fields.pop("do", "save")
-        nonce = secrets.token_urlsafe(16)
+        nonce = SYSTEM.bytes(16).hex()
         if what == "leave":
             self._answer(HTTPStatus.OK, goodbye("Nothing more was saved.", nonce), nonce)
             self.server.finish()
@@ -171,7 +171,7 @@ class _Handler(BaseHTTPRequestHandler):
             return None
 
     def _page(self, status: HTTPStatus, schema: Schema, fields: dict[str, str], digest: str, *, said: str = "", bad: bool = False) -> None:
-        nonce, name = secrets.token_urlsafe(16), self.server.file.path.name
+        nonce, name = SYSTEM.bytes(16).hex(), self.server.file.path.name
         safe = digest if len(digest) == 64 and digest.isalnum() else ""
         self._answer(status, page(schema, fields, name=name, digest=safe, nonce=nonce, said=said, bad=bad), nonce)
 
