@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 import hedgerow
 from hedgerow.cli import app
+from hedgerow.datasets import patients
 from hedgerow.errors import PlanError
 from hedgerow.planner.advice import Advice, Expectation, advise
 from hedgerow.planner.correction import OFF, SHIFT, corrected
@@ -120,3 +121,11 @@ def test_the_command(tmp_path: Path) -> None:
     assert "accuracy of 0.6" in done.output
     assert "ten public sets" in done.output
     assert (tmp_path / "advice.svg").read_text(encoding="utf-8").startswith("<svg")
+
+
+def test_a_table_that_is_alike_may_be_an_array() -> None:
+    rows = patients(300, seed=1)
+    by_name = dict(zip(rows.schema.names, rows.X.T, strict=True))
+    few = {"algorithms": ["rdt"], "epsilons": ["1"], "repeats": 1}
+    found = [hedgerow.advise(rows.schema, 100, like=(X, rows.y), **few).source for X in (rows.X, by_name)]
+    assert found == ["like", "like"]

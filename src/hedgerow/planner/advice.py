@@ -17,6 +17,7 @@ from hedgerow.planner.correction import OFF, corrected
 from hedgerow.planner.made_rows import DUMMY, FOREST, LIKE, Maker, dummy_rows, forest_rows, like_rows
 from hedgerow.planner.trials import accuracy_of
 from hedgerow.release.release import Release
+from hedgerow.schema.columns import columns_of
 from hedgerow.schema.schema import Schema
 from hedgerow.training.algorithms import PRIVATE
 
@@ -99,7 +100,7 @@ def advise(
     """What accuracy to expect at each ε from each algorithm. Reads no private row, costs no ε.
 
     rows:     how many the private table has, about
-    like:     a public table that is alike: a pair (columns by name, labels); forest: an earlier release of the same table.
+    like:     a public table that is alike: a pair (X, y) as `fit` takes it; forest: an earlier release of the same table.
               Without either, rows are made from the schema alone
     delta:    for algorithms that can use one
     repeats:  fits on rows that are made anew each time
@@ -137,8 +138,9 @@ def _maker(schema: Schema, rows: int, like: Any, release: Release | None) -> tup
             raise PlanError("forest: it was learnt with other columns or classes than the schema declares. Give the schema of its table.")
         return FOREST, forest_rows(release, rows)
     if like is not None:
-        columns, labels = like
-        return LIKE, like_rows(schema, rows, {name: np.asarray(columns[name]) for name in schema.names}, np.asarray(labels))
+        table, labels = like
+        columns = zip(schema.names, columns_of(table, schema.names), strict=True)
+        return LIKE, like_rows(schema, rows, {name: np.asarray(column) for name, column in columns}, np.asarray(labels))
     return DUMMY, dummy_rows(schema, rows)
 
 
