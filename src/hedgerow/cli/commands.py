@@ -33,7 +33,9 @@ COMMANDS = {  # in the order of the help
     "predict": Command("predict", "predict", "Predict the class of each row of a table. Costs no ε."),
     "export": Command("export", "export", "Write a forest for another program: ONNX, SQL, or one Python file. Costs no ε."),
     "explain": Command(
-        "explain", "explain", "Tell why a row is predicted as it is: what each attribute adds, the largest first. Costs no ε."
+        "explain",
+        "explain",
+        "Tell why a row is predicted as it is: what each attribute adds, the largest first. Costs no ε. Without --row: the first row.",
     ),
     "rules": Command("show", "rules", "List what the forest has learnt as rules, the best first."),
     "show": Command("show", "show", "Show what a forest or a rule set is, what it claims, and how one of its trees looks."),
