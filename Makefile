@@ -86,10 +86,9 @@ docs: $(VENV)/docs.done
 
 docs-test: docs $(VENV)/test.done
 	$(PYTEST) -q -m docs tests/site
-	$(PYTEST) -q tests/site tests/whole/test_docs.py tests/whole/test_examples.py README.md docs
 
 package-test: $(VENV)/package.done
-	$(BIN)/python scripts/package_test.py
+	$(BIN)/python scripts/package_test.py $(TRIED)
 
 crash-test: $(VENV)/postgres.done
 	$(ALONE) HEDGEROW_RESTART=1 $(BIN)/python scripts/postgres.py run --fsync $(BIN)/python -m pytest -q -s -m "curator" tests/curator/http/test_crash_matrix.py
