@@ -78,7 +78,7 @@ def test_delta_buys_boosted_trees(here: Path, run: Callable[..., Any]) -> None:
 def test_a_budget_without_delta_says_what_to_do(here: Path, run: Callable[..., Any]) -> None:
     before = Path("pure.json").read_bytes()
     words = ["fit", "a.csv", "--schema", "schema.toml", "--epsilon", 1, "--delta", "1e-6", "-o", "forest.json"]
-    what = ("pure ε alone", "Nothing was spent", "hedgerow budget init FILE --epsilon 4 --delta 1e-06")
+    what = ("pure ε alone", "Nothing was spent", "hedgerow budget init FILE --epsilon 4 --delta 1e-05")
     refused(run(*words, "--budget", "pure.json"), *what)
     assert Path("pure.json").read_bytes() == before
     assert not Path("forest.json").exists()
@@ -137,7 +137,7 @@ def test_a_forest_takes_new_rows_unless_it_has_boosted_trees(here: Path, run: Ca
         ["count", "steps.json", "b.csv", "-o", "more.json", "--budget", "pure.json"],
         ["merge", "steps.json", "forest.json", "-o", "merged.json"],
     ):
-        refused(run(*command), "boosted trees", "Fit all rows at once", "hedgerow fit --batch")
+        refused(run(*command), "boosted trees", "fit all rows at once", "hedgerow fit --batch")
     assert Path("steps.json").read_bytes() == before
     assert BudgetFile("pure.json").spent == 2
     named = ["--owner", "a", "-o", "named.json", "--budget", "budget.json"]
