@@ -51,7 +51,7 @@ def test_one_release_at_one_owners_noise(servers: Servers, tmp_path: Path) -> No
     said = three.run("--together")
     assert said.count("answered") == 3
     certificate = three.forest.certificate
-    assert (certificate.epsilon, certificate.parts[0].together) == ("0.5", Together(["owner-1", "owner-2", "owner-3"], 1))
+    assert (certificate.epsilon, certificate.parts[0].together) == ("0.5", Together(["owner-1", "owner-2", "owner-3"], 1, [], "1.664"))
     assert certificate.parts[0].disjoint
     assert three.forest.forest.noise == (Shares(Fraction(4), 3, 2),)  # two attributes at ε = 0.5
     stored = [Release.load(next(iter(clinic.curator.releases.glob("*.json")))) for clinic in three.clinics]

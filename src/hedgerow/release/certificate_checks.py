@@ -99,6 +99,8 @@ def _check_together(part: Part, together: Together) -> None:
         raise ValueError("owners who counted together are too few, too many absent, or do not all state that their persons are disjoint")
     if any(event.query != "leaf_counts" or event.mechanism != DISCRETE_LAPLACE for event in part.events) or part.exact_delta:
         raise ValueError("owners who counted together did what is not proven of noise in shares")
+    if part.events and isinstance(together.beyond, str) and together != together.stating(part.events):
+        raise ValueError("the ε against one more owner who knows its share does not follow from its events")
 
 
 def _check_event(event: EventRecord, n_classes: int, k: int) -> None:

@@ -149,7 +149,7 @@ def count_rows(
             assumed=engine.assumed if joint is None else joint.assumed,
             id=id,
             name=name,
-            together=None if joint is None else joint.together,
+            together=None if joint is None else joint.together.stating(events),
         )
         return plan.release_of(counts, event.scale if joint is None else joint.together.noise(event.scale), part)
 

@@ -65,10 +65,13 @@ def counted(content: bytes, place: Any, epsilon: Any, name: TableName, **how: An
 
 
 def counted_together(content: bytes, place: Any, epsilon: Any, party: ServiceParty, request: str, seconds: float, **how: Any) -> Release:
-    """The release of all owners. Its owner has stated, at the start of the service, that nobody is in another's table."""
+    """The release of all owners. Its owner has stated, at the start of the service, that nobody is in another's table, and, where
+    tolerated is 0, that no owner keeps its share of the noise.
+    """
     from hedgerow.multiparty.run import together
 
-    who: dict[str, Any] = {"parties": party.parties, "party": party.number, "key": party.key, "disjoint": True, "request": request}
+    stated = {"disjoint": True, "trust_owners": True}
+    who: dict[str, Any] = {"parties": party.parties, "party": party.number, "key": party.key, "request": request, **stated}
     return _paid(lambda: together(_read(content), place, epsilon=epsilon, wait=seconds, timeout=seconds, **who, **how))
 
 
