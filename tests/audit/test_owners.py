@@ -28,9 +28,18 @@ def test_those_who_look_find_no_more_than_epsilon(who: Owners) -> None:
 @pytest.mark.slow
 @pytest.mark.statistical
 def test_with_more_who_look_than_are_tolerated_the_attack_finds_more() -> None:
-    """k - 1 who look at an owner that has added one share of two: what is assumed does not hold, and ε does not."""
-    finding = attack_owner(Owners(3, 1, 2), "2", 16_000, LEVEL)
-    assert finding.violated, finding
+    """k - 1 who look at an owner that has added one share of two: what is assumed does not hold, ε does not, and ε′ does."""
+    who = Owners(3, 1, 2)
+    finding = attack_owner(who, "2", 16_000, LEVEL)
+    assert not finding.violated, finding
+    assert 2 < finding.verdict < float(who.claimed("2")), finding
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+def test_with_still_more_who_look_nothing_holds() -> None:
+    """One share of three is left."""
+    assert attack_owner(Owners(3, 0, 2), "2", 16_000, LEVEL).violated
 
 
 @pytest.mark.slow

@@ -21,11 +21,12 @@ from multiparty.owners import changed, make_parties, run_owners, small_plan
 from scipy import stats
 from strategies import small_schema, small_table
 
-from hedgerow import Budget, BudgetFile, HedgerowClassifier, Release, merge, together
+from hedgerow import Budget, BudgetFile, HedgerowClassifier, PrivateRDTClassifier, PublicPlan, Release, merge, together
 from hedgerow import private_table as table_module
 from hedgerow.accounting.known_shares import epsilon_without_one
 from hedgerow.accounting.loss import text_of_fraction
-from hedgerow.accounting.noise import Shares
+from hedgerow.accounting.noise import Gaussian, Shares
+from hedgerow.accounting.shared_gaussian import gaussian_epsilon_without_one
 from hedgerow.engines.memory import MemoryRows
 from hedgerow.errors import BudgetError, HedgerowError, MergeError, PlanError, ReleaseError, TogetherError
 from hedgerow.mechanisms.noise import add_share
@@ -197,6 +198,51 @@ def test_with_none_tolerated_an_owner_who_does_not_trust_the_others_is_told_and_
 
 def test_with_none_tolerated_all_must_come(tmp_path: Path) -> None:
     assert make_parties(tmp_path, 5, 0).least_present == 5
+
+
+# ---------------------------------------------------------------- with a δ: Gaussian noise in shares
+
+
+def delta_plan(epsilon: str = "1", trees: int = 40, depth: int = 4) -> PublicPlan:
+    model = PrivateRDTClassifier(small_schema(), epsilon=epsilon, n_estimators=trees, max_depth=depth, random_state=1)
+    return model.public_plan(delta="1e-6")
+
+
+def half_the_noise(counts: Any, event: Any, coins: Any, shares: int) -> Any:
+    return add_share(counts, event, coins, 2 * shares)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("tolerated", [0, 1])
+@pytest.mark.parametrize("planted", [None, half_the_noise], ids=["as it is", "wrong scale"])
+def test_gaussian_noise_in_shares(tmp_path: Path, planted: Any, tolerated: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    if planted is not None:
+        monkeypatch.setattr(table_module, "add_share", planted)
+    plan, budget = delta_plan(), Budget(2, Fraction(1, 10**5))
+    parties = make_parties(tmp_path, 3, tolerated)
+    release = run_owners(tmp_path, parties, plan, everybody={"trust_owners": not tolerated}, owner_1={"budget": budget})[0]
+    assert (budget.spent, budget.remaining_delta) == (1, Fraction(9, 10**6))
+    (noise,) = release.forest.noise
+    assert noise == Gaussian(plan.event.scale * Fraction(3, 3 - tolerated))
+    draws = np.concatenate([(a - b).ravel() for a, b in zip(release.forest.counts, pooled(plan, (1, 2, 3)), strict=True)])
+    found = float((draws.astype(float) ** 2).sum()) / float(noise.sigma_squared)
+    assert (ALARM < stats.chi2.sf(found, draws.size) < 1 - ALARM) == (planted is None)
+    certificate = Release.from_json(msgspec.json.encode(release.document())).certificate
+    assert (certificate.guarantee, certificate.epsilon, certificate.delta) == ("epsilon-delta-DP", "1", "0.000001")
+    part = certificate.parts[0]
+    assert isinstance(part.together, Together)
+    stated = gaussian_epsilon_without_one(plan.event.rho, plan.delta, 3 - tolerated)
+    assert part.together.beyond == text_of_fraction(stated)
+    refused_to_load(release, msgspec.structs.replace(part, together=msgspec.structs.replace(part.together, beyond="1.001")))
+    refused_to_load(release, msgspec.structs.replace(part, epsilon="0.999999999"))  # no room for the distance from one draw
+
+
+def test_shares_that_are_too_small_are_refused_before_anything_is_charged(tmp_path: Path) -> None:
+    budgets = {f"owner_{i}": {"budget": Budget(100, Fraction(1, 10))} for i in (1, 2, 3)}
+    everybody = {"epsilon": "50", "timeout": 20.0}
+    texts = errors(run_owners(tmp_path, make_parties(tmp_path, 3), delta_plan("50", trees=2), everybody=everybody, **budgets))
+    assert any("too small for their sum to be like one draw. Nothing was spent" in text for text in texts)
+    assert all(not each["budget"].spent for each in budgets.values())
 
 
 # ---------------------------------------------------------------- who may be absent, and who not

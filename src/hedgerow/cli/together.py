@@ -125,7 +125,7 @@ def run(
 
     owners, cost = Parties.load(parties), cost_of(found, epsilon)
     own = owners.party(party)
-    request_budget = open_budget(paying, cost)
+    request_budget = open_budget(paying, cost, found.delta)
     say(f"to be paid: {guarantee_words(found, owners)}")
     say(f"{own.name}, party {party} of {len(owners.owners)}: waiting for the others, at most {wait:g} seconds")
     with paid_query(request_budget, unfinished="Nothing was released."):
@@ -190,7 +190,7 @@ def _plan(path: Path) -> PublicPlan:
     if not isinstance(found, PublicPlan):
         raise PlanError(
             f"{path} is no plan; expected one whose trees and ε are public: `hedgerow plan --save` with --algorithm hedgerow, rdt or snr. "
-            "What grows in steps by looking at rows (dpdf, diffpid3, private-id3, boosted trees), and δ, do not work together yet."
+            "What grows in steps by looking at rows (dpdf, diffpid3, private-id3, boosted trees) does not work together yet."
         )
     return found
 
@@ -221,7 +221,7 @@ def _local(
     check_output(output, [plan, *budgets, *(Path(each) for each in data)], force)
     cost = cost_of(found, epsilon)
     if not budgets:
-        open_budget(None, cost)  # warns
+        open_budget(None, cost, found.delta)  # warns
     stated = [*(["--disjoint"] if disjoint else []), *(["--trust-owners"] if trust_owners else [])]
     more = [*stated, *(["--epsilon", epsilon] if epsilon else []), *(["--csv", csv] if csv else [])]
     tolerated = 0 if trust_owners else 1

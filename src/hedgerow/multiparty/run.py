@@ -16,7 +16,6 @@ from hedgerow.multiparty.meeting import Meeting
 from hedgerow.multiparty.parties import Parties
 from hedgerow.multiparty.secure_sum import mpyc
 from hedgerow.parallel import threads_of
-from hedgerow.queries import LeafCounts
 from hedgerow.release.parts import TableName, Together
 from hedgerow.release.public_plan import PublicPlan
 from hedgerow.release.release import Release
@@ -62,7 +61,7 @@ def together(
     if isinstance(plan, Release) or not isinstance(plan, PublicPlan):
         raise PlanError(
             f"together: got {'a forest' if isinstance(plan, Release) else type(plan).__name__}; expected a plan, whose trees and ε are "
-            "public (`hedgerow plan --save` with --algorithm hedgerow, rdt or snr). Growing in steps, choices and δ do not work yet."
+            "public (`hedgerow plan --save` with --algorithm hedgerow, rdt or snr). Growing in steps and choices do not work yet."
         )
     if not disjoint:
         raise PlanError(
@@ -103,7 +102,6 @@ def together(
 
 def guarantee_words(plan: PublicPlan, parties: Parties) -> str:
     """What each owner is to pay, against whom it holds, and what it is against one owner more who knows its share of the noise."""
-    event = LeafCounts.cost(plan.epsilon, plan.schema.k, len(plan.trees))
-    stated = Together([each.name for each in parties.owners], parties.tolerated).stating([event])
+    stated = Together([each.name for each in parties.owners], parties.tolerated).stating([plan.event], plan.delta)
     at_most = f", and up to {parties.tolerated} of the owners" if parties.tolerated else ""
-    return f"{loss(plan.epsilon)} against whoever reads the release{at_most}; {stated.words_beyond}"
+    return f"{loss(plan.epsilon, plan.delta)} against whoever reads the release{at_most}; {stated.words_beyond}"

@@ -13,7 +13,8 @@ from hedgerow import formatting
 from hedgerow.accounting.events import LOCAL_SENSITIVITY, Event
 from hedgerow.accounting.known_shares import epsilon_without_one
 from hedgerow.accounting.loss import exact_sum, text_of_fraction
-from hedgerow.accounting.noise import Noise, Shares, made_noise
+from hedgerow.accounting.noise import Gaussian, Noise, Shares, made_noise
+from hedgerow.accounting.shared_gaussian import gaussian_epsilon_without_one
 from hedgerow.accounting.zcdp import rho_for, rho_of_event
 from hedgerow.errors import PlanError
 
@@ -110,15 +111,19 @@ class Together(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     absent: list[str] = []
     beyond: str | msgspec.UnsetType = msgspec.UNSET  # the first releases have no such field
 
-    def noise(self, scale: Fraction) -> Noise:
-        """That of all who were present, for a whole draw of that scale: more than one draw, as none is left out of those who look."""
-        return Shares(scale, len(self.present), len(self.owners) - self.tolerated)
+    def noise(self, draw: Noise) -> Noise:
+        """That of all who were present, where shares are parts of that draw: more than one, as none is left out of those who look."""
+        added, whole = len(self.present), len(self.owners) - self.tolerated
+        if isinstance(draw, Gaussian):
+            return Gaussian(draw.sigma_squared * added / whole)  # nearly: M6
+        assert isinstance(draw, Fraction)
+        return Shares(draw, added, whole)
 
-    def stating(self, events: Iterable[Event | EventRecord]) -> Together:
+    def stating(self, events: Iterable[Event | EventRecord], delta: Fraction = Fraction(0)) -> Together:
         """The same with the ε against one more who knows its share, from what was charged; where no noise would be left there is none."""
         if len(self.owners) - self.tolerated < 2:
             return self
-        return msgspec.structs.replace(self, beyond=text_of_fraction(epsilon_beyond(events, len(self.owners) - self.tolerated)))
+        return msgspec.structs.replace(self, beyond=text_of_fraction(epsilon_beyond(events, delta, len(self.owners) - self.tolerated)))
 
     @property
     def present(self) -> list[str]:
@@ -154,8 +159,10 @@ class Together(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return f"against {who} it is ε = {self.beyond}"
 
 
-def epsilon_beyond(events: Iterable[Event | EventRecord], whole: int) -> Fraction:
-    """The ε of counts in which one share of the noise is known too many, rounded up.  [M5]"""
+def epsilon_beyond(events: Iterable[Event | EventRecord], delta: Fraction, whole: int) -> Fraction:
+    """The ε, at that δ, of counts in which one share of the noise is known too many, rounded up.  [M5] [M6]"""
+    if delta:
+        return gaussian_epsilon_without_one(exact_sum(Fraction(each.rho or 0) for each in events), delta, whole)
     left = (epsilon_without_one(Fraction(each.epsilon), each.queries * Fraction(each.sensitivity), whole) for each in events)
     return exact_sum(left)
 
@@ -210,7 +217,7 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def noise(self, event: EventRecord) -> Noise:
         """The noise on each number that one of its events answered."""
         if isinstance(self.together, Together):
-            return self.together.noise(Fraction(event.scale))
+            return self.together.noise(event.noise)
         return event.noise
 
     @property
