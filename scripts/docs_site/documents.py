@@ -35,16 +35,18 @@ def _link(found: re.Match[str], path: str, page: str, root: Path) -> str:
         on_site = on_site.removesuffix(".ipynb") + ".md"
     if on_site:
         if not mark and re.fullmatch(r"[\w/]+\.md", text):  # on the site a page is called by its title
-            text = _title(root / place) or text
+            text = _title(root / place, anchor) or text
         return f"{mark}[{text}]({posixpath.relpath(on_site, posixpath.dirname(page) or '.')}{anchor})"
     if (root / place).exists():  # a file of the repository that is no page
         return text if text.startswith("`") else f"`{text}`"
     return found.group(0)
 
 
-def _title(path: Path) -> str:
-    found = re.match(r"# (.+)", path.read_text(encoding="utf-8")) if path.is_file() else None
-    return found.group(1) if found else ""
+def _title(path: Path, anchor: str) -> str:
+    """Of the document, or of the section that the link leads to."""
+    titles = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE) if path.is_file() else []
+    sections = [title for title in titles if re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") == anchor[1:]]
+    return next(iter(sections if anchor else titles), "")
 
 
 def _lists_apart(text: str) -> str:

@@ -107,10 +107,9 @@ class _Models:
         rows = []
         for name, field in fields.items():
             words = _cell(" ".join(filter(None, (meanings.get(name), _description(field)))))
-            needed = [] if page == MODELS else [_cell(_needed(field, name in required))]
-            rows.append(f"| {' | '.join([f'`{name}`', self.kind(field, page), *needed, words])} |\n")
-        heads = ["field", "what it is", *([] if page == MODELS else ["if left out"]), "what it means"]
-        table = f"| {' | '.join(heads)} |\n|{' --- |' * len(heads)}\n{''.join(rows)}" if rows else ""
+            needed = "" if page == MODELS else _needed(field, name in required)  # of an answer every field is there
+            rows.append(f"| `{name}` | {self.kind(field, page)}{needed} | {words} |\n")
+        table = f"| field | what it is | what it means |\n| --- | --- | --- |\n{''.join(rows)}" if rows else ""
         return "\n\n".join(part for part in (said, table) if part) + "\n"
 
     def kind(self, schema: Mapping[str, Any], page: str) -> str:
@@ -135,13 +134,11 @@ def _route(route: tuple[str, str, dict[str, Any]], page: str, models: _Models) -
     parts = [f"## `{method} {path}` {{#{anchor(method, path)}}}", said.get("description", "")]
     if given := [each for each in said.get("parameters", []) if each["in"] != "path"]:
         rows = [
-            f"| `{each['name']}` | {each['in']} | {models.kind(each['schema'], page)} | "
-            f"{_cell(_needed(each['schema'], each.get('required', False)))} | {_cell(each.get('description', ''))} |"
+            f"| `{each['name']}` ({each['in']}) | {models.kind(each['schema'], page)}"
+            f"{_needed(each['schema'], each.get('required', False))} | {_cell(each.get('description', ''))} |"
             for each in given
         ]
-        parts.append(
-            "\n".join(["| parameter | where | what it is | if left out | what it means |", "| --- | --- | --- | --- | --- |", *rows])
-        )
+        parts.append("\n".join(["| parameter | what it is | what it means |", "| --- | --- | --- |", *rows]))
     parts += list(_body(said, method, path, page, models))
     answers = "; ".join(f"{status}: {text}" for status, text in _answered(said, page, models))
     return "\n\n".join(part for part in (*parts, f"**Answer**: {answers}.") if part) + "\n"
@@ -204,12 +201,13 @@ def _divided(description: str, fields: Mapping[str, Any]) -> tuple[str, dict[str
 
 
 def _needed(schema: Mapping[str, Any], required: bool) -> str:
-    if required:
-        return "required"
+    """What follows the kind of a field: whether it must be there, or what it is without."""
     default = schema.get("default")
-    if isinstance(default, int) and default >= 2**31:  # no bound
+    if required:
+        return ", **required**"
+    if default is None or default in ("", {}) or (isinstance(default, int) and default >= 2**31):  # nothing, or no bound
         return ""
-    return "" if default is None else f"`{default}`" if default != "" else "empty"
+    return f"; `{default}` if left out"
 
 
 def _what(said: Mapping[str, Any]) -> str:
