@@ -26,6 +26,7 @@ PAPER_PAGES = {  # of docs/: the paper that each page is about
     sharkey.SOURCE: "REPRODUCTION_SHARKEY.md",
 }
 WORDS = "What ± and the words mean, how it was run, and the other papers: [REPRODUCTION.md](REPRODUCTION.md)."
+AUDIT_WORDS = "How each claim was attacked, and what a verdict means: [AUDIT.md](AUDIT.md)."
 INTRODUCTION = (
     "Made by `hedgerow experiments report` from the files in `results/`: no result is written by hand. `hedgerow experiments run --all` "
     "makes them from the public sets in the folder that HEDGEROW_DATA names; `--quick` takes minutes; `hedgerow experiments list` shows "
@@ -82,7 +83,7 @@ def documents(store: Store) -> dict[str, str]:
     if growing := _stored(LEARNING, found):
         pages.append(Page("LEARNING.md", "What more rows and more ε bring", growing))
     if attacks := _stored(AUDITS, found):
-        pages.append(Page("AUDIT_RESULTS.md", "What the audit found", attacks[0].blocks))
+        pages.append(Page("AUDIT_RESULTS.md", "What the audit found", [AUDIT_WORDS, *attacks[0].blocks]))
     files = {page.name: markdown(page.title, page.blocks) for page in pages}
     pictures = {block.name: draw(block.chart) for page in pages for block in inside(page.blocks) if isinstance(block, Figure)}
     made = "Made from stored results by hedgerow experiments report."
