@@ -146,7 +146,9 @@ def test_budgets_are_suggested_with_a_delta() -> None:
 def test_a_plan_ends_with_a_verdict() -> None:
     weak = HedgerowClassifier(SCHEMA, epsilon=0.1).plan(rows=100)
     assert weak.lines()[-1][0] == "verdict"
-    assert re.match(r"about 50 rows of a class, at ε = 0.1: expect little more than the majority class", weak.verdict)
+    assert re.match(
+        r"about 50 rows of a class, if all are as frequent, at ε = 0.1: expect little more than the majority class", weak.verdict
+    )
     assert "a δ" in weak.verdict
     good = HedgerowClassifier(SCHEMA, epsilon=5, delta=1e-6).plan(rows=1_000_000)
     assert good.verdict.endswith("expect nearly what a model without privacy would learn")

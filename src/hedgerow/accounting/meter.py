@@ -26,7 +26,7 @@ from typing import Any
 from hedgerow import formatting
 from hedgerow.accounting.advice import payable
 from hedgerow.accounting.events import DISCRETE_GAUSSIAN, Event
-from hedgerow.accounting.loss import exact_delta, exact_epsilon
+from hedgerow.accounting.loss import MOST_DELTA, exact_delta, exact_epsilon, text_of_delta
 from hedgerow.accounting.units import ROW, Unit, check_unit, checked_unit
 from hedgerow.accounting.zcdp import rho_after, rho_for, zcdp_cost
 from hedgerow.errors import BudgetError, PlanError
@@ -132,7 +132,8 @@ class Budget:
             other = (
                 f"Set rows_per_person = {own.rows_per_person} in the schema, or give it" if own.person == requested.person else "Give it"
             )
-            advice = f"{other} a budget of its own: `hedgerow budget init FILE --epsilon TOTAL {requested.options}`."
+            with_delta = f"--delta {text_of_delta(self.delta or min(10 * new.delta, MOST_DELTA))} " if self.delta or new.delta else ""
+            advice = f"{other} a budget of its own: `hedgerow budget init FILE --epsilon TOTAL {with_delta}{requested.options}`."
             check_unit(own, requested, "budget", new.what, advice)
         remaining = self.epsilon - sum((entry.cost for entry in entries), Fraction(0))
         left_delta = self.delta - sum((entry.delta for entry in entries), Fraction(0))

@@ -22,6 +22,7 @@ from hedgerow.accounting.budget_file import BudgetFile
 from hedgerow.accounting.loss import MOST_DELTA, exact_delta, exact_epsilon, text_of_delta, text_of_fraction
 from hedgerow.accounting.meaning import INIT
 from hedgerow.accounting.meter import Budget, Entry
+from hedgerow.accounting.units import ROW
 from hedgerow.cli.console import complain, gauge, say, warn
 from hedgerow.cli.errors import INTERRUPTED
 from hedgerow.errors import BudgetError, NoBudgetWarning
@@ -70,10 +71,11 @@ def open_budget(path: Path | None, epsilon: Any, delta: Any = 0, owners: bool = 
         if amount_delta and not budget.delta:
             total, requested = text_of_fraction(budget.epsilon), text_of_delta(amount_delta)  # to be typed
             ten = text_of_delta(min(10 * amount_delta, MOST_DELTA))
+            unit = "" if budget.unit in (None, ROW) else f" {budget.unit.options}"
             raise BudgetError(
                 f"{path}: this budget pays for pure ε alone, and δ = {requested} was requested. Nothing was spent. "
                 f"{payable(budget.remaining, Fraction(0), amount_delta, Fraction(0))} For a table that nothing was spent on yet, make a "
-                f"budget that has one: `hedgerow budget init FILE --epsilon {total} --delta {ten}`, for ten such requests."
+                f"budget that has one: `hedgerow budget init FILE --epsilon {total} --delta {ten}{unit}`, for ten such requests."
             )
         return budget
     if owners:

@@ -100,7 +100,7 @@ def draft(
         raise TableError("table: no column is left to learn from; every one looks like an identifier, or is empty.")
     labels = Values.of(columns[target])
     classes = _target(target, labels, orders.get(target))
-    return Schema(attributes, classes, person=person, rows_per_person=rows_per_person, notes=_notes(found, target, labels))
+    return Schema(attributes, classes, person=person, rows_per_person=rows_per_person, notes=_notes(found, target, labels, person))
 
 
 def _own_order(column: Any) -> list[Any] | None:
@@ -121,7 +121,7 @@ def _target(name: str, labels: Values, order: Sequence[Any] | None) -> Target:
     return Target(name, classes, unreviewed=True)
 
 
-def _notes(found: Mapping[str, Drafted], target: str, labels: Values) -> list[str]:
+def _notes(found: Mapping[str, Drafted], target: str, labels: Values, person: str | None) -> list[str]:
     """What was done to which columns, one sentence each."""
     said: dict[str, list[str]] = {}
     for name, each in found.items():
@@ -131,7 +131,14 @@ def _notes(found: Mapping[str, Drafted], target: str, labels: Values) -> list[st
             said.setdefault(what, []).append(where)
     notes = []
     if MANY in said:
-        notes.append(f"left out, since they have very many different values and may identify people: {', '.join(said[MANY])}")
+        notes.append(
+            f"left out, since they have very many different values and may identify people: {', '.join(said[MANY])}"
+            + (
+                ""
+                if person
+                else ". If one of them names persons who may have several rows, draft again with it as person (--person COLUMN)"
+            )
+        )
     if EMPTY in said:
         notes.append(f"left out, since nothing stands in them: {', '.join(said[EMPTY])}")
     for what in (AS_MISSING, AS_OTHER, AS_COUNTS, AS_CODES, AS_DATES):

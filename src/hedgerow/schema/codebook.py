@@ -20,6 +20,7 @@ from hedgerow.errors import SchemaError
 from hedgerow.parallel import in_threads, row_blocks
 from hedgerow.schema.attributes import Categorical, Numeric, text_of
 from hedgerow.schema.coders import CategoricalCoder, Coder, number_coder
+from hedgerow.schema.column_types import check_code_types
 from hedgerow.schema.columns import columns_of, one_column
 from hedgerow.schema.schema import Schema
 
@@ -113,7 +114,9 @@ class Codebook:
         if self._is_table_of_whole_numbers(table):
             return self._encode_whole_numbers(table, n_jobs)
         places = [j for j, name in enumerate(self.schema.names) if name not in absent]
-        columns = dict(zip(places, columns_of(table, [self.schema.names[j] for j in places], dates=self.schema.dates), strict=True))
+        found = columns_of(table, [self.schema.names[j] for j in places], dates=self.schema.dates)
+        columns = dict(zip(places, found, strict=True))
+        check_code_types(found, [self.schema.attributes[j] for j in places])
         codes = np.empty((len(columns[places[0]]), len(self.schema.names)), dtype=self.dtype)
         if absent:
             codes[:] = self.sizes

@@ -151,7 +151,7 @@ class Plan:
             helps = "More rows or a larger ε" if self.delta else "More rows, a larger ε or a δ"
             more = f". {helps} would help" if least < ENOUGH else ""
             what = "rows of a class" if self.rows_per_person == 1 else "persons of a class"
-            return f"about {number(of_class, 2)} {what}, at {loss(self.epsilon, self.delta)}: {expected}{more}"
+            return f"about {number(of_class, 2)} {what}, if all are as frequent, at {loss(self.epsilon, self.delta)}: {expected}{more}"
         rows = self.rows_per_leaf / self.n_classes
         least, expected = _words(STANDS_OUT, rows / self.noise_sd if self.noise_sd else math.inf)
         more = ". More rows, a larger ε or fewer or coarser attributes would help" if least < GOOD else ""

@@ -1,4 +1,4 @@
-"""Labels of a type that no declared class has would all be counted nowhere: refused before anything is paid.
+"""Columns of a type that cannot hold what is declared would be counted nowhere: refused before anything is paid.
 
 The type of a column is a public fact of its container, like its name. Values are not: a column of objects, or of categories, may hold
 anything, and is not looked into.
@@ -6,14 +6,17 @@ anything, and is not looked into.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from hedgerow.errors import TableError
-from hedgerow.schema.attributes import Value, text_of
+from hedgerow.schema.attributes import Attribute, Categorical, Value, text_of
 from hedgerow.schema.schema import Schema
 
+CODE = re.compile(r"0\d+")  # text that a program may take for a number
 WORDS = {"text": "text", "numbers": "numbers", "booleans": "booleans (true, false)"}
 
 
@@ -31,6 +34,22 @@ def check_label_type(y: Any, schema: Schema) -> None:
         f"{', '.join(map(repr, schema.target.classes))}: no row would be of a declared class. Nothing was spent. Predictions are the "
         "declared objects: declare them with the type that y has, or convert y."
     )
+
+
+def check_code_types(columns: Sequence[Any], attributes: Sequence[Attribute]) -> None:
+    """Refuse numbers where codes such as '0042' are declared: a number has lost its zeros, and no row would be right.
+
+    columns: those of these attributes, as `columns_of` gives them
+    """
+    for attribute, column in zip(attributes, columns, strict=True):
+        values = attribute.values if isinstance(attribute, Categorical) else ()
+        codes = [value for value in values if isinstance(value, str) and CODE.fullmatch(value)]
+        if codes and _held(column) == "numbers":
+            raise TableError(
+                f"column {attribute.name!r}: it holds numbers, but the schema declares codes such as {codes[0]!r}: zeros at the beginning "
+                "were lost when the table was read. Nothing was spent. Read it as text: pandas.read_csv(…, dtype=str), or "
+                f"dtype={{{attribute.name!r}: str}}."
+            )
 
 
 def _kind(value: Value) -> str:
