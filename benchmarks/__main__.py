@@ -22,8 +22,10 @@ from pathlib import Path
 
 import hedgerow
 from benchmarks import (
+    advice,
     csv_files,
     curator_load,
+    exports,
     fit_predict,
     flagship,
     flagship_large,
@@ -133,6 +135,11 @@ def main() -> None:
             f"{curator_load.SECONDS} seconds, whether or not they are answered; latency from the moment at which a request was due. "
             f"Meanwhile a forest is trained from {curator_load.ROWS:,} rows. Ratio: the p99 over {curator_load.MOST:g} ms."
         ),
+        "Exports": "Exported forests beside our own predict, one thread each, from columns in memory to probabilities, in the same rounds.",
+        "Advice": (
+            "What `hedgerow advise` expects beside what forests get, in points of accuracy: the mean over ε, a set by coefficients of the "
+            "others. From the records in benchmarks/advice.json; those that are missing are measured (minutes, HEDGEROW_DATA)."
+        ),
         "Pseudo-data": (
             f"Rows over {pseudo.ATTRIBUTES} attributes of {pseudo.VALUES} values, made and written by two threads in a process of its own; "
             "peak memory over what was resident before. "
@@ -156,6 +163,8 @@ def main() -> None:
         "CSV files": lambda: csv_files.run(given.quick),
         "Spark": lambda: spark.run(given.quick),
         "Curator": lambda: curator_load.run(given.quick),
+        "Exports": lambda: exports.run(given.quick),
+        "Advice": lambda: advice.run(given.quick),
     }
     if given.only:
         starts = tuple(name.lower() for name in given.only)

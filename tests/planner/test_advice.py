@@ -17,8 +17,8 @@ from hedgerow.cli import app
 from hedgerow.datasets import patients
 from hedgerow.errors import PlanError
 from hedgerow.planner.advice import Advice, Expectation, advise
-from hedgerow.planner.correction import OFF, SHIFT, corrected
-from hedgerow.planner.made_rows import TEST_ROWS, dummy_rows, forest_rows, like_rows
+from hedgerow.planner.curve import COEFFICIENTS, RATIOS, curve
+from hedgerow.planner.made_rows import TEST_ROWS, dummy_rows, forest_rows, like_rows, own_shares
 from hedgerow.plots.advice_svg import advice_svg
 
 FEW: dict[str, Any] = {"algorithms": ["rdt"], "epsilons": ["0.5", "4"], "repeats": 1}
@@ -68,7 +68,7 @@ def test_advice_from_each_source(forest: hedgerow.Release, tmp_path: Path) -> No
         assert {each.epsilon for each in advice.expectations} == {"0.5", "4"}
         assert all(0 <= each.low <= each.accuracy <= each.high <= 1 for each in advice.expectations)
         assert "points on average" in advice.trust
-    assert told[1::2] == [1.0, 1.0, 1.0]
+    assert told.count(1.0) == 3
     assert max(each.accuracy for each in advice.expectations) > 0.5
 
 
@@ -81,12 +81,47 @@ def test_the_smallest_epsilon_that_would_do() -> None:
     assert ElementTree.fromstring(advice_svg(advice)).tag.endswith("svg")
 
 
-def test_the_correction_grows_with_epsilon_and_stays_a_share() -> None:
-    for source in OFF:
-        shares = [corrected(0.7, epsilon, source) for epsilon in (0.05, 0.2, 1.0, 4.0, 100.0)]
-        assert all(0 < share < 1 for share in shares)
-        if source not in SHIFT:
-            assert shares == [0.7] * 5
+@pytest.mark.parametrize("place", sorted(COEFFICIENTS))
+def test_a_curve_does_not_fall_and_grows_with_what_is_known(place: tuple[bool, bool]) -> None:
+    delta, measured = place
+    epsilons = [0.01, 0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 100.0]
+    curves = [curve(epsilons, 0.2, own, 0.6, 5000, 2, delta=delta, measured=measured) for own in (0.61, 0.7, 0.8, 0.9)]
+    assert len(COEFFICIENTS[place]) == len(RATIOS)
+    assert all(((each > 0) & (each < 1)).all() and (np.diff(each) >= 0).all() for each in curves)
+    assert (np.diff(curves, axis=0) > 0).all()
+    if measured:  # the same ε again: about what was measured
+        assert [each[2] for each in curves] == pytest.approx([0.61, 0.7, 0.8, 0.9], abs=0.02)
+
+
+def test_a_measured_accuracy_moves_the_curve_and_costs_no_fit(forest: hedgerow.Release) -> None:
+    only: dict[str, Any] = {"forest": forest, "algorithms": ["hedgerow"], "delta": "1e-6"}
+    told: list[float] = []
+    alone = advise(small_schema(), 2000, progress=told.append, **only)
+    low, high = (advise(small_schema(), 2000, accuracy=accuracy, **only) for accuracy in (0.6, 0.9))
+    assert not told
+    assert (alone.source, low.source) == ("forest", "measured")
+    pairs = zip(low.expectations, high.expectations, strict=True)
+    assert all(one.accuracy + 0.1 < other.accuracy for one, other in pairs)
+    assert "measured accuracy" in low.trust
+
+
+def test_other_algorithms_stand_to_the_curve_as_on_made_rows(forest: hedgerow.Release) -> None:
+    found = advise(small_schema(), 1500, forest=forest, algorithms=["rdt", "hedgerow"], epsilons=["1"], repeats=1)
+    alone = advise(small_schema(), 1500, forest=forest, algorithms=["hedgerow"], epsilons=["1"])
+    assert [each.algorithm for each in found.expectations] == ["rdt", "hedgerow"]
+    assert found.expectations[1].accuracy == pytest.approx(alone.expectations[0].accuracy)
+
+
+def test_rows_of_a_hedgerow_forest_hang_together_by_their_class() -> None:
+    """Attributes that both follow the class follow each other, too; and values read back as the codes they were made from."""
+    train = patients(4000, seed=1)
+    release = hedgerow.HedgerowClassifier(train.schema, 8, random_state=0).fit(train.X, train.y).release_
+    made = forest_rows(release, 4000)(0)
+    shares, real = own_shares(release), release.predict_proba(train.X)
+    assert shares.max(axis=1).mean() == pytest.approx(real.max(axis=1).mean(), abs=0.08)
+    assert shares.mean(axis=0) == pytest.approx(real.mean(axis=0), abs=0.08)
+    assert set(made.train) == set(train.schema.names)
+    assert release.predict_proba(made.train).max(axis=1).mean() == pytest.approx(shares.max(axis=1).mean(), abs=0.03)
 
 
 @pytest.mark.parametrize(
@@ -96,6 +131,8 @@ def test_the_correction_grows_with_epsilon_and_stays_a_share() -> None:
         ({"rows": 100, "target_accuracy": 80}, "such as 0.8"),
         ({"rows": 100, "algorithms": ["id3"]}, "expected some of hedgerow"),
         ({"rows": 100, "repeats": 0}, "at least 1"),
+        ({"rows": 100, "accuracy": 0.8}, "give it as forest, too"),
+        ({"rows": 100, "forest": "forest.json", "accuracy": 80}, "between 0 and 1"),
         ({"rows": 100, "like": ({}, []), "forest": "forest.json"}, "got both"),
     ],
 )
@@ -108,6 +145,13 @@ def test_a_forest_of_another_table_is_refused(forest: hedgerow.Release) -> None:
     other = hedgerow.Schema([hedgerow.Numeric("age", 0, 1)], hedgerow.Target("class", ["no", "yes"]))
     with pytest.raises(PlanError, match="other columns"):
         advise(other, 100, forest=forest)
+
+
+def test_a_forest_without_an_epsilon_is_refused() -> None:
+    columns, labels = small_table(200)
+    exact = hedgerow.LocalTreeClassifier(small_schema()).fit(columns, labels).release_
+    with pytest.raises(PlanError, match="claims no ε"):
+        advise(small_schema(), 100, forest=exact)
 
 
 def test_the_command(tmp_path: Path) -> None:

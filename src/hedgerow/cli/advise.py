@@ -25,6 +25,10 @@ def advise(
         Path | None,
         typer.Option("--forest", help="An earlier release of the same table: what it tells costs nothing more.", show_default=False),
     ] = None,
+    accuracy: Annotated[
+        float | None,
+        typer.Option("--accuracy", help="The measured accuracy of the earlier release (`hedgerow evaluate`).", show_default=False),
+    ] = None,
     delta: Delta = None,
     target_accuracy: Annotated[
         float | None, typer.Option("--target-accuracy", help="The accuracy that is wanted, such as 0.8.", show_default=False)
@@ -38,8 +42,9 @@ def advise(
 ) -> None:
     """Say what accuracy to expect at ε = 0.1 … 4, and the smallest ε that would do. Reads no private row, costs no ε.
 
-    Forests are trained on rows that are made: from the schema alone, from a public table that is alike (--like), or from an earlier
-    release of the same table (--forest), which knows most. It says how far each is to be trusted, as measured on public tables.
+    Forests are trained on rows that are made: from the schema alone, or from a public table that is alike (--like). An earlier release of
+    the same table (--forest) knows more, and most with its measured accuracy (--accuracy): the rest is how forests went on from there on
+    public tables. It says how far each is to be trusted, as measured on public tables.
 
     Example:
 
@@ -59,6 +64,7 @@ def advise(
             rows,
             like=public,
             forest=forest,
+            accuracy=accuracy,
             delta=delta or 0,
             target_accuracy=target_accuracy,
             repeats=repeats,

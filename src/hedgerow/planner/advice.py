@@ -13,20 +13,23 @@ import numpy as np
 
 from hedgerow.accounting.loss import exact_delta, text_of_fraction
 from hedgerow.errors import PlanError
-from hedgerow.planner.correction import OFF, corrected
-from hedgerow.planner.made_rows import DUMMY, FOREST, LIKE, Maker, dummy_rows, forest_rows, like_rows
+from hedgerow.planner.curve import OFF, curve, logit, share
+from hedgerow.planner.made_rows import DUMMY, FOREST, LIKE, MEASURED, Maker, dummy_rows, forest_rows, like_rows, own_shares
 from hedgerow.planner.trials import accuracy_of
 from hedgerow.release.release import Release
 from hedgerow.schema.columns import columns_of
 from hedgerow.schema.schema import Schema
 from hedgerow.training.algorithms import PRIVATE
 
+HEDGEROW = "hedgerow"
 EPSILONS = ("0.1", "0.2", "0.5", "1", "2", "4")
 MOST_ROWS = 50_000  # more rows than these are made by nobody's patience: the answer is then that for so many
+SETS = {DUMMY: "ten", LIKE: "ten", FOREST: "23", MEASURED: "23"}  # that OFF is the mean of
 TRUST = {
     DUMMY: "rows made from the schema alone: they tell how ε and the number of rows matter, not how hard the task is",
     LIKE: "a public table that is taken to be alike: as good as the likeness",
-    FOREST: "pseudo-rows of an earlier release, with a correction for what its noise hides",
+    FOREST: "an earlier release, how sure it is of itself, and how forests went on from there on public sets",
+    MEASURED: "an earlier release and its measured accuracy, and how forests went on from there on public sets",
 }
 
 
@@ -43,7 +46,7 @@ class Expectation:
 
 @dataclass(frozen=True)
 class Advice:
-    """Expectations, and what they rest on. source: "dummy", "like" or "forest"."""
+    """Expectations, and what they rest on. source: "dummy", "like", "forest" or "measured"."""
 
     expectations: tuple[Expectation, ...]
     source: str
@@ -54,7 +57,7 @@ class Advice:
     @property
     def trust(self) -> str:
         """How far the numbers are to be trusted, from the measurement in docs/ADVICE.md."""
-        points = f"on ten public sets it was off by {OFF[self.source] * 100:.1f} points on average"
+        points = f"on {SETS[self.source]} public sets it was off by {OFF[self.source] * 100:.1f} points on average"
         return f"{TRUST[self.source]}; {points}"
 
     @property
@@ -89,6 +92,7 @@ def advise(
     *,
     like: Any = None,
     forest: Release | str | Path | None = None,
+    accuracy: float | None = None,
     delta: Any = 0,
     target_accuracy: float | None = None,
     algorithms: Sequence[str] = ("hedgerow", "snr", "rdt", "dpdf"),
@@ -102,18 +106,22 @@ def advise(
     rows:     how many the private table has, about
     like:     a public table that is alike: a pair (X, y) as `fit` takes it; forest: an earlier release of the same table.
               Without either, rows are made from the schema alone
+    accuracy: of the earlier release, as it was measured on other rows (`private_score`, `hedgerow evaluate`): the best to begin from
     delta:    for algorithms that can use one
     repeats:  fits on rows that are made anew each time
     progress: is told the share that is done
     """
-    _check(rows, like, forest, target_accuracy, algorithms, repeats)
+    _check(rows, like, forest, accuracy, target_accuracy, algorithms, repeats)
     release = Release.load(forest) if isinstance(forest, (str, Path)) else forest
     rows_made = min(rows, MOST_ROWS)
     source, maker = _maker(schema, rows_made, like, release)
     exact = text_of_fraction(exact_delta(delta))
     texts = [str(epsilon) for epsilon in epsilons]
+    fitted = list(algorithms)
+    if release is not None:  # fits on made rows tell only how far the others are from Hedgerow's forest
+        fitted = [HEDGEROW, *(name for name in algorithms if name != HEDGEROW)] if set(algorithms) != {HEDGEROW} else []
     found: dict[tuple[str, str], list[float]] = {}
-    trials = [(turn, algorithm, epsilon) for turn in range(repeats) for algorithm in algorithms for epsilon in texts]
+    trials = [(turn, algorithm, epsilon) for turn in range(repeats) for algorithm in fitted for epsilon in texts]
     made, turn_made = None, -1
     for number, (turn, algorithm, epsilon) in enumerate(trials):
         if made is None or turn != turn_made:
@@ -121,14 +129,34 @@ def advise(
         found.setdefault((algorithm, epsilon), []).append(accuracy_of(algorithm, schema, epsilon, exact, made, seed + turn))
         if progress is not None:
             progress((number + 1) / len(trials))
-    expectations = tuple(_expectation(algorithm, epsilon, got, source) for (algorithm, epsilon), got in found.items())
-    return Advice(expectations, source, rows, exact, target_accuracy)
+    if release is None:
+        expected = [_expectation(*place, float(np.mean(got)), got, OFF[source]) for place, got in found.items()]
+        return Advice(tuple(expected), source, rows, exact, target_accuracy)
+    source = FOREST if accuracy is None else MEASURED
+    heights = dict(zip(texts, _curve(release, rows, [float(Fraction(text)) for text in texts], accuracy, exact != "0"), strict=True))
+    expected = []
+    for algorithm in algorithms:
+        for epsilon in texts:
+            got, ours = found.get((algorithm, epsilon), []), found.get((HEDGEROW, epsilon), [])
+            apart = logit(float(np.mean(got))) - logit(float(np.mean(ours))) if got else 0.0
+            expected.append(_expectation(algorithm, epsilon, float(share(logit(heights[epsilon]) + apart)), got, OFF[source]))
+    return Advice(tuple(expected), source, rows, exact, target_accuracy)
 
 
-def _expectation(algorithm: str, epsilon: str, got: list[float], source: str) -> Expectation:
-    mean = corrected(float(np.mean(got)), float(Fraction(epsilon)), source)
+def _curve(release: Release, rows: int, epsilons: list[float], accuracy: float | None, delta: bool) -> Sequence[float]:
+    """What to expect of a Hedgerow forest."""
+    assert release.certificate.epsilon is not None
+    shares = own_shares(release)
+    own, majority = float(shares.max(axis=1).mean()), float(shares.mean(axis=0).max())
+    earlier = float(Fraction(release.certificate.epsilon))
+    measured = accuracy is not None
+    found = curve(epsilons, earlier, accuracy or own, majority, rows, shares.shape[1], delta=delta, measured=measured)
+    return [float(each) for each in found]
+
+
+def _expectation(algorithm: str, epsilon: str, mean: float, got: list[float], off: float) -> Expectation:
     spread = float(np.std(got, ddof=1)) if len(got) > 1 else 0.0
-    far = 1.28 * math.hypot(spread, 1.25 * OFF[source])  # a mean absolute error is 0.8 standard deviations
+    far = 1.28 * math.hypot(spread, 1.25 * off)  # a mean absolute error is 0.8 standard deviations
     return Expectation(algorithm, epsilon, mean, max(0.0, mean - far), min(1.0, mean + far))
 
 
@@ -136,6 +164,8 @@ def _maker(schema: Schema, rows: int, like: Any, release: Release | None) -> tup
     if release is not None:
         if release.schema.names != schema.names or release.schema.target.classes != schema.target.classes:
             raise PlanError("forest: it was learnt with other columns or classes than the schema declares. Give the schema of its table.")
+        if release.certificate.epsilon is None:
+            raise PlanError("forest: it claims no ε, so that nothing tells how much its noise hides. Give one that was learnt with an ε.")
         return FOREST, forest_rows(release, rows)
     if like is not None:
         table, labels = like
@@ -144,11 +174,14 @@ def _maker(schema: Schema, rows: int, like: Any, release: Release | None) -> tup
     return DUMMY, dummy_rows(schema, rows)
 
 
-def _check(rows: Any, like: Any, forest: Any, target: Any, algorithms: Sequence[str], repeats: Any) -> None:
+def _check(rows: Any, like: Any, forest: Any, accuracy: Any, target: Any, algorithms: Sequence[str], repeats: Any) -> None:
     if isinstance(rows, bool) or not isinstance(rows, int) or rows < 20:
         raise PlanError(f"rows: got {rows!r}; expected about how many rows the table has, at least 20.")
     if like is not None and forest is not None:
         raise PlanError("like, forest: got both; expected a public table or an earlier release.")
+    if accuracy is not None and (forest is None or not 0 < accuracy < 1):
+        expected = "expected that of the earlier release: give it as forest, too" if forest is None else "expected a share between 0 and 1"
+        raise PlanError(f"accuracy: got {accuracy!r}; {expected}.")
     if target is not None and not 0 < target < 1:
         raise PlanError(f"target_accuracy: got {target!r}; expected a share between 0 and 1, such as 0.8.")
     unknown = [name for name in algorithms if name not in PRIVATE]

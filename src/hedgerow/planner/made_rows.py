@@ -4,8 +4,8 @@ No private row is read, and nothing is paid: a release is post-processed, a publ
 
     dummy     values evenly from the schema, classes by a rule that is made up: how ε and rows matter, not how hard the task is
     like      rows of a public table, drawn with replacement; those that are tested on are kept apart
-    forest    pseudo-rows of an earlier release, each with a class drawn by the forest's own probabilities. With the class that it
-              predicts, instead, the rows would be as easy as the forest is sure: every row would be right
+    forest    rows of an earlier release: a class by its share, then each attribute by the released table of that class. A class is then
+              drawn anew, by the forest's own probabilities: with that which it predicts, every row would be right
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import PlanError
+from hedgerow.inference.vote import ADDITIVE
 from hedgerow.release.release import Release, class_array
 from hedgerow.schema.attributes import Categorical
 from hedgerow.schema.schema import Schema
+from hedgerow.sharing.pseudo.decoding import values_array, values_by_code
 from hedgerow.sharing.pseudo.tables import pseudo_data
 
-DUMMY, LIKE, FOREST = "dummy", "like", "forest"
+DUMMY, LIKE, FOREST, MEASURED = "dummy", "like", "forest", "measured"
 TEST_ROWS = 5_000
 _STRENGTH = 1.5  # of the made-up rule of dummy rows: the standard deviation of its scores
 Columns = dict[str, NDArray[Any]]
@@ -84,12 +86,42 @@ def like_rows(schema: Schema, rows: int, columns: Columns, labels: NDArray[Any])
 def forest_rows(release: Release, rows: int) -> Maker:
     def make(seed: int) -> MadeRows:
         rng = np.random.default_rng([seed, 1])
-        made = pseudo_data(release, rows + TEST_ROWS, method="forest", seed=seed)
-        labels = release.classes[_drawn(release.predict_codes_proba(made.codes), rng)]
-        order = rng.permutation(len(made))
-        return _cut(_of(made.columns, order), labels[order], rows)
+        columns, codes = _rows_of(release, rows + TEST_ROWS, rng)
+        labels = release.classes[_drawn(release.predict_codes_proba(codes), rng)]
+        return _cut(columns, labels, rows)
 
     return make
+
+
+def own_shares(release: Release) -> NDArray[np.float64]:
+    """The class probabilities that a forest gives to rows of its own: (TEST_ROWS, classes)."""
+    return release.predict_codes_proba(_rows_of(release, TEST_ROWS, np.random.default_rng(0))[1])
+
+
+def _rows_of(release: Release, n: int, rng: np.random.Generator) -> tuple[Columns, NDArray[Any]]:
+    """Columns and codes. Attributes hang together by the class alone, but for other forests than Hedgerow's: there as paths say."""
+    codebook = release.codebook
+    if release.vote != ADDITIVE:
+        made = pseudo_data(release, n, method="forest", seed=int(rng.integers(2**32)))
+        order = rng.permutation(n)
+        return _of(made.columns, order), made.codes[order]
+    tables = release.additive.tables
+    classes = rng.choice(codebook.n_classes, n, p=tables.pi)
+    codes, columns = np.empty((n, len(codebook.sizes)), dtype=codebook.dtype), {}
+    for j, entry in enumerate(codebook.schema.attributes):
+        shares = np.repeat(release.additive.shares_of_codes(j)[:, None], codebook.n_classes, axis=1)
+        if j in tables.attributes:
+            one = tables.attributes[j]
+            shares *= np.exp(one.flat[one.group])
+        codes[:, j] = _drawn((shares / shares.sum(axis=0)).T[classes], rng)
+        if isinstance(entry, Categorical):
+            columns[entry.name] = values_array(values_by_code(entry))[codes[:, j]]
+        else:
+            edges = np.append(entry.cell_edges(codebook.bins), np.full(codebook.sizes[j], np.nan))  # beyond the cells: missing
+            low, high = edges[codes[:, j]], edges[codes[:, j].astype(np.int64) + 1]
+            columns[entry.name] = np.minimum(low + rng.random(n) * (high - low), np.nextafter(high, low))
+            columns[entry.name][codes[:, j] >= codebook.numeric_cells(j)] = np.nan
+    return columns, codes
 
 
 def _drawn(shares: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
