@@ -231,6 +231,7 @@ def test_gaussian_noise_in_shares(tmp_path: Path, planted: Any, tolerated: int, 
     assert (certificate.guarantee, certificate.epsilon, certificate.delta) == ("epsilon-delta-DP", "1", "0.000001")
     part = certificate.parts[0]
     assert isinstance(part.together, Together)
+    assert any("within a billionth of one draw" in text for text in certificate.assumptions)
     stated = gaussian_epsilon_without_one(plan.event.rho, plan.delta, 3 - tolerated)
     assert part.together.beyond == text_of_fraction(stated)
     refused_to_load(release, msgspec.structs.replace(part, together=msgspec.structs.replace(part.together, beyond="1.001")))

@@ -22,6 +22,7 @@ from hedgerow.accounting.zcdp import rho_for, zcdp_cost
 from hedgerow.release.parts import (
     EPSILON_DELTA_DP,
     EPSILON_DP,
+    NEARLY_ONE_DRAW,
     NEIGHBOURS,
     NEIGHBOURS_OF_PARTS,
     NOT_PROVEN,
@@ -312,6 +313,8 @@ def _assumptions(parts: Sequence[Part]) -> list[str]:
     for part in parts:
         if isinstance(part.together, Together):
             found[part.together.assumption] = None
+            if part.exact_delta:
+                found[NEARLY_ONE_DRAW] = None
             found[f"each of these owners states that no person has rows in two of their tables: {', '.join(part.owners)}"] = None
     if len(parts) > 1:
         stated: dict[str, list[str]] = {}

@@ -22,6 +22,10 @@ NEIGHBOURS = "add or remove one row"
 UNIT = "one row"
 NEIGHBOURS_OF_PARTS = "add or remove one person, with at most one row in each counted table"
 UNIT_OF_PARTS = "one person"
+NEARLY_ONE_DRAW = (
+    "Gaussian noise came in shares, whose sum is proven to be within a billionth of one draw, in the logarithm of every probability; the "
+    "ε and the δ include that (PROOF.md, M6)"
+)
 ONE_ROW_EACH = "each person has at most one row in the table"
 UNREVIEWED = "domains were read from private data"
 NOT_PROVEN = "splits were chosen with local sensitivity, for which the stated ε is not proven"
