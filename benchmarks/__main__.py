@@ -115,8 +115,8 @@ def main() -> None:
             "Ratio: reading over merging."
         ),
         "Kernels": (
-            "Codes in memory, the shortest of several rounds; what bounds the loops is in docs/SCALE.md. Ratio: as each line says; for the "
-            "reference loops, their time over that of the leaf counts."
+            "Codes in memory, the shortest of several rounds; what bounds the loops is in docs/SCALE_FIGURES.md. Ratio: as each line says; "
+            "for the reference loops, their time over that of the leaf counts."
         ),
         "Streamed tables": (
             f"A Parquet file that is read again for each pass, {streamed.THREADS} threads, each job in a process of its own; the shortest "

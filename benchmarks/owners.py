@@ -41,6 +41,9 @@ def ways(schema: Any, epsilon: str, tables: list[Rows], pooled: Rows, seed: int)
     yield "one owner alone: fit, pure ε", pure[0].predict_proba
     yield "each owner: fit, pure ε; the mean of their probabilities", lambda X: np.mean([each.predict_proba(X) for each in pure], axis=0)
     yield "count and merge, hedgerow", hedgerow.merge(counted(plain.public_plan(tables=k))).predict_proba
+    noisy = hedgerow.HedgerowClassifier(schema, epsilon, delta=DELTA)
+    yield "count and merge, hedgerow, δ", hedgerow.merge(counted(noisy.public_plan(tables=k))).predict_proba
+    yield "together, hedgerow, δ", together(noisy.public_plan(), tables).predict_proba
     yield "count and merge, snr", hedgerow.merge(counted(snr.public_plan(rows=n, tables=k))).predict_proba
     yield "together, hedgerow", together(plain.public_plan(), tables).predict_proba
     yield "together, snr", together(snr.public_plan(rows=n), tables).predict_proba

@@ -5,7 +5,7 @@
     python -m benchmarks.together time [--owners 3 5 10]         k processes on one machine, 10 trees × 10,000 leaves × 2 classes
 
 The accuracy needs no network: a secure sum gives the sum, so that the vectors of all owners are added up in this process. That is also
-how two owners, and t = 0, are measured, which a run refuses: what they would have if nobody used what it knows.
+how two owners are measured, which a run refuses. With t = 0 the ε is that against whoever knows no owner's share (docs/TOGETHER.md).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
     python scripts/mutate.py run --survivors         what survived once more, after tests were written
     python scripts/mutate.py run --survivors --whole the same with slow tests too, in a process that loads the mutated file: the last word
     python scripts/mutate.py report                  scores; what survived, with its reason where scripts/mutants_explained.toml has one
-    python scripts/mutate.py report --write          the scores into docs/AUDIT.md
+    python scripts/mutate.py report --write          the scores into docs/MUTATIONS.md
     python scripts/mutate.py show 3f9a2c1b           the change that a mutant makes
 
 A mutant is one change: another comparison, a constant that is one more or less, another operator, a condition turned round, a statement
@@ -48,7 +48,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "hedgerow"
 STORE = ROOT / ".mutants"
 RESULTS = ROOT / "scripts" / "mutants.jsonl"
-DOCUMENT, BEGIN, END = ROOT / "docs" / "AUDIT.md", "<!-- mutations -->\n", "<!-- end of mutations -->"
+DOCUMENT, BEGIN, END = ROOT / "docs" / "MUTATIONS.md", "<!-- mutations -->\n", "<!-- end of mutations -->"
 EXPLAINED = ROOT / "scripts" / "mutants_explained.toml"
 
 LONGEST_TEST = 120  # seconds of the processor: a mutant for which a test takes longer counts as killed; where it is known how long,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""nginx with TLS before a service, for tests: the configuration of docs/CURATOR.md, with a certificate made for it; gone afterwards.
+"""nginx with TLS before a service, for tests: the configuration of docs/CURATOR_SERVER.md, with a certificate made for it; gone afterwards.
 
     scripts/proxy.py run http://127.0.0.1:8300 COMMAND …
 
@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-DOCUMENT = Path(__file__).parents[1] / "docs" / "CURATOR.md"
+DOCUMENT = Path(__file__).parents[1] / "docs" / "CURATOR_SERVER.md"
 PROGRAMS = ("nginx", "/usr/sbin/nginx")
 PATIENCE = 30  # seconds until it listens
 WHOLE = """

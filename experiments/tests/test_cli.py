@@ -1,8 +1,9 @@
-"""`hedgerow experiments` from end to end: run, stop, go on, report; its help, and the guide's commands."""
+"""`hedgerow experiments` from end to end: run, stop, go on, report; its help, and the commands of its report."""
 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -12,9 +13,9 @@ from typer.testing import CliRunner
 
 from hedgerow.cli import app
 from hedgerow_experiments.cli import main
+from hedgerow_experiments.report import INTRODUCTION
 
 needs_data = pytest.mark.skipif(not os.environ.get("HEDGEROW_DATA"), reason="HEDGEROW_DATA does not name the folder of public data sets")
-GUIDE = Path(__file__).resolve().parents[2] / "docs" / "GUIDE.md"
 run = CliRunner().invoke
 
 
@@ -27,8 +28,9 @@ def test_a_small_experiment_runs_and_is_reported(tmp_path: Path) -> None:
     again = run(app, ["experiments", "run", "dpdf-figure-7", "--quick", "--workers", "1", *where])
     assert "0 jobs without a result" in again.output
     assert run(app, ["experiments", "report", *where]).exit_code == 0
-    text = (tmp_path / "REPRODUCTION.md").read_text(encoding="utf-8")
+    text = " ".join((tmp_path / "REPRODUCTION_DPDF.md").read_text(encoding="utf-8").split())
     assert "NOT THE FULL PROTOCOL, quick" in text
+    text = (tmp_path / "REPRODUCTION.md").read_text(encoding="utf-8")
     assert "nothing" in text  # the other experiments are named as not run
     assert (tmp_path / "figures" / "dpdf-figure-7.svg").exists()
     assert list((tmp_path / "tables").glob("dpdf-figure-7*.csv"))
@@ -44,12 +46,12 @@ def test_each_help_has_an_explanation_and_an_example(command: str) -> None:
     assert f"hedgerow experiments {command} " in result.stdout.split("Example:")[1]
 
 
-def test_the_readme_has_its_commands() -> None:
-    part = GUIDE.read_text(encoding="utf-8").split("## The papers, reproduced")[1].split("\n##")[0]
-    lines = [line for line in part.splitlines() if line.startswith("    hedgerow ")]
-    asked = [shlex.split(line, comments=True)[1:] for line in lines]
-    assert [words[:2] for words in asked] == [["experiments", "list"], ["experiments", "run"], ["experiments", "report"]]
-    assert asked[1][2] in run(app, asked[0]).output
+def test_the_commands_of_the_introduction_are_there() -> None:
+    asked = [shlex.split(words) for words in re.findall(r"`hedgerow (experiments [^`]*)`", INTRODUCTION)]
+    assert [words[:2] for words in asked] == [["experiments", name] for name in ("report", "run", "list", "run")]
+    known = run(app, ["experiments", "run", "--help"]).output
+    assert all(option in known for words in asked for option in words if option.startswith("--"))
+    assert asked[3][2] in run(app, asked[2]).output
 
 
 def test_the_script_is_the_same_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

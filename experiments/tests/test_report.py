@@ -23,12 +23,14 @@ run = CliRunner().invoke
 
 @pytest.fixture(scope="module")
 def made() -> dict[str, str]:
-    return documents(Store(DOCS), (DOCS / "AUDIT.md").read_text(encoding="utf-8"))
+    return documents(Store(DOCS))
 
 
 def test_the_documents_are_what_the_stored_results_say(made: dict[str, str]) -> None:
     """A sentence that was changed by hand, or results without a new report, fail here."""
-    for name in ("REPRODUCTION.md", "PEERS.md", "LEARNING.md", "AUDIT.md"):
+    pages = [name for name in made if name.endswith(".md")]
+    assert {"REPRODUCTION.md", "REPRODUCTION_DPDF.md", "PEERS.md", "PEERS_SETS.md", "LEARNING.md", "AUDIT_RESULTS.md"} <= set(pages)
+    for name in pages:
         assert (DOCS / name).read_text(encoding="utf-8") == made[name], f"{name}: run `hedgerow experiments report --folder docs`"
 
 
@@ -115,10 +117,21 @@ def test_the_tally_counts_each_sentence_of_the_paper_once() -> None:
 
 
 def test_a_protocol_is_printed_once_where_the_next_is_the_same(made: dict[str, str]) -> None:
-    text = made["REPRODUCTION.md"]
+    text = " ".join(" ".join(page for name, page in made.items() if name.startswith("REPRODUCTION")).split())
     assert text.count(EXPERIMENTS["dpdf-figure-2"].protocol) == 1
     assert text.count("**Protocol.** As for Figure 2.") == 5
     assert all(text.count(EXPERIMENTS[name].protocol) == 1 for name in ("jagannathan-figure-2", "sharkey-figure-5", "dprf-figure-1"))
+
+
+def test_text_is_wrapped_and_every_section_stands_on_one_page(made: dict[str, str]) -> None:
+    pages = {name: page.splitlines() for name, page in made.items() if name.endswith(".md")}
+    for name, lines in pages.items():
+        assert [line for line in lines if len(line) > 120 and not line.startswith(("|", "!["))] == [], name
+    titles = [line for name, lines in pages.items() for line in lines if line.startswith("## ") and line != "## Claims"]
+    figures = [line for line in titles if line.startswith(("## Figure", "## Table"))]
+    assert len(figures) == len(PAPERS)
+    peers = [line for name, lines in pages.items() if name.startswith("PEERS") for line in lines if line.startswith("#")]
+    assert len(set(peers)) == len(peers)
 
 
 def test_names_may_be_beginnings() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import commands
 import documents
+import http_api
 import notebooks
 import reference
 from mkdocs.structure.files import File, Files
@@ -20,14 +21,19 @@ def on_config(config: Any) -> Any:
         if "Tutorials" in section:
             section["Tutorials"] = [f"tutorials/{path.stem}.md" for path in notebooks.found(ROOT)]
         if "Reference" in section:
-            section["Reference"] = [{"Python": reference.nav()}, {"Commands": commands.nav()}]
+            section["Reference"] = [
+                {"Python": reference.nav()},
+                {"Commands": commands.nav()},
+                {"HTTP API": http_api.nav()},
+                *section["Reference"],
+            ]
     return config
 
 
 def on_files(files: Files, config: Any) -> Files:
     """Pages that are no files of docs/."""
     pages = {page: (ROOT / path).read_text(encoding="utf-8") for path, page in documents.OUTSIDE.items()}
-    pages |= reference.pages() | commands.pages() | notebooks.pages(ROOT)
+    pages |= reference.pages() | commands.pages() | http_api.pages() | notebooks.pages(ROOT)
     for name, text in pages.items():
         files.append(File.generated(config, name, content=text))
     return files

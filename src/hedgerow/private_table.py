@@ -109,7 +109,7 @@ class PrivateTable(NamedQueries):
         for event in events:
             check_noise_source(event, self._sampler)
             if self._secure_sum is not None:
-                check_shared_noise(event)
+                check_shared_noise(event, self._secure_sum.shares)
         if isinstance(self._engine, RemoteEngine):
             return self._engine.released(query, price, lambda: self._charge(events))
         self._charge(events)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hedgerow import BudgetFile
+from hedgerow import BudgetFile, Release
 
 
 def test_auc_thresholds_and_a_page(fitted: SimpleNamespace, run: Callable[..., Any], tmp_path: Path) -> None:
@@ -42,3 +42,17 @@ def test_a_picture_that_cannot_be_is_refused_before_it_costs(fitted: SimpleNames
         assert result.exit_code == 2, result.output
         assert said in result.stderr
         assert fitted.budget.read_bytes() == before
+
+
+def test_the_class_that_the_score_is_about(fitted: SimpleNamespace, run: Callable[..., Any]) -> None:
+    about = {
+        name: run("evaluate", fitted.forest, fitted.test, "--public", "--auc", "--positive", name).stdout
+        for name in Release.load(fitted.forest).classes
+    }
+    for name, said in about.items():
+        assert f"{name} against the rest" in said
+    before = fitted.budget.read_bytes()
+    result = run("evaluate", fitted.forest, fitted.test, "--epsilon", "0.1", "--positive", "nobody", "--budget", fitted.budget)
+    assert result.exit_code == 2
+    assert "expected one of the declared classes" in result.stderr
+    assert fitted.budget.read_bytes() == before

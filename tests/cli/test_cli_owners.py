@@ -91,6 +91,21 @@ def test_a_plan_is_shown_saved_and_holds_no_data(options: list[Any], here: Simpl
     assert json.loads(Path("plan.json").read_text())["epsilon"] == "1"
 
 
+@pytest.mark.parametrize("options", [[*RDT, "--trees", 20], ["--epsilon", "0.5"]], ids=["rdt", "hedgerow"])
+def test_a_plan_with_a_delta_is_counted_and_merged(options: list[Any], here: SimpleNamespace, run: Callable[..., Any]) -> None:
+    result = done(run("plan", "--schema", "schema.toml", *options, "--delta", "1e-6", "--rows", 1800, "--save", "plan.json"))
+    assert "for each owner" in result.stdout
+    assert "δ = 1e-06" in result.stdout
+    assert ("without δ there would be less noise" in result.stderr) == ("--trees" not in options)  # a table for each of few attributes
+    assert "δ = 1e-06) for each table" in done(run("verify", "plan.json")).stdout
+    refused(run("count", "plan.json", "data.csv", "--budget", "budget.json", "-o", "a.json"), 3, "pays for pure ε alone")
+    done(run("budget", "init", "with-delta.json", "--epsilon", 2, "--delta", "1e-5"))
+    for name in "ab":
+        done(run("count", "plan.json", "data.csv", "--budget", "with-delta.json", "--disjoint", "-o", f"{name}.json"))
+    done(run("merge", "a.json", "b.json", "-o", "forest.json"))
+    assert Release.load("forest.json").certificate.loss == "(ε = 0.5, δ = 1e-06)"
+
+
 def test_rows_that_the_schema_declares_are_enough(here: SimpleNamespace, run: Callable[..., Any]) -> None:
     here.schema.write_text("rows = 1800\n" + here.schema.read_text())
     done(run("plan", "--schema", "schema.toml", "--epsilon", 1, "--save", "plan.json"))
@@ -117,7 +132,7 @@ BAD_PLANS: dict[str, tuple[list[Any], str]] = {
     "no privacy, greedy": (["--algorithm", "id3", "--save", "plan.json"], "no privacy"),
     "greedy trees of several owners": (["--algorithm", "dpdf", "--epsilon", 1, "--owners", 2], "hedgerow, rdt and snr can"),
     "no number of rows": (["--algorithm", "snr", "--epsilon", 1, "--save", "plan.json"], "--rows"),
-    "δ": (["--epsilon", 1, "--delta", "1e-6", "--save", "plan.json"], "leave --delta out"),
+    "a δ of a greedy tree": (["--algorithm", "dpdf", "--epsilon", 1, "--delta", "1e-6", "--save", "plan.json"], "--delta"),
     "no rows at all": (["--epsilon", 1, "--rows", 0, "--save", "plan.json"], "at least 1"),
     "no ε": (["--rows", 100, "--save", "plan.json"], "--epsilon 1"),
     "a signature on nothing": (["--epsilon", 1, "--rows", 100, "--sign", "a.key"], "--save plan.json"),

@@ -869,7 +869,7 @@ def test_one_row_changes_one_count_of_a_tree_by_one(algorithm: Any, out: int, se
 
 def test_a_public_plan_has_no_way_to_see_rows() -> None:
     for algorithm in MERGEABLE:
-        assert set(inspect.signature(algorithm.public_plan).parameters) == {"self", "rows", "tables"}
+        assert set(inspect.signature(algorithm.public_plan).parameters) == {"self", "rows", "tables", "delta"}
         assert set(inspect.signature(algorithm.plan).parameters) == {"self", "rows", "tables"}
 
 

@@ -88,6 +88,7 @@ def test_a_threshold_does_what_it_says(model: HedgerowClassifier) -> None:
         assert point.recall == pytest.approx(recall_score(truth, taken))
         assert point.precision == pytest.approx(precision_score(truth, taken))
         assert point.false_positive_rate == pytest.approx(taken[~truth].mean())
+        assert re.fullmatch(r"<OperatingPoint 'yes' from probability 0\.\d{3} on: recall [\d.]+ % ± .*>", repr(point))
     curve = score.roc()
     assert (curve[0].recall, curve[-1].recall) == (0, 1)
     assert score.threshold_for(recall=0.8).recall >= 0.8 > next(p for p in curve[::-1] if p.recall < 0.8).recall

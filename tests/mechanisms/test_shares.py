@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from slow import slow_but
 
+from hedgerow.accounting.events import PERMUTE_AND_FLIP
 from hedgerow.accounting.prices import Rho
 from hedgerow.errors import PlanError
 from hedgerow.mechanisms import shares as shares_module
@@ -158,8 +159,36 @@ def test_counts_get_a_share_of_the_noise_that_was_charged() -> None:
 
 
 def test_noise_that_does_not_come_in_shares_is_refused() -> None:
-    with pytest.raises(PlanError, match=r"discrete Gaussian\. Nothing was spent"):
-        add_share(np.zeros(3, dtype=np.int64), LeafCounts.cost(Rho(Fraction(1, 2)), 1), SYSTEM, 2)
+    counts = np.zeros(3, dtype=np.int64)
+    with pytest.raises(PlanError, match="too small for their sum to be like one draw"):
+        add_share(counts, LeafCounts.cost(Rho(Fraction(1, 2)), 1), SYSTEM, 2)
+    with pytest.raises(PlanError, match=r"this is permute-and-flip\. Nothing was spent"):
+        add_share(counts, replace(LeafCounts.cost(Fraction(1), 1), mechanism=PERMUTE_AND_FLIP), SYSTEM, 2)
+
+
+def gaussian_p(draws: NDArray[np.int64], sigma_squared: float) -> float:
+    """Against one discrete Gaussian draw; both tails are one cell each."""
+    edge = math.ceil(4 * math.sqrt(sigma_squared))
+    weights = np.exp(-(np.arange(-3 * edge, 3 * edge + 1).astype(float) ** 2) / (2 * sigma_squared))
+    law = weights / weights.sum()
+    inside = law[2 * edge : 4 * edge + 1]
+    observed = np.bincount(np.clip(draws, -edge - 1, edge + 1) + edge + 1, minlength=2 * edge + 3)
+    tail = law[: 2 * edge].sum()
+    return chi_square_p(observed, np.concatenate([[tail], inside, [tail]]))
+
+
+@pytest.mark.parametrize("owners", slow_but(2, OWNERS))
+def test_gaussian_shares_of_all_owners_are_one_draw_and_a_wrong_scale_is_rejected(owners: int) -> None:
+    event = LeafCounts.cost(Rho(Fraction(1, 20)), 1, 4)  # σ² = 40
+    counts = np.arange(DRAWS, dtype=np.int64)
+    noise = [(add_share(counts, event, SYSTEM, owners) - counts).astype(np.int64) for _ in range(owners)]
+    assert gaussian_p(sum(noise), 40.0) > ALARM
+    for wrong in (0.8, 1.25):
+        assert gaussian_p(sum(noise), 40 * wrong) < ALARM
+    assert gaussian_p(sum(noise[1:]), 40.0) < ALARM  # a missing share
+    assert gaussian_p(noise[0] * owners, 40.0) < ALARM  # one share used by all
+    with pytest.raises(PlanError, match="does not follow from what was charged"):
+        add_share(counts, replace(event, scale=Fraction(39)), SYSTEM, owners)
 
 
 @pytest.mark.parametrize("shares", [0, -1, MOST_SHARES + 1])

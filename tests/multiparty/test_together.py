@@ -21,9 +21,12 @@ from multiparty.owners import changed, make_parties, run_owners, small_plan
 from scipy import stats
 from strategies import small_schema, small_table
 
-from hedgerow import Budget, BudgetFile, HedgerowClassifier, Release, merge, together
+from hedgerow import Budget, BudgetFile, HedgerowClassifier, PrivateRDTClassifier, PublicPlan, Release, merge, together
 from hedgerow import private_table as table_module
-from hedgerow.accounting.noise import Shares
+from hedgerow.accounting.known_shares import epsilon_without_one
+from hedgerow.accounting.loss import text_of_fraction
+from hedgerow.accounting.noise import Gaussian, Shares
+from hedgerow.accounting.shared_gaussian import gaussian_epsilon_without_one
 from hedgerow.engines.memory import MemoryRows
 from hedgerow.errors import BudgetError, HedgerowError, MergeError, PlanError, ReleaseError, TogetherError
 from hedgerow.mechanisms.noise import add_share
@@ -59,8 +62,9 @@ def test_every_owner_ends_with_the_same_release(tmp_path: Path) -> None:
     release = Release.load(tmp_path / "0.json")
     certificate = release.certificate
     assert (certificate.guarantee, certificate.epsilon) == ("epsilon-DP", "1")
-    assert certificate.parts[0].together == Together(["owner-1", "owner-2", "owner-3"], 1)
+    assert certificate.parts[0].together == Together(["owner-1", "owner-2", "owner-3"], 1, [], "2.276")
     assert any("3 owners counted together" in text and "1 tolerated, 0 absent" in text for text in certificate.assumptions)
+    assert any("against 2 owners who put together their shares of the noise it is ε = 2.276" in text for text in certificate.assumptions)
     assert any("no person has rows in two of their tables" in text for text in certificate.assumptions)
     assert release.forest.noise == (Shares(Fraction(2), 3, 2),)
     assert release.forest.tree_noise_sd[0] == pytest.approx(math.sqrt(1.5 * 2 * math.exp(-0.5)) / (1 - math.exp(-0.5)))
@@ -158,6 +162,89 @@ def test_cells_have_noise_of_their_own(tmp_path: Path, planted: Any, monkeypatch
     assert (abs(np.corrcoef(noise[:half], noise[half : 2 * half])[0, 1]) < 6 / math.sqrt(half)) == (planted is None)
 
 
+# ---------------------------------------------------------------- tolerated = 0: exactly the noise of one curator
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("planted", [None, wrong_k], ids=["as it is", "wrong k"])
+def test_with_none_tolerated_the_noise_is_that_of_one_curator(tmp_path: Path, planted: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exactly one draw; the certificate names the ε against readers, and the one against an owner who knows its share."""
+    if planted is not None:
+        monkeypatch.setattr(table_module, "add_share", planted)
+    plan, budget = small_plan("10", trees=80, depth=4), Budget(100)
+    release = run_owners(tmp_path, make_parties(tmp_path, 3, 0), plan, everybody={"trust_owners": True}, owner_1={"budget": budget})[0]
+    assert release.forest.noise == (Shares(Fraction(8), 3, 3),)
+    assert (noise_p(release, plan) > ALARM) == (planted is None)
+    assert budget.spent == 10
+    certificate = Release.from_json(msgspec.json.encode(release.document())).certificate
+    assert certificate.epsilon == "10"
+    (said,) = [text for text in certificate.assumptions if "counted together" in text]
+    assert "none uses its own share against the others (0 tolerated, 0 absent)" in said
+    assert said.endswith(f"; against an owner who knows its own share of the noise it is ε = {epsilon_told(plan, 3)}")
+
+
+def epsilon_told(plan: Any, whole: int) -> str:
+    return text_of_fraction(epsilon_without_one(plan.epsilon, Fraction(len(plan.trees)), whole))
+
+
+def test_with_none_tolerated_an_owner_who_does_not_trust_the_others_is_told_and_pays_nothing(tmp_path: Path) -> None:
+    budget = Budget(5)
+    with pytest.raises(
+        PlanError, match=r"ε = 1 against whoever reads .* knows its own share of the noise it is ε = 1\.713\. Nothing was spent"
+    ):
+        together(small_plan(), *small_table(5), parties=make_parties(tmp_path, 3, 0), party=1, disjoint=True, budget=budget)
+    assert not budget.spent
+
+
+def test_with_none_tolerated_all_must_come(tmp_path: Path) -> None:
+    assert make_parties(tmp_path, 5, 0).least_present == 5
+
+
+# ---------------------------------------------------------------- with a δ: Gaussian noise in shares
+
+
+def delta_plan(epsilon: str = "1", trees: int = 40, depth: int = 4) -> PublicPlan:
+    model = PrivateRDTClassifier(small_schema(), epsilon=epsilon, n_estimators=trees, max_depth=depth, random_state=1)
+    return model.public_plan(delta="1e-6")
+
+
+def half_the_noise(counts: Any, event: Any, coins: Any, shares: int) -> Any:
+    return add_share(counts, event, coins, 2 * shares)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("tolerated", [0, 1])
+@pytest.mark.parametrize("planted", [None, half_the_noise], ids=["as it is", "wrong scale"])
+def test_gaussian_noise_in_shares(tmp_path: Path, planted: Any, tolerated: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    if planted is not None:
+        monkeypatch.setattr(table_module, "add_share", planted)
+    plan, budget = delta_plan(), Budget(2, Fraction(1, 10**5))
+    parties = make_parties(tmp_path, 3, tolerated)
+    release = run_owners(tmp_path, parties, plan, everybody={"trust_owners": not tolerated}, owner_1={"budget": budget})[0]
+    assert (budget.spent, budget.remaining_delta) == (1, Fraction(9, 10**6))
+    (noise,) = release.forest.noise
+    assert noise == Gaussian(plan.event.scale * Fraction(3, 3 - tolerated))
+    draws = np.concatenate([(a - b).ravel() for a, b in zip(release.forest.counts, pooled(plan, (1, 2, 3)), strict=True)])
+    found = float((draws.astype(float) ** 2).sum()) / float(noise.sigma_squared)
+    assert (ALARM < stats.chi2.sf(found, draws.size) < 1 - ALARM) == (planted is None)
+    certificate = Release.from_json(msgspec.json.encode(release.document())).certificate
+    assert (certificate.guarantee, certificate.epsilon, certificate.delta) == ("epsilon-delta-DP", "1", "0.000001")
+    part = certificate.parts[0]
+    assert isinstance(part.together, Together)
+    stated = gaussian_epsilon_without_one(plan.event.rho, plan.delta, 3 - tolerated)
+    assert part.together.beyond == text_of_fraction(stated)
+    refused_to_load(release, msgspec.structs.replace(part, together=msgspec.structs.replace(part.together, beyond="1.001")))
+    refused_to_load(release, msgspec.structs.replace(part, epsilon="0.999999999"))  # no room for the distance from one draw
+
+
+def test_shares_that_are_too_small_are_refused_before_anything_is_charged(tmp_path: Path) -> None:
+    budgets = {f"owner_{i}": {"budget": Budget(100, Fraction(1, 10))} for i in (1, 2, 3)}
+    everybody = {"epsilon": "50", "timeout": 20.0}
+    texts = errors(run_owners(tmp_path, make_parties(tmp_path, 3), delta_plan("50", trees=2), everybody=everybody, **budgets))
+    assert any("too small for their sum to be like one draw. Nothing was spent" in text for text in texts)
+    assert all(not each["budget"].spent for each in budgets.values())
+
+
 # ---------------------------------------------------------------- who may be absent, and who not
 
 
@@ -166,7 +253,10 @@ def test_an_owner_may_be_absent_and_is_named(tmp_path: Path) -> None:
     parties, plan = make_parties(tmp_path, 5, tolerated=2), small_plan("1000")
     releases = run_owners(tmp_path, parties, plan, present=[1, 2, 4, 5], everybody={"wait": SHORT, "epsilon": "1000"})
     for release in releases:
-        assert release.certificate.parts[0].together == Together([f"owner-{i}" for i in range(1, 6)], 2, ["owner-3"])
+        found = release.certificate.parts[0].together
+        assert isinstance(found, Together)
+        assert (found.owners, found.tolerated, found.absent) == ([f"owner-{i}" for i in range(1, 6)], 2, ["owner-3"])
+        assert found.words_beyond == "against 2 owners who put together their shares of the noise it is ε = 1001"
         assert all((a == b).all() for a, b in zip(release.forest.counts, pooled(plan, (1, 2, 4, 5)), strict=True))
         assert release.forest.noise == (Shares(Fraction(2, 1000), 4, 3),)
 
@@ -424,6 +514,8 @@ def joint(tmp_path_factory: pytest.TempPathFactory) -> Release:
     [
         {"tolerated": 2},
         {"tolerated": 0},
+        {"tolerated": 0, "beyond": msgspec.UNSET},
+        {"beyond": "2.275"},
         {"owners": ["owner-1", "owner-2"]},
         {"owners": ["owner-1", "owner-2", "owner-2"]},
         {"absent": ["owner-1"]},
@@ -439,9 +531,14 @@ def test_a_certificate_that_is_not_proven_is_refused(joint: Release, fields: dic
 
 
 def refused_to_load(release: Release, part: Any) -> None:
+    with pytest.raises(ReleaseError):
+        Release.from_json(msgspec.json.encode(rewritten(release, part).document()))
+
+
+def rewritten(release: Release, part: Any) -> Release:
     from hedgerow.release.certificate import certificate_of
 
-    forged = Release(
+    return Release(
         replace(release.forest, noise=(part.noise(part.events[0]),)),
         certificate_of([part]),
         algorithm=release.algorithm,
@@ -449,8 +546,15 @@ def refused_to_load(release: Release, part: Any) -> None:
         parameters=release.parameters,
         chosen=release.chosen,
     )
-    with pytest.raises(ReleaseError):
-        Release.from_json(msgspec.json.encode(forged.document()))
+
+
+def test_a_certificate_of_before_that_does_not_say_what_is_beyond(joint: Release) -> None:
+    """The files of the first releases are read as they are."""
+    part = joint.certificate.parts[0]
+    assert isinstance(part.together, Together)
+    old = msgspec.structs.replace(part, together=msgspec.structs.replace(part.together, beyond=msgspec.UNSET))
+    release = rewritten(joint, old)
+    assert Release.from_json(msgspec.json.encode(release.document())).certificate.assumptions[-2].endswith("(1 tolerated, 0 absent)")
 
 
 def test_a_certificate_without_the_owners_words_is_refused(joint: Release) -> None:
@@ -493,7 +597,7 @@ def test_the_file_grows_by_one_owner_after_the_other(tmp_path: Path) -> None:
         add_party(file, parties.owners[0])
 
 
-@pytest.mark.parametrize(("k", "tolerated"), [(2, 1), (3, 2), (4, 2), (3, 0), (5, True)])
+@pytest.mark.parametrize(("k", "tolerated"), [(2, 1), (2, 0), (3, 2), (4, 2), (3, -1), (5, True)])
 def test_too_few_or_too_many_tolerated(tmp_path: Path, k: int, tolerated: int) -> None:
     with pytest.raises(TogetherError, match="expected"):
         make_parties(tmp_path, k, tolerated)

@@ -65,7 +65,7 @@ def test_what_is_not_proven_for_shares_is_refused_before_the_charge() -> None:
     asked = PrivateTable(engine, meter, SYSTEM, secure_sum=adds)
     candidates = by_value(CODEBOOK)
     choose = Choose(TreeBuilder(CODEBOOK.sizes).build(), [0], candidates, np.ones((1, len(candidates.splits)), dtype=bool), GINI)
-    for query, price, words in ((choose, Fraction(1, 2), "permute-and-flip"), (Rows(), Rho(Fraction(1, 1000)), "discrete Gaussian")):
+    for query, price, words in ((choose, Fraction(1, 2), "permute-and-flip"), (Rows(), Rho(Fraction(1)), "discrete Gaussian")):
         with pytest.raises(PlanError, match=words):
             asked.ask(query, price)
     assert not meter.events

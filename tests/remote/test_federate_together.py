@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 import uuid
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -17,7 +18,7 @@ from remote.test_federate import Three, tokens
 
 import hedgerow
 from hedgerow import HedgerowClassifier, Release
-from hedgerow.accounting.noise import Shares
+from hedgerow.accounting.noise import Gaussian, Shares
 from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.http.party import ServiceParty
 from hedgerow.errors import CuratorError, PlanError, TogetherError
@@ -29,13 +30,16 @@ ROWS = (300, 400, 500)
 SHORT = replace(LIMITS, party_seconds=3)  # where somebody does not come
 
 
-def made(servers: Servers, folder: Path, epsilon: str = "0.5", limits: Limits = LIMITS, ceiling: str = "2000") -> Three:
-    found = make_parties(folder, 3)
+def made(
+    servers: Servers, folder: Path, epsilon: str = "0.5", limits: Limits = LIMITS, ceiling: str = "2000", all_rows: Sequence[int] = ROWS,
+    tolerated: int = 1, delta: str = "0",
+) -> Three:  # fmt: skip
+    found = make_parties(folder, len(all_rows), tolerated)
     clinics = []
-    for number, rows in enumerate(ROWS, start=1):
+    for number, rows in enumerate(all_rows, start=1):
         party = ServiceParty(found, number, folder / f"owner-{number}.key")
         clinics.append(servers.new(f"Clinic {number}", rows=rows, epsilon=ceiling, party=party, limits=limits))
-    plan = HedgerowClassifier(SCHEMA, epsilon=epsilon).public_plan(rows=1000)
+    plan = HedgerowClassifier(SCHEMA, epsilon=epsilon, delta=delta).public_plan(rows=1000)
     plan.save(folder / "plan.json")
     tokens(folder, clinics)
     return Three(folder, clinics, plan)
@@ -51,7 +55,7 @@ def test_one_release_at_one_owners_noise(servers: Servers, tmp_path: Path) -> No
     said = three.run("--together")
     assert said.count("answered") == 3
     certificate = three.forest.certificate
-    assert (certificate.epsilon, certificate.parts[0].together) == ("0.5", Together(["owner-1", "owner-2", "owner-3"], 1))
+    assert (certificate.epsilon, certificate.parts[0].together) == ("0.5", Together(["owner-1", "owner-2", "owner-3"], 1, [], "1.669"))
     assert certificate.parts[0].disjoint
     assert three.forest.forest.noise == (Shares(Fraction(4), 3, 2),)  # two attributes at ε = 0.5
     stored = [Release.load(next(iter(clinic.curator.releases.glob("*.json")))) for clinic in three.clinics]
@@ -82,6 +86,45 @@ def test_one_is_down_and_nobody_begins(servers: Servers, tmp_path: Path) -> None
     servers.start(three.clinics[1])
     three.run("--together")
     assert three.charges() == [["0.5"]] * 3
+
+
+@pytest.mark.slow
+def test_one_of_five_is_down_and_two_are_tolerated(servers: Servers, tmp_path: Path) -> None:
+    """The four others wait for it, then count without it; the release names it. At ε = 1000 for a table the noise is 0."""
+    three = made(servers, tmp_path, "2000", replace(LIMITS, party_seconds=15), all_rows=(100, 200, 300, 400, 500), tolerated=2)
+    servers.stop(three.clinics[2])
+    said = three.run("--together", "--at-least", "4", "--epsilon", "2000")
+    assert f"{three.clinics[2].page}: the service cannot be reached" in said
+    found = three.forest.certificate.parts[0].together
+    assert isinstance(found, Together)
+    assert (found.tolerated, found.absent) == (2, ["owner-3"])
+    assert three.forest.forest.noise == (Shares(Fraction(2, 2000), 4, 3),)
+    assert [int(counts.sum()) for counts in three.forest.forest.counts] == [1200] * len(three.plan.trees)
+    assert [len(each) for each in three.charges()] == [1, 1, 0, 1, 1]
+
+
+@pytest.mark.slow
+def test_services_with_a_delta_and_none_tolerated(servers: Servers, tmp_path: Path) -> None:
+    """Exactly the noise of one curator, Gaussian; each ledger pays (ε, δ)."""
+    three = made(servers, tmp_path, "0.1", tolerated=0, delta="1e-6")
+    assert "and the plan costs (ε = 0.1, δ = 1e-06). Nothing was spent" in three.run("--together", code=2)
+    for clinic in three.clinics:
+        clinic.curator.ledger.ceiling("visits", "2", "1e-5")
+    three.run("--together")
+    certificate = three.forest.certificate
+    assert (certificate.epsilon, certificate.delta) == ("0.1", "0.000001")
+    assert three.forest.forest.noise == (Gaussian(three.plan.event.scale),)
+    balances = [clinic.curator.ledger.balance("visits") for clinic in three.clinics]
+    assert {(each.spent, each.spent_delta) for each in balances} == {(Fraction(1, 10), Fraction(1, 10**6))}
+
+
+def test_a_service_whose_owner_does_not_trust_the_others_does_not_start(tmp_path: Path) -> None:
+    parties, file = make_parties(tmp_path, 3, 0), tmp_path / "parties.toml"
+    for party in parties.owners:
+        add_party(file, party, tolerated=0)
+    with pytest.raises(TogetherError, match="state it with --trust-owners"):
+        ServiceParty.load(file, 1)
+    assert ServiceParty.load(file, 1, trust_owners=True).parties.digest == parties.digest
 
 
 @pytest.mark.slow

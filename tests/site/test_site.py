@@ -90,24 +90,28 @@ def test_nothing_is_fetched_from_elsewhere() -> None:
     assert re.findall(r"url\(\s*[\"']?https?:|@import", styles) == []
 
 
-def reference() -> tuple[set[str], list[str], list[str]]:
-    """What the built reference has; the names, and the anchors of the commands, that it must have."""
+def reference() -> tuple[set[str], list[str], list[str], list[str]]:
+    """What the built reference has; the names, and the anchors of the commands and of the HTTP API, that it must have."""
     sys.path.insert(0, str(ROOT / "scripts" / "docs_site"))
     try:
         import commands
+        import http_api
         import reference
     finally:
         sys.path.pop(0)
     has = {each for path in (SITE / "reference").rglob("*.html") for each in page(path).ids}
-    return has, list(reference.public_names()), [commands.anchor(name) for name, _ in commands.all_commands()]
+    routes = [http_api.anchor(method, path) for method, path, _ in http_api.routes()]
+    return has, list(reference.public_names()), [commands.anchor(name) for name, _ in commands.all_commands()], routes
 
 
-def test_every_public_name_and_every_command_is_in_the_reference() -> None:
-    has, names, commands = reference()
+def test_every_public_name_every_command_and_every_route_is_in_the_reference() -> None:
+    has, names, commands, routes = reference()
     assert len(names) > 60
     assert len(commands) > 50
     assert [name for name in names if name not in has] == []
     assert [name for name in commands if name not in has] == []
+    assert len(routes) > 30
+    assert [name for name in routes if name not in has] == []
 
 
 def test_every_tutorial_has_what_it_printed_and_drew() -> None:
@@ -121,7 +125,11 @@ def test_every_tutorial_has_what_it_printed_and_drew() -> None:
         assert path.with_suffix(".ipynb").is_file()
 
 
-WIDE = ("index", "START", "GUIDE", "PEERS", "REPRODUCTION", "CURATOR", "PROOF", "reference/python/estimators", "reference/commands/fit")
+WIDE = [
+    *("index", "START", "GUIDE", "SEVERAL_OWNERS", "CURATOR", "CURATOR_SERVER", "CURATOR_LEDGER", "CURATOR_LIMITS", "RULE_SETS"),
+    *("PROOF", "PEERS", "PEERS_SETS", "PEERS_COST", "REPRODUCTION", "REPRODUCTION_DPDF", "AUDIT_RESULTS", "OWNERS_FIGURES"),
+    *("reference/python/estimators", "reference/commands/fit", "reference/http/index", "reference/http/analysts", "reference/http/models"),
+]
 
 
 @pytest.mark.parametrize("width", [1280, 390])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,9 +19,14 @@ from hedgerow.cli import app
 from hedgerow.datasets import patients
 
 ROOT = Path(__file__).parents[2]
-GUIDE = (ROOT / "docs" / "GUIDE.md").read_text(encoding="utf-8").split("## On the command line")[1]
-OWNERS = (ROOT / "docs" / "SEVERAL_OWNERS.md").read_text(encoding="utf-8")
-SHARING = (ROOT / "docs" / "SHARING.md").read_text(encoding="utf-8")
+
+
+def document(name: str) -> str:
+    return (ROOT / "docs" / name).read_text(encoding="utf-8")
+
+
+OWNERS = document("SEVERAL_OWNERS.md")
+SHARING = document("SHARING.md")
 
 
 def commands(text: str) -> list[list[str]]:
@@ -49,11 +53,11 @@ def test_the_commands_work_in_their_order(run: Callable[[list[str], Path], str],
     patients(3000, seed=1).to_csv(tmp_path / "patients.csv")
     for name, seed in (("test.csv", 2), ("new.csv", 3)):
         patients(500, seed=seed).to_csv(tmp_path / name)
-    asked = [words[1:] for words in commands(GUIDE.split("##")[0])]
+    asked = [words[1:] for words in commands(document("GUIDE.md"))]
     assert {words[0] for words in asked} == {"schema", "plan", "budget", "fit", "evaluate", "explain", "rules", "show", "predict"}
-    for words in asked:
+    for words in [*asked, *(words[1:] for words in commands(document("SCORES.md")))]:
         run(words, tmp_path)
-    for made in ("forest.json", "effects.svg", "report.html", "predictions.csv"):
+    for made in ("forest.json", "roc.html", "effects.svg", "report.html", "predictions.csv"):
         assert (tmp_path / made).stat().st_size > 100
     assert "epsilon-delta-DP" in (tmp_path / "forest.json").read_text()
 
@@ -66,7 +70,7 @@ def test_the_commands_for_large_tables_work(tmp_path: Path) -> None:
     with duckdb.connect(str(tmp_path / "clinic.duckdb")) as connection:
         connection.execute(f"CREATE TABLE visits AS SELECT * FROM read_csv('{tmp_path}/office-*.csv')")
         connection.execute(f"COPY visits TO '{tmp_path}/visits/all.parquet' (FORMAT parquet)")
-    made, *asked = [words[1:] for words in commands(GUIDE.split("## Tables larger than memory")[1].split("\n##")[0])]
+    made, *asked = [words[1:] for words in commands(document("SCALE.md").split("## On the command line")[1].split("\n##")[0])]
     run(made, tmp_path)
     assert [words[1] for words in asked] == ["visits/*.parquet", "clinic.duckdb", ":memory:", "postgresql://user@host/clinic", "visits"]
     for words in asked[:3]:
@@ -76,51 +80,14 @@ def test_the_commands_for_large_tables_work(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_commands_for_several_owners_work(tmp_path: Path) -> None:
-    """As the guide's block needs them to be: the rows of three offices, of February and of March, and forests of two halves."""
-    run(["demo", "--tables", ".", "--rows", "4000"], tmp_path)
-    (tmp_path / "new-batch.csv").rename(tmp_path / "march.csv")
-    shutil.copy(tmp_path / "office-a.csv", tmp_path / "february.csv")
-    for half in ("registry", "clinic"):  # owners of different columns need forests that vote
-        run(["fit", f"{half}.csv", "--schema", f"{half}.toml", "--algorithm", "snr", "--epsilon", "1", "-o", f"{half}.json"], tmp_path)
-    asked = [words[1:] for words in commands(GUIDE.split("## Rows that come later")[1].split("\n##")[0])]
-    assert [words[0] for words in asked] == ["fit", "budget", "update", "plan", "count", "merge", "fit", "predict", "merge"]
-    shutil.copy(tmp_path / "test.csv", tmp_path / "new.csv")
-    for words in asked:
-        if words[0] == "count" or words[1] == "office-a.csv":
-            for other in "bc":
-                run([word.replace("office-a", f"office-{other}").replace("fit-a", f"fit-{other}") for word in words], tmp_path)
-        run(words, tmp_path)
-    assert '"epsilon":"0.5"' in (tmp_path / "merged.json").read_text()
-    assert '"epsilon":"2"' in (tmp_path / "united.json").read_text()
-
-
-def test_the_commands_for_a_service_work(tmp_path: Path) -> None:
-    """`serve` and `federate` run in tests/remote, with the commands of docs/CURATOR.md and docs/SEVERAL_OWNERS.md."""
-    run(["demo", "--tables", ".", "--rows", "1000"], tmp_path)
-    (tmp_path / "office-a.csv").rename(tmp_path / "patients.csv")
-    asked = [words[1:] for words in commands(GUIDE.split("## A service for rows")[1].split("\n##")[0])]
-    assert [words[0] for words in asked] == ["curator", "curator", "serve", "ledger", "federate"]
-    said = "".join(run(words, tmp_path) for words in asked if words[0] in ("curator", "ledger"))
-    assert "hrw_" in said
-    assert "the ledger is sound" in said
-
-
-def test_the_commands_for_sharing_models_work(tmp_path: Path) -> None:
-    run(["demo", "--tables", ".", "--rows", "4000"], tmp_path)
-    asked = [words[1:] for words in commands(GUIDE.split("## Models instead of data")[1].split("\n##")[0])]
-    assert [words[0] for words in asked] == ["fit", "anonymity", "anonymity", "anonymity", "synth", "rules", "anonymity", "share"]
-    for words in asked:
-        run(words, tmp_path)
-    assert '"guarantee":"anonymity"' in (tmp_path / "shared.json").read_text()
-
-
-@pytest.mark.slow
 def test_the_commands_that_attack_work(tmp_path: Path) -> None:
-    asked = [words[1:] for words in commands(GUIDE.split("## The guarantee, attacked")[1].split("\n##")[0])]
-    assert [words[0] for words in asked] == ["audit", "audit"]
-    assert "asked alike and lost at most what was charged" in run([*asked[1], "--pairs", "outlier", "--runs", "1"], tmp_path)
-    assert "consistent with ε = 1" in run([*asked[0], "--workers", "1"], tmp_path)
+    """With fewer runs and one pair: as they stand they take minutes."""
+    attack, *_ = (words[1:] for words in commands(document("AUDIT.md")))
+    replay, *_ = (words[1:] for words in commands(document("REPLAY.md")))
+    few = [*replay[:-1], "dpdf", "--pairs", "outlier", "--runs", "1"]
+    assert "asked alike and lost at most what was charged" in run(few, tmp_path)
+    few = ["1000" if word == "20000" else word for word in attack]
+    assert "consistent with ε = 1" in run([*few, "--pairs", "outlier", "--workers", "1"], tmp_path)
     assert (tmp_path / "audit.svg").stat().st_size > 1000
 
 
@@ -154,12 +121,12 @@ def test_the_chain_of_the_document_on_sharing(tmp_path: Path) -> None:
 
 def test_the_rules_of_the_document_on_sharing(tmp_path: Path) -> None:
     """Both files that it shows are taken, and say the same; what it makes of them and of a tree satisfies its requirement."""
-    section = SHARING.split("## Rules instead of trees")[1].split("\n## ")[0]
+    page = document("RULE_SETS.md")
     run(["demo", "--tables", ".", "--rows", "3000"], tmp_path)
-    run(["fit", "office-a.csv", "--schema", "schema.toml", "--algorithm", "local-tree", "-o", "tree-a.json"], tmp_path)
-    assert write_examples(section, tmp_path) == ["hospital.json", "hospital.csv"]
-    asked = commands(section)
-    assert {words[1] for words in asked} == {"rules", "anonymity", "synth", "share"}
+    assert write_examples(page, tmp_path) == ["hospital.json", "hospital.csv"]
+    demo, folder, *asked = commands(page)
+    assert (demo[1], folder[0]) == ("demo", "cd")
+    assert {words[1] for words in asked} == {"fit", "rules", "anonymity", "synth", "share"}
     said = "".join(run(words[1:], tmp_path) for words in asked)
     for text in ("yes: 50-anonymity: all", "every rule satisfies 50-anonymity", "2 rule sets"):
         assert text in said, text

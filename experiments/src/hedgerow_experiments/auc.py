@@ -1,4 +1,4 @@
-"""Does more ε rank rows better? The area under the ROC curve of the Hedgerow forest on all sets with two classes, which docs/PEERS.md
+"""Does more ε rank rows better? The area under the ROC curve of the Hedgerow forest on all sets with two classes, which docs/PEERS_AUC.md
 reports. Accuracy hides a forest that only names the larger class; the AUC does not."""
 
 from __future__ import annotations

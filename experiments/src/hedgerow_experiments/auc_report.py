@@ -1,4 +1,4 @@
-"""The section of docs/PEERS.md about what `auc.py` has stored."""
+"""The section of docs/PEERS_AUC.md about what `auc.py` has stored."""
 
 from __future__ import annotations
 

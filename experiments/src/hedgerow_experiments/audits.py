@@ -158,9 +158,9 @@ def _fit_table(results: Sequence[Result]) -> list[Block]:
 EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
         "audit",
-        "lower bounds on ε of every verb, of owners who count together, and of every private estimator",
+        "lower bounds on ε of every query, of owners who count together, and of every private estimator",
         "audit",
-        f"Verbs: {COSTLY_RUNS:,}, {VERB_RUNS:,} or {MORE_VERB_RUNS:,} runs on each of two neighbouring tables at ε = 0.1, 1 and 5; "
+        f"Queries: {COSTLY_RUNS:,}, {VERB_RUNS:,} or {MORE_VERB_RUNS:,} runs on each of two neighbouring tables at ε = 0.1, 1 and 5; "
         f"owners who count together: {COSTLY_RUNS:,}. "
         f"Estimators: {FIT_RUNS:,} fits on each table at ε = 1 on the pair {CI_PAIR!r}, {OTHER_FIT_RUNS:,} on the others. "
         "The event is chosen on every other run and measured on the rest.",

@@ -113,7 +113,7 @@ def _tell_left(left: list[Left]) -> None:
 
 @app.command()
 def report(folder: Folder = FOLDER) -> None:
-    """Write REPRODUCTION.md, PEERS.md, experiments.html, figures/ and tables/ from the stored results. Nothing is run.
+    """Write REPRODUCTION.md, PEERS.md and other pages, experiments.html, figures/ and tables/ from the stored results. Nothing is run.
 
     Every claim of every paper stands there beside our figure, with an interval and a verdict that is computed from the results.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -34,6 +35,7 @@ class Section:
 
 
 Block = str | Table | Figure | Section  # text is one paragraph
+WIDTH = 120  # of a line of text in Markdown
 
 
 def inside(blocks: Sequence[Block]) -> Iterator[str | Table | Figure]:
@@ -65,15 +67,19 @@ def markdown(title: str, blocks: Sequence[Block]) -> str:
 def _markdown(blocks: Sequence[Block], level: int) -> Iterator[str]:
     for block in blocks:
         if isinstance(block, str):
-            yield block
+            yield _wrapped(block)
         elif isinstance(block, Table):
             yield "\n".join([_markdown_row(block.heads), _markdown_row(["---"] * len(block.heads)), *map(_markdown_row, block.rows)])
         elif isinstance(block, Figure):
-            yield f"![{block.caption.split('.')[0]}](figures/{block.name}.svg)\n\n*{block.caption}*"
+            yield f"![{block.caption.split('.')[0]}](figures/{block.name}.svg)\n\n{_wrapped(f'*{block.caption}*')}"
         else:
             if block.title:
                 yield f"{'#' * level} {block.title}"
             yield from _markdown(block.blocks, level + 1 if block.title else level)
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def _markdown_row(cells: Sequence[str]) -> str:

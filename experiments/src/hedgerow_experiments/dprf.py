@@ -14,6 +14,7 @@ from hedgerow_experiments.dprf_report import BETAS, MODELS, SETS
 from hedgerow_experiments.experiment import Experiment, Found, Job
 from hedgerow_experiments.folds import FOLDS, cross_validated, data_of
 
+SOURCE = "Fletcher & Islam 2015 (DP-RF)"
 REPETITIONS = 30
 BINS = 5
 
@@ -68,7 +69,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
         name="dprf-figure-1",
         title="Figure 1: DP-RF against Private-RDT on nine data sets",
-        source="Fletcher & Islam 2015 (DP-RF)",
+        source=SOURCE,
         protocol=PROTOCOL,
         sets=tuple(SETS),
         jobs=jobs,

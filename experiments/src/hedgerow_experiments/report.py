@@ -5,24 +5,33 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hedgerow.errors import ExperimentError
+from hedgerow_experiments import dpdf, dprf, jagannathan_report, sharkey
 from hedgerow_experiments.catalogue import AUDITS, LEARNING, OVERALL, PAPERS, PEERS
-from hedgerow_experiments.document import Figure, Section, Table, html_page, inside, markdown, with_captions
+from hedgerow_experiments.document import Block, Figure, Section, Table, html_page, inside, markdown, with_captions
 from hedgerow_experiments.experiment import Claim, Experiment, Result
+from hedgerow_experiments.peers import report as peers
 from hedgerow_experiments.store import Store, key_of
 
-BEGIN, END = "<!-- results -->", "<!-- end of results -->"
-AUDIT_PAGE = f"# Audit\n\n{BEGIN}\n{END}\n"
 VERDICTS = {"reproduced": "reproduced", "partly": "partly", "not": "**not reproduced**", "open": "open"}
 OWN_VERDICTS = {"reproduced": "holds", "partly": "partly", "not": "**does not hold**", "open": "open"}
 
+PAPER_PAGES = {  # of docs/: the paper that each page is about
+    jagannathan_report.SOURCE: "REPRODUCTION_JAGANNATHAN.md",
+    dpdf.SOURCE: "REPRODUCTION_DPDF.md",
+    dprf.SOURCE: "REPRODUCTION_DPRF.md",
+    sharkey.SOURCE: "REPRODUCTION_SHARKEY.md",
+}
+WORDS = "What ± and the words mean, how it was run, and the other papers: [REPRODUCTION.md](REPRODUCTION.md)."
+AUDIT_WORDS = "How each claim was attacked, and what a verdict means: [AUDIT.md](AUDIT.md)."
 INTRODUCTION = (
     "Made by `hedgerow experiments report` from the files in `results/`: no result is written by hand. `hedgerow experiments run --all` "
     "makes them from the public sets in the folder that HEDGEROW_DATA names; `--quick` takes minutes; `hedgerow experiments list` shows "
-    "what there is."
+    "what there is. It is a package of its own: `make experiments` installs it and runs everything; by hand, "
+    "`pip install . ./experiments` and `hedgerow experiments run dpdf-figure-7 --quick`."
 )
 INTERVALS = (
     "± is one standard error. For cross-validation it is the corrected one of Nadeau and Bengio (2003), which allows for training rows "
@@ -46,10 +55,18 @@ GLOSSARY = Table(
 )
 
 
+@dataclass(frozen=True)
+class Page:
+    """One document. name: of its file."""
+
+    name: str
+    title: str
+    blocks: Sequence[Block]
+
+
 def write_report(store: Store, folder: Path) -> list[Path]:
     """All files of the report, into `folder`."""
-    page = folder / "AUDIT.md"
-    texts = documents(store, page.read_text(encoding="utf-8") if page.exists() else AUDIT_PAGE)
+    texts = documents(store)
     for name, text in texts.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -57,42 +74,49 @@ def write_report(store: Store, folder: Path) -> list[Path]:
     return [folder / name for name in texts]
 
 
-def documents(store: Store, audit_page: str = AUDIT_PAGE) -> dict[str, str]:
-    """The text of each file by its path inside the folder. Experiments without results are left out, and named.
-
-    audit_page: where the results of the audit are put between two marks
-    """
+def documents(store: Store) -> dict[str, str]:
+    """The text of each file by its path inside the folder. Experiments without results are left out, and named."""
     from hedgerow_experiments.drawing import draw  # matplotlib, which nothing else needs
 
-    runs = store.runs()
-    papers, peers, learning = (_sections(experiments, store, runs) for experiments in (PAPERS, PEERS, LEARNING))
-    reproduction = [_head(store), *_claims(store), *(section for section in papers if section)]
-    beside = [section for section in peers if section]
-    files = {"REPRODUCTION.md": markdown("The papers reproduced", reproduction)}
-    if beside:
-        files["PEERS.md"] = markdown("Hedgerow beside its peers", [*beside[0].blocks, *beside[1:]])
-    growing = [section for section in learning if section]
-    if growing:
-        files["LEARNING.md"] = markdown("What more rows and more ε bring", growing)
-    attacks = [section for section in _sections(AUDITS, store, runs) if section]
-    if attacks:
-        files["AUDIT.md"] = _between(audit_page, markdown("", attacks[0].blocks))
-    everything = [*reproduction, *beside, *growing, *attacks]
-    pictures = {block.name: draw(block.chart) for block in inside(everything) if isinstance(block, Figure)}
+    found = _sections(store)
+    pages = [*_paper_pages(store, found), *_peer_pages(found)]
+    if growing := _stored(LEARNING, found):
+        pages.append(Page("LEARNING.md", "What more rows and more ε bring", growing))
+    if attacks := _stored(AUDITS, found):
+        pages.append(Page("AUDIT_RESULTS.md", "What the audit found", [AUDIT_WORDS, *attacks[0].blocks]))
+    files = {page.name: markdown(page.title, page.blocks) for page in pages}
+    pictures = {block.name: draw(block.chart) for page in pages for block in inside(page.blocks) if isinstance(block, Figure)}
     made = "Made from stored results by hedgerow experiments report."
+    everything = [block for page in pages for block in (Section(page.title, []), *page.blocks)]
     files["experiments.html"] = html_page("Hedgerow: experiments", everything, pictures, made)
     files |= {f"figures/{name}.svg": picture + "\n" for name, picture in pictures.items()}
-    for experiment, section in zip((*PAPERS, *PEERS, *LEARNING), (*papers, *peers, *learning), strict=True):
-        files |= _tables(experiment, section)
+    for experiment in (*PAPERS, *PEERS, *LEARNING):
+        files |= _tables(experiment, found.get(experiment.name))
     return files
 
 
-def _between(page: str, text: str) -> str:
-    before, _, rest = page.partition(BEGIN)
-    _, found, after = rest.partition(END)
-    if not found:
-        raise ExperimentError(f"AUDIT.md: expected the lines {BEGIN} and {END}, between which the results of the audit are written.")
-    return f"{before}{BEGIN}\n{text}{END}{after}"
+def _paper_pages(store: Store, found: Mapping[str, Section]) -> list[Page]:
+    """One page that leads to the others, and one for each paper: its claims, then its tables and figures."""
+    claims, pages = _claims(store), []
+    for source, blocks in claims.items():
+        experiments = _stored([experiment for experiment in PAPERS if experiment.source == source], found)
+        pages.append(Page(PAPER_PAGES[source], source, [WORDS, Section("Claims", blocks), *experiments]))
+    papers = [[f"[{page.title}]({page.name})", str(claims[page.title][0])] for page in pages]
+    return [Page("REPRODUCTION.md", "The papers reproduced", _head(store, Table(["paper", "what came out"], papers))), *pages]
+
+
+def _peer_pages(found: Mapping[str, Section]) -> list[Page]:
+    """The page of means and of who leads, and those that take some of its sections."""
+    sections = [Section("", found[each.name].blocks) if each.name == "peers" else found[each.name] for each in PEERS if each.name in found]
+    every = [inner for section in sections for inner in ([section] if section.title else section.blocks)]
+    titled = {block.title: block for block in every if isinstance(block, Section)}
+    pages, taken = [], set[str]()
+    for name, (title, titles) in peers.PAGES.items():
+        if own := [titled[each] for each in titles if each in titled]:
+            pages.append(Page(name, title, [peers.WORDS, *(own[0].blocks if len(titles) == 1 else own)]))
+        taken |= set(titles)
+    first = [block for block in every if not (isinstance(block, Section) and block.title in taken)]
+    return [Page("PEERS.md", "Hedgerow beside its peers", [peers.OTHERS, *first]), *pages] if every else []
 
 
 def _tables(experiment: Experiment, section: Section | None) -> dict[str, str]:
@@ -105,7 +129,7 @@ def _tables(experiment: Experiment, section: Section | None) -> dict[str, str]:
     return found
 
 
-def _head(store: Store) -> Section:
+def _head(store: Store, papers: Table) -> list[Block]:
     lines, total = [], 0.0
     for experiment in PAPERS:
         results = store.results(experiment.name)
@@ -113,11 +137,17 @@ def _head(store: Store) -> Section:
         total += seconds
         lines.append([experiment.name, experiment.title, state(experiment, results), hours(seconds)])
     time = f"All of it took {hours(total)} on one core of a machine that others used too; several cores share the work."
-    return Section("", [INTRODUCTION, INTERVALS, GLOSSARY, Table(["experiment", "what", "stored", "time on one core"], lines), time])
+    stored = Table(["experiment", "what", "stored", "time on one core"], lines)
+    return [
+        INTRODUCTION,
+        papers,
+        Section("What the words mean", [INTERVALS, GLOSSARY]),
+        Section("What was run", [stored, time]),
+    ]
 
 
-def _claims(store: Store) -> list[Section]:
-    """All claims of a paper in one table, a section for each paper."""
+def _claims(store: Store) -> dict[str, list[Block]]:
+    """Of each paper how many of its claims have which verdict, and all of them in one table."""
     sources: dict[str, list[tuple[str, Claim]]] = {}
     results = {experiment.name: store.results(experiment.name) for experiment in PAPERS}
     for experiment in PAPERS:
@@ -126,11 +156,10 @@ def _claims(store: Store) -> list[Section]:
             sources[experiment.source] = [("whole paper", claim) for claim in overall]
         sources[experiment.source] += [(short(experiment), claim) for claim in experiment.claims(results[experiment.name])]
     heads = ["where", "claim", "our figure", "verdict", "why"]
-    sections = []
-    for source, found in sources.items():
-        table = Table(heads, [[where, *cells_of(claim)] for where, claim in found])
-        sections.append(Section(f"Claims: {source}", [counted([claim for _, claim in found]), table]))
-    return sections
+    return {
+        source: [counted([claim for _, claim in found]), Table(heads, [[where, *cells_of(claim)] for where, claim in found])]
+        for source, found in sources.items()
+    }
 
 
 def cells_of(claim: Claim) -> list[str]:
@@ -161,20 +190,24 @@ def short(experiment: Experiment) -> str:
     return experiment.title.split(":")[0]
 
 
-def _sections(experiments: Sequence[Experiment], store: Store, runs: Mapping[str, Mapping[str, Any]]) -> list[Section | None]:
-    """One for each experiment, None without results. A protocol that is that of the section before is printed there alone."""
-    found: list[Section | None] = []
-    told: Experiment | None = None  # whose protocol was printed last
-    for experiment in experiments:
-        results = store.results(experiment.name)
-        if not results:
-            found.append(None)
-            continue
-        same = told is not None and (told.source, told.protocol) == (experiment.source, experiment.protocol)
-        protocol = f"As for {short(told)}." if told and same else experiment.protocol
-        told = told if same else experiment
-        found.append(_section(experiment, protocol, results, runs))
+def _sections(store: Store) -> dict[str, Section]:
+    """One for each experiment with results. A protocol that is that of the section before is printed there alone."""
+    found: dict[str, Section] = {}
+    runs = store.runs()
+    for experiments in (PAPERS, PEERS, LEARNING, AUDITS):
+        told: Experiment | None = None  # whose protocol was printed last
+        for experiment in experiments:
+            results = store.results(experiment.name)
+            if results:
+                same = told is not None and (told.source, told.protocol) == (experiment.source, experiment.protocol)
+                protocol = f"As for {short(told)}." if told and same else experiment.protocol
+                told = told if same else experiment
+                found[experiment.name] = _section(experiment, protocol, results, runs)
     return found
+
+
+def _stored(experiments: Sequence[Experiment], found: Mapping[str, Section]) -> list[Section]:
+    return [found[experiment.name] for experiment in experiments if experiment.name in found]
 
 
 def _section(experiment: Experiment, protocol: str, results: Sequence[Result], runs: Mapping[str, Mapping[str, Any]]) -> Section:
@@ -182,8 +215,7 @@ def _section(experiment: Experiment, protocol: str, results: Sequence[Result], r
     blocks = [f"**Protocol.** {protocol}", *with_captions(experiment.blocks(results), lambda caption: f"{caption} {made}")]
     if not any(isinstance(block, Figure) for block in inside(blocks)):
         blocks.append(f"*{made}*")
-    title = f"{experiment.source}, {experiment.title}" if experiment in PAPERS else experiment.title
-    return Section(title, blocks)
+    return Section(experiment.title, blocks)
 
 
 def state(experiment: Experiment, results: Sequence[Result]) -> str:

@@ -157,9 +157,14 @@ def _check(delta: Fraction, **loss: Fraction) -> None:
         raise PlanError(f"delta: got {text_of_fraction(delta)}; expected a number above 0 and at most 1/2, such as 1e-6.")
 
 
-def _short(value: Fraction, up: bool) -> Fraction:
-    """A positive number to DIGITS leading decimal digits (one more or less at a power of ten), rounded up or down."""
-    places = DIGITS - math.floor(math.log10(value.numerator) - math.log10(value.denominator)) - 1
+def rounded_up(value: Fraction, digits: int) -> Fraction:
+    """A positive number to so many leading decimal digits (one more or less at a power of ten), rounded up."""
+    return _short(value, True, digits)
+
+
+def _short(value: Fraction, up: bool, digits: int = DIGITS) -> Fraction:
+    """A positive number to so many leading decimal digits (one more or less at a power of ten), rounded up or down."""
+    places = digits - math.floor(math.log10(value.numerator) - math.log10(value.denominator)) - 1
     unit = Fraction(10) ** -places
     return (math.ceil(value / unit) if up else math.floor(value / unit)) * unit
 

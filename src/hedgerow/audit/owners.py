@@ -2,7 +2,7 @@
 
 Those who look are honest but curious: they follow the protocol, and put together their rows, their shares of the noise, the pieces that
 they were sent, the sums that were opened, and the result. The secure sum and the shares are those of a run; only the network is this
-process. PROOF.md, M4 says that they see ε if there are at most `tolerated` of them.
+process. PROOF.md, M4 says that they see ε if there are at most `tolerated` of them, and M5 what one more of them sees.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.accounting.known_shares import epsilon_without_one
 from hedgerow.accounting.meter import Budget
 from hedgerow.audit.attack import Audit, Finding, finding_of
 from hedgerow.audit.bounds import FALSE_ALARM
@@ -43,12 +44,20 @@ class Owners:
     def whole(self) -> int:
         return self.owners - self.tolerated
 
+    def claimed(self, epsilon: str) -> Fraction:
+        """What holds against those who look, of one count: ε, or what is left of it against one more than is tolerated."""
+        if self.looking == self.tolerated + 1:
+            return epsilon_without_one(Fraction(epsilon), Fraction(1), self.whole)
+        return Fraction(epsilon)
+
     def __str__(self) -> str:
         return f"{self.owners} owners, t = {self.tolerated}, {self.looking} look{'s' if self.looking == 1 else ''}"
 
 
 # t below half is what a run allows; t = k - 1, where each adds a whole draw, is what k - 1 who look would need.
 CASES = (Owners(3, 1, 1), Owners(5, 2, 2), Owners(3, 2, 2))
+READER = Owners(3, 0, 0)  # t = 0: who knows no share, and so sees no more than the release
+KNOWS = Owners(3, 0, 1)  # t = 0: an owner who has kept its share sees more than ε, and no more than M5 says
 
 
 class Rounds:
@@ -87,13 +96,14 @@ class KeptSum(ShamirSum):
 
 
 def audit_owners(cases: Sequence[Owners], epsilon: str, runs: int, progress: Callable[[float], None] | None = None) -> Audit:
-    """All cases; their verdicts share the false-alarm rate of one in a million."""
+    """All cases, which claim the same; their verdicts share the false-alarm rate of one in a million."""
+    (claimed,) = {who.claimed(epsilon) for who in cases}
     findings = []
     for done, who in enumerate(cases, start=1):
         findings.append(attack_owner(who, epsilon, runs, FALSE_ALARM / (2 * len(cases))))
         if progress is not None:
             progress(done / len(cases))
-    return Audit(f"owners who count together at ε = {epsilon}", float(Fraction(epsilon)), 0.0, runs, len(cases), tuple(findings))
+    return Audit(f"owners who count together at ε = {epsilon}", float(claimed), 0.0, runs, len(cases), tuple(findings))
 
 
 def attack_owner(who: Owners, epsilon: str, runs: int, level: float) -> Finding:
@@ -101,7 +111,8 @@ def attack_owner(who: Owners, epsilon: str, runs: int, level: float) -> Finding:
     attack = attacks()["leaf_counts"]  # all that can be counted together
     with ThreadPoolExecutor(who.owners) as pool:
         without, with_row = (_views(attack, who, Fraction(epsilon), side, runs, pool) for side in (False, True))
-    return finding_of(f"{who}, ε = {epsilon}", attack.why, without, with_row, float(Fraction(epsilon)), 0.0, level, classifier=False)
+    claimed = float(who.claimed(epsilon))
+    return finding_of(f"{who}, ε = {epsilon}", attack.why, without, with_row, claimed, 0.0, level, classifier=False)
 
 
 def _views(attack: Attack, who: Owners, epsilon: Fraction, with_row: bool, runs: int, pool: ThreadPoolExecutor) -> Columns:
@@ -124,8 +135,8 @@ def _view(attack: Attack, who: Owners, epsilon: Fraction, usual: MemoryRows, att
 
     answers = list(pool.map(count, range(who.owners)))
     result = answers[0]
-    known = np.sum([each.own for each in sums[: who.looking]], axis=0).astype(np.float64).reshape(result.shape)
-    seen = {"the sum without what they added": result - known}
+    known = sum((each.own for each in sums[: who.looking]), start=np.zeros(result.size, dtype=object))
+    seen = {"the sum without what they added": result - known.astype(np.float64).reshape(result.shape)}
     for seat in seats[: who.looking]:
         pieces, opened = seat.got[:2]
         for peer in rounds.present[who.looking :]:

@@ -119,6 +119,8 @@ def audit(
     for output in (save, picture):
         if output is not None:
             check_output(output, [schema, membership, picture if output is save else save], force)
+            if together:
+                check_output(_second(output), [], force)
     if picture is not None and picture.suffix.lower() != ".svg":
         raise PlanError(f"--picture: got {picture.name!r}; expected a name that ends in .svg.")
     from hedgerow.audit.neighbours import SMALL, Table
@@ -211,7 +213,7 @@ def _audit_pairs(
 
 def _audit_together(epsilon: str | None, runs: int | None, others: list[str], save: Path | None, picture: Path | None) -> bool:
     from hedgerow.accounting.loss import exact_epsilon
-    from hedgerow.audit.owners import CASES, audit_owners
+    from hedgerow.audit.owners import CASES, KNOWS, READER, audit_owners
     from hedgerow.multiparty.secure_sum import mpyc
 
     if others:
@@ -221,7 +223,15 @@ def _audit_together(epsilon: str | None, runs: int | None, others: list[str], sa
     exact_epsilon(epsilon)
     mpyc("thresha")  # said before it begins
     with progress_bar("attacking") as progress:
-        return _told(audit_owners(CASES, epsilon, runs or RUNS, progress), save, picture)
+        found = _told(audit_owners([*CASES, READER], epsilon, runs or RUNS, progress), save, picture)
+    say("tolerated = 0, and one owner knows its own share of the noise: what is claimed against it is more, and stands in the certificate")
+    with progress_bar("attacking") as progress:
+        second = [None if path is None else _second(path) for path in (save, picture)]
+        return _told(audit_owners([KNOWS], epsilon, runs or RUNS, progress), *second) or found
+
+
+def _second(path: Path) -> Path:
+    return path.with_stem(f"{path.stem}-knows-its-share")
 
 
 def _told(found: Audit, save: Path | None, picture: Path | None) -> bool:

@@ -69,7 +69,7 @@ def count(
 
     source, cost = open_trees(plan, epsilon)
     key, named = private_key(sign), checked_owner(owner, stem(output))
-    request_budget = open_budget(budget, cost, owners=place.remote)
+    request_budget = open_budget(budget, cost, getattr(source, "delta", 0), place.remote)  # in the trees of a forest pure ε
     with paid_query(request_budget, unfinished="No counts were saved."):
         with place.rows() as rows, progress_bar("counting") as progress:
             release = count_table(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -33,6 +33,15 @@ def evaluate(
     auc: Annotated[
         bool, typer.Option("--auc", help="Also the area under the ROC curve, the Brier score, and thresholds for a class.")
     ] = False,
+    positive: Annotated[
+        str | None,
+        typer.Option(
+            "--positive",
+            metavar="CLASS",
+            show_default="of two, the last of the schema",
+            help="The class that recall, precision, area and thresholds are about.",
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="The ROC curve or the whole score: a name that ends in .svg or .html.", show_default=False),
@@ -79,7 +88,7 @@ def evaluate(
     if public and (epsilon is not None or budget is not None):
         raise PlanError("--public: nothing is charged for public rows; leave out --epsilon and --budget, or --public.")
     if public:
-        _evaluate_public(forest, place, calibration, metrics_of(auc), output, threads(jobs))
+        _evaluate_public(forest, place, calibration, {"metrics": metrics_of(auc), "positive": positive, "n_jobs": threads(jobs)}, output)
         return
     if epsilon is None:
         raise PlanError("--epsilon: missing; expected the exact privacy loss, such as 0.1 (or --public, for rows that are public).")
@@ -88,14 +97,14 @@ def evaluate(
     from hedgerow.release.release import Release
 
     release = Release.load(forest)
-    n_jobs = threads(jobs)
+    how: dict[str, Any] = {"metrics": metrics_of(auc), "positive": positive, "n_jobs": threads(jobs)}
     request_budget = open_budget(budget, epsilon, owners=place.remote)
     found = None
     with paid_query(request_budget, unfinished="There is no score."), place.rows() as rows:
         if calibration:
-            score, found = private_evaluation(release, rows, epsilon=epsilon, budget=request_budget, metrics=metrics_of(auc), n_jobs=n_jobs)
+            score, found = private_evaluation(release, rows, epsilon=epsilon, budget=request_budget, **how)
         else:
-            score = private_score(release, rows, epsilon=epsilon, budget=request_budget, metrics=metrics_of(auc), n_jobs=n_jobs)
+            score = private_score(release, rows, epsilon=epsilon, budget=request_budget, **how)
     show_score(score)
     write_picture(release, score, output)
     if found is not None:
@@ -115,9 +124,7 @@ def metrics_of(auc: bool) -> tuple[str, ...]:
     return ("accuracy", "auc") if auc else ("accuracy",)
 
 
-def _evaluate_public(
-    forest: Path, place: Place, with_calibration: bool, metrics: tuple[str, ...], output: Path | None, n_jobs: int
-) -> None:
+def _evaluate_public(forest: Path, place: Place, with_calibration: bool, how: dict[str, Any], output: Path | None) -> None:
     from hedgerow.evaluation.public import calibration, public_score
     from hedgerow.release.release import Release
 
@@ -127,11 +134,11 @@ def _evaluate_public(
         "these rows: right only for rows that anyone may see."
     )
     with place.rows() as rows:
-        score = public_score(release, rows, metrics=metrics, n_jobs=n_jobs)
+        score = public_score(release, rows, **how)
         show_score(score)
         write_picture(release, score, output)
         if with_calibration:
-            show_calibration(calibration(release, rows, n_jobs=n_jobs))
+            show_calibration(calibration(release, rows, n_jobs=how["n_jobs"]))
     guarantee(score.certificate.sentence(), score.certificate.private)
 
 

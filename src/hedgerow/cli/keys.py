@@ -103,7 +103,8 @@ def verify(document: Document, trust: TrustedKeys = None) -> None:
 def _holds_no_data(plan: PublicPlan) -> bool:
     from hedgerow.training.shared_plans import rebuild
 
-    say(f"plan: {one_line(plan.algorithm)}, {len(plan.trees)} trees, ε = {formatting.amount(plan.epsilon)} for each table that is counted")
+    cost = formatting.loss(plan.epsilon, plan.delta)
+    say(f"plan: {one_line(plan.algorithm)}, {len(plan.trees)} trees, {cost} for each table that is counted")
     if rebuild(plan):
         seed = "" if plan.seed is None else " and its seed"
         say(f"it holds no data: its trees follow from its schema{', its settings' if seed else ' and its settings'}{seed} alone")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from enum import StrEnum
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,6 +43,7 @@ from hedgerow.cli.outputs import check_output
 from hedgerow.cli.places import PurposeOption
 from hedgerow.cli.tables import SignKey, say_what_else
 from hedgerow.errors import PlanError
+from hedgerow.formatting import number
 from hedgerow.training.algorithms import UPDATES
 
 if TYPE_CHECKING:
@@ -147,7 +150,10 @@ def plan(
         confidence=confidence_of(confidence, unpruned),
         random_state=seed,
     )
+    counted = save is not None and options.known.updates and not options.known.delta
+    chosen_delta = options.settings.pop("delta", 0) if counted else 0  # of rdt and snr the counts of several owners alone have a δ
     recipe, known = options.recipe(), options.known
+    recipe = recipe.changed(delta=chosen_delta) if counted else recipe
     if place is not None:
         _quote(place, options, rows, purpose)
         return
@@ -220,8 +226,11 @@ def _save(recipe: Recipe, schema: Schema, rows: int | None, owners: int, path: P
     plan = public_plan(recipe, schema, rows, owners)
     if key is not None:
         plan = plan.signed(key)
-    pairs("plan", [(what.replace("ε in all", "ε for each owner"), text) for what, text in shown_plan(plan).lines()])
+    pairs("plan", [(what.replace("in all", "for each owner"), text) for what, text in shown_plan(plan).lines()])
     plan.save(path)
+    pure = replace(plan, delta=Fraction(0))
+    if plan.delta and shown_plan(pure).noise_sd <= shown_plan(plan).noise_sd:
+        warn(f"without δ there would be less noise on a count: {number(shown_plan(pure).noise_sd, 3)}. Leave --delta out")
     drawn = "nothing in it is drawn" if plan.seed is None else f"seed {plan.seed}"
     say(f"saved {path}: a public plan, {plan.content_hash[:16]}…, {drawn}")
     say(f"it holds no data: `hedgerow verify {path}` checks that")

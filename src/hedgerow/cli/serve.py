@@ -79,6 +79,14 @@ def serve(
             "depends on that row alone. It is needed.",
         ),
     ] = False,
+    trust_owners: Annotated[
+        bool,
+        typer.Option(
+            "--trust-owners",
+            help="--party, with tolerated = 0 in the file: you state that no owner keeps its own share of the noise. One who did would see "
+            "your rows at a larger ε, which the release says (docs/TOGETHER.md).",
+        ),
+    ] = False,
     behind_tls: Annotated[bool, typer.Option("--behind-tls", help="A TLS proxy is before it: cookies go over https only.")] = False,
     send_heads: Annotated[
         list[str] | None,
@@ -127,7 +135,7 @@ def serve(
             "--party and --disjoint go together: who counts with others states that a person with rows here has none at another owner. "
             "Give both, or neither."
         )
-    own = None if party is None else ServiceParty.load(parties, party, party_key)
+    own = None if party is None else ServiceParty.load(parties, party, party_key, trust_owners)
     targets = [target_of(text) for text in send_heads or []]
     with (
         closing(server.listening_socket(host, port)) as listener,

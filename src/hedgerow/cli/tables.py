@@ -108,9 +108,9 @@ def say_what_else(algorithm: str) -> None:
 
     if algorithm == HEDGEROW:
         say(
-            "what else: counts that add up are pure ε and have no boosted trees. If no more rows will come, let each owner fit a forest of "
+            "what else: counts that add up have no boosted trees. If no more rows will come, let each owner fit a forest of "
             "its own (`hedgerow fit … --delta 1e-6`) and take the mean of what they predict (`hedgerow predict a.json ROWS --with b.json "
-            "--with c.json`). It was more accurate on every public set with thousands of rows for each owner (docs/SEVERAL_OWNERS.md)."
+            "--with c.json`). It was more accurate on every public set with thousands of rows for each owner (docs/OWNERS_FIGURES.md)."
         )
 
 

@@ -64,6 +64,14 @@ def run(
             "alone. All owners must state it.",
         ),
     ] = False,
+    trust_owners: Annotated[
+        bool,
+        typer.Option(
+            "--trust-owners",
+            help="Where tolerated = 0 in the parties' file, you state: no owner keeps its own share of the noise. One who did would see "
+            "your rows at a larger ε, which is said before anything is paid. With --local it makes tolerated 0.",
+        ),
+    ] = False,
     budget: Annotated[
         list[Path] | None,
         typer.Option("--budget", help="The budget file that pays; with --local one for each owner, or none.", show_default=False),
@@ -100,7 +108,7 @@ def run(
     if local is not None:
         if party is not None or key is not None:
             raise PlanError("--local: all owners are processes here, with new keys. Leave --party and --key out.")
-        _local(found, plan, data, output, local, budget or [], disjoint, epsilon, wait, timeout, csv, force)
+        _local(found, plan, data, output, local, budget or [], disjoint, trust_owners, epsilon, wait, timeout, csv, force)
         return
     if party is None or len(data) != 1 or len(budget or []) > 1:
         raise PlanError("together: expected --party NUMBER, one table and at most one --budget; or --local with a table for each owner.")
@@ -111,12 +119,14 @@ def run(
     check_output(output, [plan, parties, key, paying, *place.files], force)
     from hedgerow.cli.budget_source import open_budget, paid_query, print_remaining
     from hedgerow.multiparty.parties import Parties
+    from hedgerow.multiparty.run import guarantee_words
     from hedgerow.multiparty.run import together as count_together
     from hedgerow.training.counting import cost_of
 
     owners, cost = Parties.load(parties), cost_of(found, epsilon)
     own = owners.party(party)
-    request_budget = open_budget(paying, cost)
+    request_budget = open_budget(paying, cost, found.delta)
+    say(f"to be paid: {guarantee_words(found, owners)}")
     say(f"{own.name}, party {party} of {len(owners.owners)}: waiting for the others, at most {wait:g} seconds")
     with paid_query(request_budget, unfinished="Nothing was released."):
         with place.rows() as rows, progress_bar("counting") as progress:
@@ -127,6 +137,7 @@ def run(
                 party=party,
                 key=key if key is not None else parties.parent / f"{own.name}.key",
                 disjoint=disjoint,
+                trust_owners=trust_owners,
                 epsilon=epsilon,
                 budget=request_budget,
                 wait=wait,
@@ -179,7 +190,7 @@ def _plan(path: Path) -> PublicPlan:
     if not isinstance(found, PublicPlan):
         raise PlanError(
             f"{path} is no plan; expected one whose trees and ε are public: `hedgerow plan --save` with --algorithm hedgerow, rdt or snr. "
-            "What grows in steps by looking at rows (dpdf, diffpid3, private-id3, boosted trees), and δ, do not work together yet."
+            "What grows in steps by looking at rows (dpdf, diffpid3, private-id3, boosted trees) does not work together yet."
         )
     return found
 
@@ -192,6 +203,7 @@ def _local(
     owners: int,
     budgets: list[Path],
     disjoint: bool,
+    trust_owners: bool,
     epsilon: str | None,
     wait: float,
     timeout: float,
@@ -209,9 +221,11 @@ def _local(
     check_output(output, [plan, *budgets, *(Path(each) for each in data)], force)
     cost = cost_of(found, epsilon)
     if not budgets:
-        open_budget(None, cost)  # warns
-    more = [*(["--disjoint"] if disjoint else []), *(["--epsilon", epsilon] if epsilon else []), *(["--csv", csv] if csv else [])]
-    release = run_local(plan, data, budgets, [*more, "--wait", str(wait), "--timeout", str(timeout)])
+        open_budget(None, cost, found.delta)  # warns
+    stated = [*(["--disjoint"] if disjoint else []), *(["--trust-owners"] if trust_owners else [])]
+    more = [*stated, *(["--epsilon", epsilon] if epsilon else []), *(["--csv", csv] if csv else [])]
+    tolerated = 0 if trust_owners else 1
+    release = run_local(plan, data, budgets, tolerated, [*more, "--wait", str(wait), "--timeout", str(timeout)])
     saved = save_paid(release, output)
     summarise(release, saved)
     _say_assumption(release)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hedgerow.release.release import Release
 
 
-def run_local(plan: Path, data: Sequence[str], budgets: Sequence[Path], more: Sequence[str]) -> Release:
+def run_local(plan: Path, data: Sequence[str], budgets: Sequence[Path], tolerated: int, more: Sequence[str]) -> Release:
     """The release that all owners have saved, byte for byte the same; or the first owner's error. Each owner is a process of its own."""
     from hedgerow.multiparty.certificates import make_certificate
     from hedgerow.multiparty.parties import Party, add_party
@@ -28,7 +28,7 @@ def run_local(plan: Path, data: Sequence[str], budgets: Sequence[Path], more: Se
         file = folder / "parties.toml"
         for number, port in enumerate(_free_ports(len(data)), start=1):
             owner = f"owner-{number}"
-            add_party(file, Party(owner, f"localhost:{port}", make_certificate(folder / f"{owner}.key", owner)))
+            add_party(file, Party(owner, f"localhost:{port}", make_certificate(folder / f"{owner}.key", owner)), tolerated)
         commands = []
         for number, rows in enumerate(data, start=1):
             own = ["--party", str(number), "--parties", str(file), "-o", str(folder / f"{number}.json"), "--jobs", "1"]

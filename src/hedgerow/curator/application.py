@@ -28,6 +28,7 @@ from hedgerow.errors import HedgerowError
 
 API = (owner_routes.router, analyst_routes.router, session_routes.router)
 PAGES = (sign_in.router, datasets.router, results.router, owner_ledger.router, owner_datasets.router, owner_people.router)
+NO_TELEMETRY: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}  # whatever the environment says
 ERRORS: dict[int | str, dict[str, Any]] = {"default": {"description": "Refused", "model": responses.Error}}
 
 
@@ -49,7 +50,7 @@ def application(curator: Curator, limits: Limits, name: str = "", behind_tls: bo
 
     app = FastAPI(
         title="Hedgerow curator", version=__version__, lifespan=running, docs_url=None, redoc_url=None, responses=ERRORS,
-        redirect_slashes=False,
+        redirect_slashes=False, telemetry=NO_TELEMETRY,
     )  # fmt: skip
     app.state.service = service
     pages = app.state.page_authentication = PageAuthentication(curator.accounts, behind_tls)

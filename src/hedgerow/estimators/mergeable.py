@@ -38,15 +38,18 @@ class MergeableForestClassifier(PrivateForestClassifier):
         """
         return planning.plan(self._recipe().changed(tables=whole("tables", tables)), self._declared_schema("plan"), rows)
 
-    def public_plan(self, rows: int | None = None, tables: int = 1) -> PublicPlan:
+    def public_plan(self, rows: int | None = None, tables: int = 1, delta: Any = None) -> PublicPlan:
         """The plan that several owners count, each on its own rows: schema, tree structures and ε, all public.
 
         rows:   the public number of rows to plan for (of all owners together), where the schema declares none
         tables: how many owners there will be, roughly; more of them have more noise, so that an SNR forest has smaller trees
+        delta:  above 0 each owner pays (ε, δ), and counts get Gaussian noise: less of it from about ten trees or tables on. By default that
+                of the estimator, if it has one. The trees are those of pure ε
 
-        A Hedgerow forest needs neither, and no seed: owners count the one-way tables of all attributes, which add up.
+        A Hedgerow forest needs no rows, and no seed: owners count the one-way tables of all attributes, which add up.
         """
-        return shared_plans.public_plan(self._recipe(), self._declared_schema("public_plan"), rows, tables)
+        recipe = self._recipe() if delta is None else self._recipe().changed(delta=delta)
+        return shared_plans.public_plan(recipe, self._declared_schema("public_plan"), rows, tables)
 
     def partial_fit(
         self,

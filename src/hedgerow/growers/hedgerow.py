@@ -12,7 +12,7 @@
     5. Scale   the margins, so that probabilities fit: a private choice among a few numbers.
 
 Every share is of what is left after n̂: of ε, or of ρ where δ > 0 and there are rows enough for Gaussian noise. What a stage does not need
-goes to the others. m attributes, C classes, σ the standard deviation of the noise on a sum. docs/HEDGEROW.md has the page with reasons
+goes to the others. m attributes, C classes, σ the standard deviation of the noise on a sum. docs/HEDGEROW_DESIGN.md has the reasons
 and measurements.
 """
 

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import PlanError
-from hedgerow.inference.text import score_with_error
+from hedgerow.inference.text import score_with_error, share_with_error
 from hedgerow.schema.attributes import text_of
 
 Floats = NDArray[np.float64]
@@ -44,7 +44,7 @@ def positive_code(classes: Sequence[Any], positive: Any = None) -> int | None:
     return known.index(text_of(positive))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class OperatingPoint:
     """Every row whose probability of the class `label` is at least `threshold` is taken for it: what that gives, each share with its error.
 
@@ -64,6 +64,14 @@ class OperatingPoint:
         """Which rows are taken for the class. model: an estimator, a Pipeline or a Release; its own column of the class is used"""
         classes = [text_of(value) for value in (model.classes_ if hasattr(model, "classes_") else model.classes)]
         return np.asarray(model.predict_proba(X)[:, classes.index(text_of(self.label))] >= self.threshold)
+
+    def __repr__(self) -> str:
+        precision = share_with_error(self.precision, self.precision_error) if self.precision == self.precision else "too few rows"
+        return (
+            f"<OperatingPoint {self.label!r} from probability {self.threshold:.3f} on: recall "
+            f"{share_with_error(self.recall, self.recall_error)}, precision {precision}, false positive rate "
+            f"{share_with_error(self.false_positive_rate, self.false_positive_rate_error)}>"
+        )
 
 
 @dataclass(frozen=True, repr=False, eq=False)

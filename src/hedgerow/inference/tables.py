@@ -1,6 +1,6 @@
 """Noisy (cell, class) tables made sound: totals that agree, cells put together, log-odds with noise-aware shrinkage.
 
-Everything here is computed from released counts and public noise scales. The symbols are those of docs/HEDGEROW.md:
+Everything here is computed from released counts and public noise scales. The symbols are those of docs/HEDGEROW_DESIGN.md:
 
     t[v, c]  noisy count of class c in cell v       n_v   rows of the cell         π_c   share of class c
     s        standard deviation of the noise on t   k     number of cells          C     number of classes

@@ -1,4 +1,4 @@
-"""Noise on counts and private choices, as the event that was charged says. Theorems M1 to M4 of PROOF.md."""
+"""Noise on counts and private choices, as the event that was charged says. Theorems M1 to M6 of PROOF.md."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.accounting.events import DISCRETE_GAUSSIAN, DISCRETE_LAPLACE, PERMUTE_AND_FLIP, Event
+from hedgerow.accounting.shared_gaussian import near_one_draw
 from hedgerow.accounting.zcdp import rho_of_gaussian
 from hedgerow.errors import PlanError
 from hedgerow.mechanisms.choices import exponential_mechanism, permute_and_flip
@@ -38,7 +39,12 @@ def add_noise(counts: NDArray[np.int64], event: Event, coins: Coins, sampler: Sa
 
 def add_share(counts: NDArray[np.int64], event: Event, coins: Coins, shares: int) -> WholeNumbers:
     """One owner's counts with its share of the event's noise, of which `shares` are a whole draw: for a secure sum alone.  [M4]"""
-    check_shared_noise(event)
+    check_shared_noise(event, shares)
+    if event.mechanism == DISCRETE_GAUSSIAN:
+        if event.rho != rho_of_gaussian(event.queries * event.sensitivity, event.scale):
+            raise PlanError(f"{event.query}: the noise does not follow from what was charged.")
+        share = discrete_gaussian(event.scale / shares, counts.size, coins).reshape(counts.shape)  # [M6]
+        return np.asarray(counts.astype(object) + share.astype(object))
     if event.scale != Fraction(event.queries * event.sensitivity) / event.epsilon:
         raise PlanError(f"{event.query}: the noise scale does not follow from what was charged.")
     noise = laplace_share(event.scale, shares, counts.size, coins).reshape(counts.shape)
@@ -46,12 +52,17 @@ def add_share(counts: NDArray[np.int64], event: Event, coins: Coins, shares: int
     return noisy
 
 
-def check_shared_noise(event: Event) -> None:
-    """Refuse, before anything is charged, noise that does not come in shares."""
-    if event.mechanism != DISCRETE_LAPLACE:
+def check_shared_noise(event: Event, shares: int) -> None:
+    """Refuse, before anything is charged, noise that does not come in that many shares."""
+    if event.mechanism not in (DISCRETE_LAPLACE, DISCRETE_GAUSSIAN):
         raise PlanError(
-            f"{event.query}: owners who count together add discrete Laplace noise in shares, and this is {event.mechanism}. Nothing was "
-            "spent. Pure ε works (no δ), with counts in the trees of a plan: `hedgerow plan --save`."
+            f"{event.query}: owners who count together add noise in shares, and this is {event.mechanism}. Nothing was spent. What works "
+            "are counts in the trees of a plan: `hedgerow plan --save`."
+        )
+    if event.mechanism == DISCRETE_GAUSSIAN and not near_one_draw(event.scale, event.queries * event.sensitivity, shares):
+        raise PlanError(
+            f"{event.query}: {shares} shares of discrete Gaussian noise of σ² = {float(event.scale):.3g} in all are too small for their "
+            "sum to be like one draw. Nothing was spent. Leave δ out of the plan, or plan with a smaller ε."
         )
 
 

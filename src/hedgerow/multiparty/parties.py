@@ -16,8 +16,9 @@ from hedgerow.release.parts import MAX_OWNERS
 
 HEAD = """\
 # Owners who count together (docs/TOGETHER.md). Public; every owner has the same file.
-# tolerated: how many of them may be absent, or put together what they know, without harm to the others. From 1 to less than half.
-tolerated = 1
+# tolerated: how many of them may be absent, or put together what they know, without harm to the others. From 1 to less than half; or 0,
+# the least noise: then all must come, and each is trusted not to keep its own share of the noise.
+tolerated = {tolerated}
 """
 MAX_BYTES = 2**20
 MAX_NAME = 60  # characters
@@ -48,8 +49,8 @@ class Party:
 class Parties:
     """All owners, in the order of the file; party numbers begin with 1.
 
-    tolerated: t of M4. An owner who looks at the release knows its own share of the noise and so is one of the t: that is why it is at
-    least 1, and why at most t - 1 may be absent
+    tolerated: t of M4. An owner who knows its own share of the noise is one of the t: that is why it is 1 unless it is declared to be 0,
+    that no owner keeps its share, and why at most t - 1 may be absent
     """
 
     owners: tuple[Party, ...]
@@ -61,9 +62,9 @@ class Parties:
             raise TogetherError(
                 f"parties: got {k}; expected 3 to {MAX_OWNERS} owners. Two would each learn the other's counts from the sum."
             )
-        if not isinstance(t, int) or isinstance(t, bool) or not t >= 1 or not 2 * t < k:
+        if not isinstance(t, int) or isinstance(t, bool) or not 0 <= 2 * t < k:
             raise TogetherError(
-                f"parties: tolerated is {t!r}; expected a whole number from 1 to {(k - 1) // 2}, less than half of {k} owners."
+                f"parties: tolerated is {t!r}; expected a whole number from 0 to {(k - 1) // 2}, less than half of {k} owners."
             )
         for what, found in (("name", [each.name for each in self.owners]), ("certificate", [each.fingerprint for each in self.owners]),
                             ("address", [each.address for each in self.owners])):  # fmt: skip
@@ -77,8 +78,8 @@ class Parties:
 
     @property
     def least_present(self) -> int:
-        """With fewer nobody begins: one of the t is always left for an owner who looks."""
-        return len(self.owners) - self.tolerated + 1
+        """With fewer nobody begins: one of the t is always left for an owner who looks. With t = 0 all must come."""
+        return len(self.owners) - max(self.tolerated, 1) + 1
 
     @property
     def digest(self) -> str:
@@ -143,11 +144,12 @@ def check_new(path: Path, name: str, address: str) -> tuple[Party, ...]:
     return before
 
 
-def add_party(path: Path, party: Party) -> int:
-    """Write one more owner at the end of the file, which is begun if there is none; its number."""
+def add_party(path: Path, party: Party, tolerated: int = 1) -> int:
+    """Write one more owner at the end of the file, which is begun with that t if there is none; its number."""
     begun = path.exists()
     before = check_new(path, party.name, party.address)
     fields = f"name = {json.dumps(party.name, ensure_ascii=False)}\naddress = {json.dumps(party.address, ensure_ascii=False)}"
+    head = "" if begun else HEAD.format(tolerated=tolerated)
     with open(path, "a", encoding="utf-8") as file:
-        file.write(f'{"" if begun else HEAD}\n[[party]]\n{fields}\ncertificate = """\n{party.certificate.strip()}\n"""\n')
+        file.write(f'{head}\n[[party]]\n{fields}\ncertificate = """\n{party.certificate.strip()}\n"""\n')
     return len(before) + 1

@@ -10,12 +10,13 @@ from hedgerow.accounting.meter import Budget
 from hedgerow.engines.engine import Progress
 from hedgerow.engines.remote import RemoteSource
 from hedgerow.errors import HedgerowWarning, PlanError
+from hedgerow.formatting import loss
 from hedgerow.multiparty.agreement import agree
 from hedgerow.multiparty.meeting import Meeting
 from hedgerow.multiparty.parties import Parties
 from hedgerow.multiparty.secure_sum import mpyc
 from hedgerow.parallel import threads_of
-from hedgerow.release.parts import TableName
+from hedgerow.release.parts import TableName, Together
 from hedgerow.release.public_plan import PublicPlan
 from hedgerow.release.release import Release
 from hedgerow.training.counting import cost_of, count_rows
@@ -34,6 +35,7 @@ def together(
     party: int,
     key: str | Path | None = None,
     disjoint: bool = False,
+    trust_owners: bool = False,
     epsilon: Any = None,
     budget: Budget | None = None,
     wait: float = WAIT,
@@ -48,6 +50,8 @@ def together(
     parties:  the owners, or the file `parties.toml` with them; party is your number there, and key your private key (by default the file
               NAME.key beside that file)
     disjoint: you state that a person with rows here has none in another owner's table. All must state it
+    trust_owners: where the parties' file has tolerated = 0, you state that no owner keeps its own share of the noise: one who did would
+              see your rows at a larger ε, which the error says, and the certificate
     wait:     seconds until owners who have not come are absent;  timeout: seconds that the others may take to count
     request:  a name of this run that all must give alike, where several may be under way (an analyst's request to services)
 
@@ -57,7 +61,7 @@ def together(
     if isinstance(plan, Release) or not isinstance(plan, PublicPlan):
         raise PlanError(
             f"together: got {'a forest' if isinstance(plan, Release) else type(plan).__name__}; expected a plan, whose trees and ε are "
-            "public (`hedgerow plan --save` with --algorithm hedgerow, rdt or snr). Growing in steps, choices and δ do not work yet."
+            "public (`hedgerow plan --save` with --algorithm hedgerow, rdt or snr). Growing in steps and choices do not work yet."
         )
     if not disjoint:
         raise PlanError(
@@ -72,6 +76,11 @@ def together(
     own = owners.party(party)
     mpyc("thresha")  # said before others wait
     cost_of(plan, epsilon)
+    if not trust_owners and not owners.tolerated:
+        raise PlanError(
+            f"parties: tolerated is 0: {guarantee_words(plan, owners)}. Nothing was spent. If you trust every owner not to "
+            "keep its share, state it with trust_owners=True (--trust-owners); otherwise agree on tolerated = 1 in the parties' file."
+        )
     meeting = Meeting(owners, party, folder / f"{own.name}.key" if key is None else Path(key), wait, timeout)
     kept: list[Release] = []
     try:
@@ -89,3 +98,10 @@ def together(
         if kept:
             warning.release = kept[0]  # type: ignore[attr-defined]
         raise
+
+
+def guarantee_words(plan: PublicPlan, parties: Parties) -> str:
+    """What each owner is to pay, against whom it holds, and what it is against one owner more who knows its share of the noise."""
+    stated = Together([each.name for each in parties.owners], parties.tolerated).stating([plan.event], plan.delta)
+    at_most = f", and up to {parties.tolerated} of the owners" if parties.tolerated else ""
+    return f"{loss(plan.epsilon, plan.delta)} against whoever reads the release{at_most}; {stated.words_beyond}"

@@ -16,6 +16,7 @@ from hedgerow.accounting.events import (
 )
 from hedgerow.accounting.loss import MAX_SCALE, exact_delta, plain_fraction, text_of_fraction
 from hedgerow.accounting.noise import Noise
+from hedgerow.accounting.shared_gaussian import near_one_draw, shared_rho
 from hedgerow.accounting.zcdp import rho_of_gaussian
 from hedgerow.queries import BY_NAME, ChoiceQuery, CountingQuery
 from hedgerow.release.certificate import by_ensemble, certificate_of
@@ -97,8 +98,22 @@ def _check_together(part: Part, together: Together) -> None:
             raise ValueError("the name of an owner is too long or cannot be printed")
     if not together.sound or part.owner or not part.disjoint:
         raise ValueError("owners who counted together are too few, too many absent, or do not all state that their persons are disjoint")
-    if any(event.query != "leaf_counts" or event.mechanism != DISCRETE_LAPLACE for event in part.events) or part.exact_delta:
+    if any(event.query != "leaf_counts" for event in part.events) or not _shared_noise_proven(part, together):
         raise ValueError("owners who counted together did what is not proven of noise in shares")
+    if part.events and isinstance(together.beyond, str) and together != together.stating(part.events, part.exact_delta):
+        raise ValueError("the ε against one more owner who knows its share does not follow from its events")
+
+
+def _shared_noise_proven(part: Part, together: Together) -> bool:
+    """Laplace noise alone; or with a δ one count with Gaussian noise that is enough for its shares (M6)."""
+    if not part.exact_delta:
+        return all(event.mechanism == DISCRETE_LAPLACE for event in part.events)
+    if [event.mechanism for event in part.events] != [DISCRETE_GAUSSIAN]:
+        return False
+    (event,), shares = part.events, len(together.owners) - together.tolerated
+    changed = event.queries * plain_fraction(event.sensitivity, MAX_SCALE**2)
+    paid = event.zcdp_cost <= shared_rho(plain_fraction(part.epsilon), part.exact_delta)
+    return paid and near_one_draw(plain_fraction(event.scale, MAX_SCALE**2), changed, shares)
 
 
 def _check_event(event: EventRecord, n_classes: int, k: int) -> None:

@@ -11,8 +11,10 @@ import msgspec
 
 from hedgerow import formatting
 from hedgerow.accounting.events import LOCAL_SENSITIVITY, Event
+from hedgerow.accounting.known_shares import epsilon_without_one
 from hedgerow.accounting.loss import exact_sum, text_of_fraction
-from hedgerow.accounting.noise import Noise, Shares, made_noise
+from hedgerow.accounting.noise import Gaussian, Noise, Shares, made_noise
+from hedgerow.accounting.shared_gaussian import gaussian_epsilon_without_one
 from hedgerow.accounting.zcdp import rho_for, rho_of_event
 from hedgerow.errors import PlanError
 
@@ -98,17 +100,30 @@ class Together(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Owners who counted their tables together, with the noise of one (PROOF.md, M4).
 
     owners:    all who were to take part, in their order
-    tolerated: how many of them may be absent or tell the others what they added, so that the ε still holds
+    tolerated: how many of them may be absent or tell the others what they added, so that the ε still holds. With 0 none may even know its
+               own share, which every owner declares
     absent:    those who were absent: their rows are not counted
+    beyond:    the ε against one more who knows its share than these, rounded up (PROOF.md, M5)
     """
 
     owners: list[str]
     tolerated: int
     absent: list[str] = []
+    beyond: str | msgspec.UnsetType = msgspec.UNSET  # the first releases have no such field
 
-    def noise(self, scale: Fraction) -> Noise:
-        """That of all who were present, for a whole draw of that scale: more than one draw, as none is left out of those who look."""
-        return Shares(scale, len(self.present), len(self.owners) - self.tolerated)
+    def noise(self, draw: Noise) -> Noise:
+        """That of all who were present, where shares are parts of that draw: more than one, as none is left out of those who look."""
+        added, whole = len(self.present), len(self.owners) - self.tolerated
+        if isinstance(draw, Gaussian):
+            return Gaussian(draw.sigma_squared * added / whole)  # nearly: M6
+        assert isinstance(draw, Fraction)
+        return Shares(draw, added, whole)
+
+    def stating(self, events: Iterable[Event | EventRecord], delta: Fraction = Fraction(0)) -> Together:
+        """The same with the ε against one more who knows its share, from what was charged; where no noise would be left there is none."""
+        if len(self.owners) - self.tolerated < 2:
+            return self
+        return msgspec.structs.replace(self, beyond=text_of_fraction(epsilon_beyond(events, delta, len(self.owners) - self.tolerated)))
 
     @property
     def present(self) -> list[str]:
@@ -118,7 +133,7 @@ class Together(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def sound(self) -> bool:
         """Whether so many are there that what is proven applies."""
         k, t = len(self.owners), self.tolerated
-        enough = 3 <= k <= MAX_OWNERS and t >= 1 and 2 * t < k and len(self.absent) < t
+        enough = 3 <= k <= MAX_OWNERS and 0 <= 2 * t < k and len(self.absent) < max(t, 1) and (t > 0 or isinstance(self.beyond, str))
         return enough and len(set(self.owners)) == k and self.absent == [name for name in self.owners if name in self.absent]
 
     @property
@@ -126,11 +141,30 @@ class Together(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """What the ε rests on besides the noise, in words that belong to the file format."""
         k, t, absent = len(self.owners), self.tolerated, len(self.absent)
         away = f", absent: {', '.join(self.absent)}" if absent else ""
+        use = "uses its share" if t - absent == 1 else "put together their shares"
+        most = f"at most {t - absent} {use}" if t else "none uses its own share"
         return (
             f"{k} owners counted together ({', '.join(self.owners)}{away}), each with a share of the noise, of which {k - t} are a whole "
-            f"draw: all of them follow the protocol of the secure sum, and of those present at most {t - absent} "
-            f"{'uses its share' if t - absent == 1 else 'put together their shares'} against the others ({t} tolerated, {absent} absent)"
+            f"draw: all of them follow the protocol of the secure sum, and of those present {most} against the others ({t} tolerated, "
+            f"{absent} absent){f'; {self.words_beyond}' if self.words_beyond else ''}"
         )
+
+    @property
+    def words_beyond(self) -> str:
+        """The ε that is left where what is assumed does not hold by one owner; "" where the file does not say it."""
+        if isinstance(self.beyond, msgspec.UnsetType):
+            return ""
+        more = self.tolerated - len(self.absent) + 1
+        who = "an owner who knows its own share of the noise" if more == 1 else f"{more} owners who put together their shares of the noise"
+        return f"against {who} it is ε = {self.beyond}"
+
+
+def epsilon_beyond(events: Iterable[Event | EventRecord], delta: Fraction, whole: int) -> Fraction:
+    """The ε, at that δ, of counts in which one share of the noise is known too many, rounded up.  [M5] [M6]"""
+    if delta:
+        return gaussian_epsilon_without_one(exact_sum(Fraction(each.rho or 0) for each in events), delta, whole)
+    left = (epsilon_without_one(Fraction(each.epsilon), each.queries * Fraction(each.sensitivity), whole) for each in events)
+    return exact_sum(left)
 
 
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -183,7 +217,7 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def noise(self, event: EventRecord) -> Noise:
         """The noise on each number that one of its events answered."""
         if isinstance(self.together, Together):
-            return self.together.noise(Fraction(event.scale))
+            return self.together.noise(event.noise)
         return event.noise
 
     @property

@@ -14,12 +14,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hedgerow import __version__
-from hedgerow.accounting.loss import exact_epsilon, plain_fraction, text_of_fraction
+from hedgerow.accounting.events import Event
+from hedgerow.accounting.loss import exact_delta, exact_epsilon, plain_fraction, text_of_fraction
 from hedgerow.accounting.noise import Noise
+from hedgerow.accounting.prices import Price
+from hedgerow.accounting.shared_gaussian import counts_price, shared_rho
 from hedgerow.errors import PlanError, ReleaseError, SchemaError
 from hedgerow.formatting import loss, pairs_html
 from hedgerow.inference.additive import FLAT, Reading, checked_reading
 from hedgerow.inference.vote import ADDITIVE, VOTES
+from hedgerow.queries import LeafCounts
 from hedgerow.release.certificate import certificate_of, shaping_part
 from hedgerow.release.document import FORMAT as RELEASE_FORMAT
 from hedgerow.release.document import MAX_TREES, PLAN_FORMAT, Scalar, TreeRecord, codebook_of, tree_of
@@ -60,6 +64,7 @@ class PlanDocument(HashedDocument, frozen=True, kw_only=True, forbid_unknown_fie
     drawn_with: str
     tables: int
     trees: list[TreeRecord]
+    delta: str | msgspec.UnsetType = msgspec.UNSET  # where it is 0 the file has no such field
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,17 +87,28 @@ class PublicPlan:
     made_by: str = f"hedgerow {__version__}"
     signatures: tuple[Signature, ...] = ()
     shaped_by: tuple[Part, ...] = ()  # of the trees of a forest: never of a plan in a file
+    delta: Fraction = Fraction(0)
 
     @property
     def schema(self) -> Schema:
         """The public facts that it was made from."""
         return self.codebook.schema
 
+    @property
+    def price(self) -> Price:
+        """What a count is asked for: ε with Laplace noise; with a δ, ρ with Gaussian noise, a hair less than (ε, δ) is worth.  [M6]"""
+        return counts_price(self.epsilon, self.delta)
+
+    @property
+    def event(self) -> Event:
+        """What a count charges."""
+        return LeafCounts.cost(self.price, self.schema.k, len(self.trees))
+
     def _repr_html_(self) -> str:
         """How a notebook shows it."""
         leaves = sum(len(tree.leaves) for tree in self.trees)
         lines = [
-            ("each owner pays", loss(self.epsilon)),
+            ("each owner pays", loss(self.epsilon, self.delta)),
             ("predicts", self.schema.target.name),
             ("trees", f"{len(self.trees)}, with {leaves:,} leaves"),
             ("owners", str(self.tables)),
@@ -167,6 +183,7 @@ class PublicPlan:
                 drawn_with=self.drawn_with,
                 tables=self.tables,
                 trees=[TreeRecord(tree.attribute.tolist(), tree.branch.tolist()) for tree in self.trees],
+                delta=text_of_fraction(self.delta) if self.delta else msgspec.UNSET,
             )
         )
         return msgspec.structs.replace(draft, signatures=list(self.signatures))
@@ -230,6 +247,9 @@ def _from_document(document: PlanDocument) -> PublicPlan:
         epsilon = exact_epsilon(plain_fraction(document.epsilon))
         if text_of_fraction(epsilon) != document.epsilon:
             raise PlanError("ε is not written in its shortest form")
+        delta = Fraction(0) if isinstance(document.delta, msgspec.UnsetType) else exact_delta(plain_fraction(document.delta))
+        if delta and (text_of_fraction(delta) != document.delta or not shared_rho(epsilon, delta)):
+            raise PlanError("δ is not written in its shortest form")
     except (SchemaError, PlanError, ValueError, ArithmeticError, RecursionError) as error:
         raise ReleaseError(f"its schema or ε is not sound: {str(error)[:300]}") from error
     trees = tuple(tree_of(record, codebook) for record in document.trees)
@@ -253,4 +273,5 @@ def _from_document(document: PlanDocument) -> PublicPlan:
         document.tables,
         document.made_by,
         tuple(document.signatures),
+        delta=delta,
     )

@@ -130,11 +130,12 @@ class Federation:
             raise CuratorError(f"it {signs}. Nothing was spent. Get the service's public key from its owner: --trust.")
         if not request.purpose:
             request.purpose = the_only_purpose(dataset)
-            left = dataset.purposes[request.purpose].epsilon  # of an earlier request the answer may be stored, and free
-            if left < self.plan.epsilon:
+            left = dataset.purposes[request.purpose]  # of an earlier request the answer may be stored, and free
+            if left.epsilon < self.plan.epsilon or left.delta < self.plan.delta:
                 raise BudgetError(
-                    f"it has ε = {formatting.amount(left)} left for {request.purpose!r}, and the plan costs "
-                    f"{formatting.amount(self.plan.epsilon)}. Nothing was spent. Ask its owner for more, or agree on another plan."
+                    f"it has {formatting.loss(left.epsilon, left.delta if self.plan.delta else Fraction(0))} left for {request.purpose!r}, "
+                    f"and the plan costs {formatting.loss(self.plan.epsilon, self.plan.delta)}. Nothing was spent. Ask its owner for more, "
+                    "or agree on another plan."
                 )
         return CuratorStatus(place, REQUESTED, owner=dataset.owner)
 
@@ -248,6 +249,6 @@ def differences(release: Release, plan: PublicPlan, together: bool = False) -> s
         return "it does not claim ε for the counts of one table."
     if isinstance(parts[0].together, Together) != together:
         return "it is of one owner." if together else "it is of owners who counted together."
-    if Fraction(parts[0].epsilon) != plan.epsilon or parts[0].exact_delta:
-        return f"it was counted at {release.certificate.loss}, and the plan says ε = {formatting.amount(plan.epsilon)}."
+    if Fraction(parts[0].epsilon) != plan.epsilon or parts[0].exact_delta != plan.delta:
+        return f"it was counted at {release.certificate.loss}, and the plan says {formatting.loss(plan.epsilon, plan.delta)}."
     return ""

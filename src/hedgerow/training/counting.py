@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from hedgerow.accounting.events import Event
 from hedgerow.accounting.loss import exact_epsilon, text_of_fraction
 from hedgerow.accounting.meter import Budget
+from hedgerow.accounting.noise import noise_of
 from hedgerow.accounting.units import Unit
 from hedgerow.engines.engine import Engine, Progress
 from hedgerow.errors import HedgerowWarning, PlanError
 from hedgerow.mechanisms.coins import SYSTEM, Coins, random_name
-from hedgerow.mechanisms.noise import sampler_named
+from hedgerow.mechanisms.noise import check_shared_noise, sampler_named
 from hedgerow.mechanisms.shares import SecureSum
 from hedgerow.parallel import threads_of
 from hedgerow.private_table import private_table, reserved
@@ -34,7 +35,7 @@ from hedgerow.release.merging_checks import check_random_trees
 from hedgerow.release.parts import TableName, Together
 from hedgerow.release.public_plan import PublicPlan
 from hedgerow.release.release import Release
-from hedgerow.training.fit import Keep, checked_budget
+from hedgerow.training.fit import Keep, check_delta, checked_budget
 from hedgerow.training.rows import open_rows
 from hedgerow.training.settling import settled
 from hedgerow.training.shared_plans import recipe_for
@@ -123,9 +124,10 @@ def count_rows(
     sampler_named(sampler, coins)
     if engine.codebook != plan.codebook:
         raise PlanError("count: the table is read by another schema than the plan's.")
-    event = LeafCounts.cost(plan.epsilon, plan.schema.k, len(plan.trees))
+    check_delta(plan.epsilon, plan.delta, sampler)
+    event = plan.event
     _ = engine.codebook.coders  # whatever could fail about the schema fails here
-    paying = checked_budget(budget, plan.epsilon)
+    paying = checked_budget(budget, plan.epsilon, plan.delta)
     if plan.n_counts > MAX_COUNTS:
         raise PlanError(
             f"plan: its trees have {plan.n_counts:,} counts, more than the {MAX_COUNTS:,} that are counted at once. Nothing was spent. "
@@ -140,6 +142,7 @@ def count_rows(
         part = part_of(
             events,
             requested=plan.epsilon,
+            delta=plan.delta,
             sampler=sampler,
             secret=secret,
             unreviewed=plan.schema.unreviewed,
@@ -149,9 +152,9 @@ def count_rows(
             assumed=engine.assumed if joint is None else joint.assumed,
             id=id,
             name=name,
-            together=None if joint is None else joint.together,
+            together=None if joint is None else joint.together.stating(events, plan.delta),
         )
-        return plan.release_of(counts, event.scale if joint is None else joint.together.noise(event.scale), part)
+        return plan.release_of(counts, noise_of(event) if joint is None else joint.together.noise(noise_of(event)), part)
 
     # What could go wrong after the rows are paid for goes wrong here: the same steps with no rows.
     nothing = [np.zeros((len(tree.leaves), plan.codebook.n_classes), dtype=np.int64) for tree in plan.trees]
@@ -161,11 +164,12 @@ def count_rows(
     check_total(trial.forest.counts, most=2.0**61)
     del nothing, trial
     if agree is not None:
-        paying.check_room(plan.epsilon, f"count {plan.algorithm}", unit=Unit.of(plan.schema))  # the others would pay for nothing
+        paying.check_room(plan.epsilon, f"count {plan.algorithm}", plan.delta, Unit.of(plan.schema))  # the others would pay for nothing
         joint = agree()
-    reservation = reserved(engine, paying, plan.epsilon, f"count {plan.algorithm}")  # charge, then look
+        check_shared_noise(event, joint.secure_sum.shares)
+    reservation = reserved(engine, paying, plan.epsilon, f"count {plan.algorithm}", plan.delta)  # charge, then look
     table = private_table(engine, reservation, coins, sampler, None if joint is None else joint.secure_sum)
-    counts = table.ask(LeafCounts(plan.trees), plan.epsilon)
+    counts = table.ask(LeafCounts(plan.trees), plan.price)
     counted = released(reservation.events, counts, table.sampler, random_name(coins) if joint is None else joint.id, table._secret)
     release = add_batch(before, counted, name.disjoint)
     if keep is not None:

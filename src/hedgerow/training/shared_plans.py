@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.accounting.loss import exact_epsilon
+from hedgerow.accounting.loss import exact_delta, exact_epsilon
+from hedgerow.accounting.shared_gaussian import shared_rho
 from hedgerow.errors import PlanError, SchemaError
-from hedgerow.queries import LeafCounts
 from hedgerow.release.public_plan import PublicPlan
 from hedgerow.schema.schema import Schema
 from hedgerow.settings import whole
@@ -36,7 +36,6 @@ def public_plan(recipe: Recipe, schema: Schema, rows: int | None = None, tables:
     tables: how many owners there will be, roughly; more of them have more noise, so that an SNR forest has smaller trees
     """
     method = mergeable(recipe)
-    method.check_shared(recipe, "public_plan")
     if schema.unreviewed:
         raise SchemaError(
             f"schema: the entries {', '.join(schema.unreviewed)} were read from data and are not reviewed. A plan that is shared holds "
@@ -52,7 +51,9 @@ def public_plan(recipe: Recipe, schema: Schema, rows: int | None = None, tables:
             f"number, roughly how many rows all owners have together: public_plan(rows=10000){height}."
         )
     seed = named_seed(recipe.random_state) if seeded else None
-    codebook, epsilon = recipe.codebook(schema), exact_epsilon(recipe.epsilon)
+    codebook, epsilon, delta = recipe.codebook(schema), exact_epsilon(recipe.epsilon), exact_delta(recipe.delta)
+    if delta:
+        shared_rho(epsilon, delta)  # refuses what has no ρ
     recipe = recipe.changed(random_state=seed, tables=whole("tables", tables))
     plan = method.shared_plan(recipe, codebook, epsilon, schema.rows)
     return PublicPlan(
@@ -66,6 +67,7 @@ def public_plan(recipe: Recipe, schema: Schema, rows: int | None = None, tables:
         seed,
         f"numpy {np.__version__}" if seeded else "",
         recipe.tables,
+        delta=delta,
     )
 
 
@@ -87,7 +89,7 @@ def recipe_for(plan: PublicPlan) -> Recipe:
         known = sorted(each.title for each in UPDATES.values())
         raise PlanError(f"plan: its algorithm {plan.algorithm[:40]!r} is not known here; expected one of {', '.join(known)}.")
     own = {**algorithm.defaults, **{name: value for name, value in plan.parameters.items() if name in algorithm.defaults}}
-    return Recipe(algorithm, own, plan.codebook.bins, plan.epsilon, random_state=plan.seed)
+    return Recipe(algorithm, own, plan.codebook.bins, plan.epsilon, plan.delta, plan.seed)
 
 
 def rebuild(plan: PublicPlan) -> bool:
@@ -114,23 +116,23 @@ def rebuild(plan: PublicPlan) -> bool:
         again = public_plan(recipe, plan.schema, tables=plan.tables)
     except (PlanError, SchemaError, TypeError):
         return False
-    same = [(each.trees, each.vote, each.chosen, each.epsilon, each.codebook, each.seed, each.tables) for each in (plan, again)]
+    same = [(each.trees, each.vote, each.chosen, each.epsilon, each.delta, each.codebook, each.seed, each.tables) for each in (plan, again)]
     parameters = {**again.parameters, **{name: plan.parameters.get(name) for name in bounds}}
     return same[0] == same[1] and parameters == plan.parameters
 
 
 def shown_plan(plan: PublicPlan) -> Plan:
     """What a shared plan would build and what it costs each owner, for people."""
-    event = LeafCounts.cost(plan.epsilon, plan.schema.k, len(plan.trees))
     return Plan(
         plan.algorithm,
         plan.epsilon,
         plan.schema.rows,
         "declared public",
         plan.codebook.n_classes,
-        (event,),
+        (plan.event,),
         plan.trees,
         tables=plan.tables,
         chosen=plan.chosen if plan.seed is not None else {"measured": f"all {len(plan.trees)} attributes", "reading": ADDED_UP},
+        delta=plan.delta,
         shared=True,
     )

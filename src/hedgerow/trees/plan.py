@@ -56,7 +56,7 @@ class Plan:
     tables:      how many tables will be counted and added up, each with noise of its own
     chosen:      what the algorithm chose for itself
     delta:       above 0 where the guarantee is (ε, δ); events may then cost ρ of concentrated privacy
-    shared:      whether counts alone are planned, to be added up over tables: pure ε, and nothing that was chosen or boosted on rows
+    shared:      whether counts alone are planned, to be added up over tables: nothing that was chosen or boosted on rows
     not_proven:  why no ε is claimed, of a published algorithm that does not keep the one it states
     """
 

@@ -1,7 +1,7 @@
 """The crash matrix: a job and a session, at every point from reservation to answer, with every kind of failure put there on purpose.
 
 After it, every paid request has its answer, or goes on, or is listed as lost with the reason; what never looked is given back; nothing is
-paid twice; and the accounts add up exactly. docs/CURATOR.md has the table, which is written from OUTCOMES.
+paid twice; and the accounts add up exactly. docs/CURATOR_LEDGER.md has the table, which is written from OUTCOMES.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def matrix() -> str:
 
 
 def test_the_document_has_the_matrix() -> None:
-    assert matrix() in (ROOT / "docs" / "CURATOR.md").read_text(encoding="utf-8")
+    assert matrix() in (ROOT / "docs" / "CURATOR_LEDGER.md").read_text(encoding="utf-8")
 
 
 class HeldServed(Served):

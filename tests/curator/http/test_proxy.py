@@ -1,4 +1,4 @@
-"""Behind nginx with TLS, configured as docs/CURATOR.md says: the sign-in, the pages, the API, a federation."""
+"""Behind nginx with TLS, configured as docs/CURATOR_SERVER.md says: the sign-in, the pages, the API, a federation."""
 
 from __future__ import annotations
 

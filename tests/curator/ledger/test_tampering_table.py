@@ -1,4 +1,4 @@
-"""Whatever is changed by hand is noticed by `hedgerow ledger verify` with the file of heads; docs/CURATOR.md has the same table."""
+"""Whatever is changed by hand is noticed by `hedgerow ledger verify` with the file of heads; docs/CURATOR_LEDGER.md has the same table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hedgerow.curator.ledger.heads import ENDING, Heads, existing_heads
 from hedgerow.curator.ledger.ledger import Ledger
 from hedgerow.curator.ledger.release_copies import copy_problems
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "CURATOR.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "CURATOR_LEDGER.md"
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ HEAD = (
     "tic-tac-toe, nursery, cmc and car (not stored), which favours it on these.",
     "It is the rival that Hedgerow does not catch: where the class follows from a sum over the attributes, and rows are few, it is far "
     "ahead (tic-tac-toe), on adult a little. A stage of the same kind inside Hedgerow cost other sets as much as it brought: "
-    "[HEDGEROW.md](HEDGEROW.md), what was tried.",
+    "[HEDGEROW_TRIED.md](HEDGEROW_TRIED.md).",
     "MST and AIM make synthetic rows (package dpmm), from which boosting learns with the settings of the one without privacy. Domains and "
     "bounds are given, numbers are in 16 equal-width cells; only the number of synthetic rows is read from the rows: it is that of the "
     "training rows. Both fit their models in fewer iterations than by dpmm's defaults, and AIM has fewer rounds and smaller models: with "

@@ -1,4 +1,4 @@
-"""What docs/PEERS.md says, from stored results alone: the same results give the same text."""
+"""What docs/PEERS.md and the pages beside it say, from stored results alone: the same results give the same text."""
 
 from __future__ import annotations
 
@@ -14,6 +14,19 @@ from hedgerow_experiments.peers.summary import EVERY_SET, Folds, Gap, Key, Summa
 from hedgerow_experiments.peers.tables import EPSILONS, EXTRA, FOLDS, SETS, classes_of
 from hedgerow_experiments.statistics import Mean
 
+PAGES = {  # of docs/, beside PEERS.md: title, and which sections stand there
+    "PEERS_SETS.md": ("Beside its peers, set by set", ["Set by set"]),
+    "PEERS_AUC.md": ("Beside its peers: area under the ROC curve", ["Area under the ROC curve", "AUC of Hedgerow as ε grows"]),
+    "PEERS_COST.md": (
+        "Beside its peers: time and memory",
+        ["Fit times", "Predict times", "Peak memory", "What cannot run, or did not"],
+    ),
+}
+WORDS = "What is compared, and how: [PEERS.md](PEERS.md)."
+OTHERS = (
+    "Here are the means, and where Hedgerow leads and loses. Every cell: [PEERS_SETS.md](PEERS_SETS.md). How well rows are ranked: "
+    "[PEERS_AUC.md](PEERS_AUC.md). What it takes, and what did not run: [PEERS_COST.md](PEERS_COST.md)."
+)
 TWO_CLASSES = tuple(name for name in SETS if classes_of(name) == 2)
 
 
@@ -54,7 +67,7 @@ def _means(stored: Summary) -> list[Section]:
     parts: list[Block] = ["± one standard error of folds and noise, the sets being fixed.", _over_sets(stored, SETS, several)]
     if stored.variants:
         said = ", ".join(f"{title(name)} {mean:.3f}" for name, mean in stored.variants.items())
-        parts.append(f"Of diffprivlib's two variants the better one on average is shown, here and below ({said}).")
+        parts.append(f"Of diffprivlib's two variants the better one on average is shown, here and on the other pages ({said}).")
     binary: list[Block] = [", ".join(TWO_CLASSES) + ".", _over_sets(stored, TWO_CLASSES, stored.models)]
     return [Section(f"Mean over the {len(SETS)} sets", parts), Section(f"Mean over the {len(TWO_CLASSES)} sets with two classes", binary)]
 

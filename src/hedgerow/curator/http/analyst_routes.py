@@ -150,7 +150,7 @@ def counts(context: Context, name: str, content: RawBody, key: Key, response: Re
             if body.together is not None and party is None:
                 raise PlanError("together: this service counts with no others: its owner would start it with --party. Nothing was spent.")
             plan = checked_count(document, dataset, body.epsilon, context.service.limits)
-            wanted = ReservationRequest(name, body.purpose, plan.epsilon, 0, f"{what} {plan.algorithm}", Unit.of(plan.schema))
+            wanted = ReservationRequest(name, body.purpose, plan.epsilon, plan.delta, f"{what} {plan.algorithm}", Unit.of(plan.schema))
             found = _submitted(context, request, task, wanted)
         return _accepted(context, found, response)
 

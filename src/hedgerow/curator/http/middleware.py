@@ -16,10 +16,10 @@ from collections import Counter
 from contextlib import ExitStack
 from typing import Any, Protocol
 
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from hedgerow.curator.http import reading
 from hedgerow.curator.http.errors import UNEXPECTED, Refusal, refusal_of
 from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.http.logs import error_fields, log
@@ -147,9 +147,8 @@ class ServiceMiddleware:
         return person
 
     async def _person_of(self, token: str) -> Person | None:
-        """The same work for whatever was sent. An embedded database is read faster than another thread would start."""
-        authenticate = self.accounts.authenticate
-        return authenticate(token) if self.accounts.database.embedded else await run_in_threadpool(authenticate, token)
+        """The same work for whatever was sent."""
+        return await reading.read(self.accounts.database, lambda: self.accounts.authenticate(token))
 
     async def _body(self, scope: Scope, receive: Receive, slots: ExitStack) -> bytes:
         headers = dict(scope["headers"])

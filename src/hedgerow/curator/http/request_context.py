@@ -17,9 +17,9 @@ from typing import Annotated, Any, TypeVar
 from anyio import to_thread
 from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
-from starlette.concurrency import run_in_threadpool
 
 from hedgerow.accounting.loss import text_of_fraction
+from hedgerow.curator.http import reading
 from hedgerow.curator.http.errors import Refusal, not_found
 from hedgerow.curator.http.jobs import Jobs
 from hedgerow.curator.http.limits import Limits
@@ -99,7 +99,7 @@ class RequestContext:
     async def in_snapshot(self, read: Callable[[RequestContext], Result]) -> Result:
         """Call `read` with a context that sees one snapshot: one transaction instead of many.
 
-        It must only read. An embedded database is read faster than another thread would start.
+        It must only read.
         """
         database = self.service.curator.database
 
@@ -107,7 +107,7 @@ class RequestContext:
             with database.reading() as connection:
                 return read(replace(self, snapshot=self.service.curator.within(connection)))
 
-        return result() if database.embedded else await run_in_threadpool(result)
+        return await reading.read(database, result)
 
     async def with_timeout(self, work: Callable[[], Result]) -> Result:
         """Compute something free in a thread, and give up waiting when it takes too long."""

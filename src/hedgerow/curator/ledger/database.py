@@ -101,6 +101,14 @@ class Database:
             with connection.begin():
                 yield connection
 
+    def lookup(self, statement: sql.Select[Any], values: dict[str, Any]) -> tuple[Any, ...] | None:
+        """The row that one statement finds, if any. It is a snapshot by itself: a server need not be told that one begins and ends."""
+        with self._errors_translated(), self._reading_engine().connect() as connection:
+            if not self.embedded:
+                connection = connection.execution_options(isolation_level="AUTOCOMMIT")
+            row = connection.execute(statement, values).one_or_none()
+        return None if row is None else tuple(row)
+
     @contextmanager
     def session(self) -> Iterator[sql.Connection]:
         """A connection without a transaction, for a lock that lasts as long as it does. It is not given to anybody else afterwards."""

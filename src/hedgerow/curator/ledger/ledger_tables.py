@@ -31,6 +31,8 @@ _UPDATE = sql_tables.balances.update().where(_FIND)
 _HEAD = sql.select(sql_tables.head.c.seq, sql_tables.head.c.hash)
 _BALANCES = sql.select(sql_tables.balances).order_by(sql_tables.balances.c.dataset, sql_tables.balances.c.scope, sql_tables.balances.c.name)
 
+_ENTRIES_OF_KEY = sql.select(sql_tables.entries).where(sql_tables.entries.c.key == sql.bindparam("key")).order_by(sql_tables.entries.c.seq)
+
 
 @cache
 def _balances_of(number: int) -> sql.Select[Any]:
@@ -85,7 +87,9 @@ class LedgerTables:
             yield LedgerEntry(*row)
 
     def reservation(self, key: str) -> Reserved | None:
-        return reservations_in(self.entries(sql_tables.entries.c.key == key)).get(key)
+        """Its entries are few: they come in one answer of the database."""
+        rows = self.connection.execute(_ENTRIES_OF_KEY, {"key": key})
+        return reservations_in(LedgerEntry(*row) for row in rows).get(key)
 
     def balances(self, *conditions: sql.ColumnElement[bool]) -> dict[Account, Balance]:
         found = (_balance(row) for row in self.connection.execute(_BALANCES.where(*conditions)))

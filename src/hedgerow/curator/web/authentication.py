@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from functools import partial
 from typing import Annotated
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from fastapi import Depends
 from fastapi.responses import RedirectResponse, Response
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.types import Scope
 
+from hedgerow.curator.http import reading
 from hedgerow.curator.http.errors import Refusal, error_response, not_found
 from hedgerow.curator.http.request_context import Context, RequestContext
 from hedgerow.curator.ledger.accounts import Accounts
@@ -85,7 +86,7 @@ class PageAuthentication:
         if scope["path"] in PUBLIC:
             return None
         token = self.sessions.token(request.cookies.get(self._cookie(request), ""))
-        person = None if token is None else await run_in_threadpool(self.accounts.authenticate, token)
+        person = None if token is None else await reading.read(self.accounts.database, partial(self.accounts.authenticate, token))
         if person is None:
             return RedirectResponse(sign_in_path(scope), 303)
         scope["state"]["person"] = person

@@ -68,7 +68,7 @@ class RuleSet:
 
     @classmethod
     def of(cls, schema: Schema | str | Path, rules: Sequence[Any], bins: int = BINS) -> RuleSet:
-        """From rules as a file has them: a list of {"if": conditions, "counts": persons of each class} (docs/SHARING.md).
+        """From rules as a file has them: a list of {"if": conditions, "counts": persons of each class} (docs/RULE_SETS.md).
 
         bins: cells of equal width of a numeric attribute without declared edges
         """
@@ -95,7 +95,7 @@ class RuleSet:
 
     @classmethod
     def load(cls, path: str | Path, schema: Schema | str | Path | None = None, bins: int | None = None) -> RuleSet:
-        """Read a rule set: one of ours, which holds its schema, or plain rules in JSON or CSV, which need one (docs/SHARING.md)."""
+        """Read a rule set: one of ours, which holds its schema, or plain rules in JSON or CSV, which need one (docs/RULE_SETS.md)."""
         from hedgerow.sharing.rules.files import load
 
         return load(path, schema if schema is None or isinstance(schema, Schema) else Schema.load(schema), bins)

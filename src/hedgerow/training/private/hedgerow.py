@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hedgerow.accounting.loss import exact_delta
 from hedgerow.accounting.noise import noise_of
+from hedgerow.accounting.shared_gaussian import counts_price
 from hedgerow.errors import PlanError
 from hedgerow.growers import hedgerow
 from hedgerow.growers.sizes import Settings
@@ -34,7 +35,6 @@ class HedgerowForest(MergeableMethod):
 
     def plan(self, recipe: Recipe, codebook: Codebook, epsilon: Fraction, rows: int | None, public: bool) -> Plan:
         if recipe.tables > 1:
-            self.check_shared(recipe, "plan of several tables")
             return self.shared_plan(recipe, codebook, epsilon, rows)
         return hedgerow.plan(codebook, _settings(recipe), epsilon, exact_delta(recipe.delta), rows, public)
 
@@ -55,12 +55,13 @@ class HedgerowForest(MergeableMethod):
         sizes = codebook.sizes
         cells = cells_of(codebook)
         flat = grouped_layout(codebook, {j: _counted(size, cells[j]) for j, size in enumerate(sizes)})
-        event = LeafCounts.cost(epsilon, codebook.schema.k, len(sizes))
+        delta = exact_delta(recipe.delta)
+        event = LeafCounts.cost(counts_price(epsilon, delta), codebook.schema.k, len(sizes))
         source = "a public number: nothing depends on it"
         words = {"measured": f"all {len(sizes)} attributes", "reading": ADDED_UP}
         return Plan(
             hedgerow.ALGORITHM, epsilon, rows, source, codebook.n_classes, (event,), flat.trees, True, Settings(), recipe.tables,
-            words, shared=True,
+            words, delta, shared=True,
         )  # fmt: skip
 
     def chosen(self, plan: Plan) -> dict[str, Any]:
@@ -72,9 +73,9 @@ class HedgerowForest(MergeableMethod):
     def check_shared(self, recipe: Recipe, what: str) -> None:
         if exact_delta(recipe.delta):
             raise PlanError(
-                f"{what}: delta is {recipe.delta!r}, and counts that are added up later are paid in pure ε: the boosted trees that δ pays "
-                "for belong to the rows that they were measured on. Nothing was spent. Set delta=0 (leave --delta out), or fit all rows at "
-                "once."
+                f"{what}: delta is {recipe.delta!r}, and batches that are added later are paid in pure ε: the boosted trees that δ pays "
+                "for belong to the rows that they were measured on. Nothing was spent. Set delta=0 (leave --delta out), fit all rows "
+                "at once, or count in a plan (`hedgerow plan --delta … --save`)."
             )
 
 
