@@ -6,6 +6,7 @@ import importlib.util
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -14,7 +15,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from export_cases import DAY, HOSTILE, NAMES, odd_rows, release_of, with_classes
+from export_cases import BOOSTED, DAY, HOSTILE, NAMES, odd_rows, release_of, with_classes
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from strategies import forests
@@ -24,8 +25,12 @@ import hedgerow
 from hedgerow import Release
 from hedgerow.cli import app
 from hedgerow.errors import PlanError
+from hedgerow.exporters.merge_codes import merged
+from hedgerow.exporters.portable import _columns, _tree, portable
+from hedgerow.exporters.sql import sql_text
 from hedgerow.inference.vote import ADDITIVE, VOTES
 from hedgerow.release.release import _with
+from hedgerow.trees.oblivious import Answers, ObliviousTree
 
 ROWS = 10_000
 
@@ -107,6 +112,26 @@ def test_onnx(name: str) -> None:
     labels, shares = by_onnx(release, frame, days_of(release, frame))
     assert np.abs(shares - release.predict_proba(frame)).max() < 1e-9
     assert np.mean(np.array(labels, dtype=object) == release.predict(frame)) > 0.999
+
+
+def test_levels_that_change_nothing_are_not_asked() -> None:
+    """Of three levels only the first changes a score. The statement asks about no other column, and finds the leaf all the same."""
+    release = release_of(BOOSTED)
+    sizes = release.codebook.sizes
+    first, second, third = ([code % 3 for code in range(sizes[0] + 1)], [0] * sizes[3] + [1], [code % 2 for code in range(sizes[1] + 1)])
+    scores = np.repeat([[0.0, 0.1, 0.2], [1.0, 0.0, 0.0], [0.0, 2.0, 0.0]], 4, axis=0)
+    tree = ObliviousTree(sizes, (0, 3, 1), (Answers(first), Answers(second), Answers(third)))
+    one = replace(portable(release), trees=[])
+    columns, trees = merged(_columns(release), [_tree(tree, scores)])
+    text = sql_text(replace(one, columns=columns, trees=trees, base=[0.0] * 3), table="rows", keep=["id"])
+    rows = odd_rows(500)
+    with duckdb.connect() as connection:
+        connection.register("rows", rows.assign(id=range(500)))
+        found = np.array([row[2:] for row in sorted(connection.execute(text).fetchall())], dtype=float)
+    margins = scores[4 * np.array(first)[release.codebook.encode(rows)[:, 0]]]
+    expected = np.exp(margins) / np.exp(margins).sum(axis=1, keepdims=True)
+    assert np.abs(found - expected).max() < 1e-12
+    assert "v3" not in text
 
 
 def test_dates_of_a_type_of_their_own() -> None:

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from export_cases import BOOSTED, DAY, NAMES, ROOTS, odd_rows, release_of
+from export_cases import DAY, NAMES, odd_rows, release_of
 
 import hedgerow
 
 ROWS = 10_000
-SHOWN = [name for name in NAMES if name not in (BOOSTED, ROOTS)]  # Spark takes minutes to compile the largest
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +29,7 @@ def predicted(spark: Any, name: str, table: str) -> tuple[list[Any], np.ndarray[
     return [row[1] for row in found], np.array([row[2:] for row in found], dtype=float)
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_forest(name: str, spark: Any, rows: pd.DataFrame) -> None:
     labels, shares = predicted(spark, name, "odd_rows")
     assert np.abs(shares - release_of(name).predict_proba(rows)).max() < 1e-9

@@ -17,7 +17,9 @@ def merged(columns: list[PortableColumn], trees: list[PortableTree]) -> tuple[li
     fewer = []
     for tree in trees:
         asked = zip(tree.attribute, tree.branch, strict=True)
-        fewer.append(replace(tree, branch=[[branch[kept[j][new]] for new in sorted(kept[j])] for j, branch in asked]))
+        branches = [[branch[kept[j][new]] for new in sorted(kept[j])] for j, branch in asked]
+        levels = tuple((j, radix, [answers[kept[j][new]] for new in sorted(kept[j])]) for j, radix, answers in tree.levels)
+        fewer.append(replace(tree, branch=branches, levels=levels))
     return [_column(column, codes) for column, codes in zip(columns, new_codes, strict=True)], fewer
 
 

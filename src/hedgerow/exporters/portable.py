@@ -10,7 +10,7 @@ branch in which nothing changes any more is cut off, so that what is written is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -58,11 +58,15 @@ class PortableTree:
     """attribute[i] is the column that inner node i asks about, branch[i][code] where that leads: to an inner node, or to place ~branch.
 
     The root is inner node 0; a tree without inner nodes has one place, where all rows are. values: (places, numbers).
+    levels: of an oblivious tree, for each level the column, how many answers there are, and that of every code; they spell the number
+            of a leaf, the first being the highest digit. leaves: (leaves, numbers), the same numbers by leaf
     """
 
     attribute: list[int]
     branch: list[list[int]]
     values: Floats
+    levels: tuple[tuple[int, int, list[int]], ...] = ()
+    leaves: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,8 +198,10 @@ def _tree(tree: Tree | ObliviousTree, node_values: Any) -> PortableTree:
     values, place = np.unique(np.asarray(node_values, dtype=np.float64), axis=0, return_inverse=True)
     ends = [~int(p) for p in place.reshape(-1)]
     builder = _Builder()
-    root = _oblivious(builder, tree, ends) if isinstance(tree, ObliviousTree) else _plain(builder, tree, ends)
-    return builder.tree(root, values)
+    if not isinstance(tree, ObliviousTree):
+        return builder.tree(_plain(builder, tree, ends), values)
+    levels = tuple((j, answers.radix, answers.array.tolist()) for j, answers in zip(tree.attributes, tree.answers, strict=True))
+    return replace(builder.tree(_oblivious(builder, tree, ends), values), levels=levels, leaves=np.asarray(node_values, dtype=np.float64))
 
 
 def _plain(builder: _Builder, tree: Tree, ends: list[int]) -> int:

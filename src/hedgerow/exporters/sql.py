@@ -26,7 +26,8 @@ def sql_text(forest: Portable, dialect: str = "duckdb", table: str = "rows", kee
 class _Writer:
     def __init__(self, forest: Portable, dialect: Dialect, keep: list[str]) -> None:
         self.forest, self.sql, self.keep = forest, dialect, keep
-        self.used = [(j, column) for j, column in enumerate(forest.columns) if j in forest.used]
+        self.asked = forest.used
+        self.used = [(j, column) for j, column in enumerate(forest.columns) if j in self.asked]
         self.classes, self.trees = range(forest.n_classes), range(len(forest.trees))
         if len(set(keep)) < len(keep):
             raise PlanError("keep: a column is named twice; expected each once.")
@@ -88,6 +89,8 @@ class _Writer:
     # ------------------------------------------------------------ codes to numbers
 
     def _place(self, tree: PortableTree, node: int = 0) -> str:
+        if tree.leaves is not None:
+            return self._leaf(tree)
         if node < 0 or not tree.attribute:
             return str(~node if node < 0 else 0)
         code = f"c{tree.attribute[node]}"
@@ -98,8 +101,22 @@ class _Writer:
         whens = [f"WHEN {_among(code, numbers)} THEN {self._place(tree, to)}" for to, numbers in others]
         return f"CASE {' '.join(whens)} ELSE {self._place(tree, last[0])} END"
 
+    def _leaf(self, tree: PortableTree) -> str:
+        """Where all nodes of a level ask the same, one question for each level: programs plan that far sooner than a nest of all nodes."""
+        digits, stride = [], 1
+        for j, radix, all_answers in reversed(tree.levels):
+            answers = all_answers if j in self.asked else all_answers[:1]  # of a column that changes nothing anywhere
+            ways = {way: [code for code, answer in enumerate(answers) if answer == way] for way in sorted(set(answers))}
+            last = max(ways, key=lambda way: len(ways[way]))
+            whens = [f"WHEN {_among(f'c{j}', codes)} THEN {way * stride}" for way, codes in ways.items() if way != last]
+            digits.append(f"CASE {' '.join(whens)} ELSE {last * stride} END" if whens else str(last * stride))
+            stride *= radix
+        return " + ".join(reversed(digits))
+
     def _entry(self, t: int, number: int) -> str:
-        return self.sql.entry(self.sql.array(self.forest.trees[t].values[:, number].tolist()), f"t{t}")
+        tree = self.forest.trees[t]
+        values = tree.values if tree.leaves is None else tree.leaves
+        return self.sql.entry(self.sql.array(values[:, number].tolist()), f"t{t}")
 
     def _sum(self, number: int) -> str:
         says = [t for t in self.trees if self.forest.trees[t].values[:, number].any()]
