@@ -18,6 +18,7 @@
     ├── UnreviewedSchemaWarning           domains were read from private rows: no ε is claimed
     ├── DraftWarning                      a schema was read from private rows, and what was changed or left out
     ├── FractionWarning                   an ε was given as the float 1/3, which is a decimal near it
+    ├── LargeDeltaWarning                 a δ above one over the number of rows: the guarantee may fail for whole rows
     ├── NoBudgetWarning                   rows were read without a shared budget to keep the total
     ├── SchemaMismatchWarning             the released counts lack many rows: the schema does not fit the table
     ├── TransformerWarning                what stands in front of an estimator has learnt from its rows without noise
@@ -108,6 +109,10 @@ class FractionWarning(HedgerowWarning):
 
 class SchemaMismatchWarning(HedgerowWarning):
     """The released counts lack many rows: they hold values that the schema does not declare."""
+
+
+class LargeDeltaWarning(HedgerowWarning):
+    """A δ is so large that publishing whole rows of some people would keep the guarantee. Given before anything is paid."""
 
 
 class NoBudgetWarning(HedgerowWarning):

@@ -110,6 +110,9 @@ def test_show_certificate(fitted: SimpleNamespace, run: Callable[..., Any]) -> N
 def test_budget_init_never_forgets(tmp_path: Path, run: Callable[..., Any]) -> None:
     path = tmp_path / "b.json"
     assert run("budget", "init", path, "--epsilon", "1/3").exit_code == 0
+    large = run("budget", "init", tmp_path / "large.json", "--epsilon", 1, "--delta", "0.1")
+    assert "moderate protection: a guess whether you are in the table is right at most 75.8 %" in large.output
+    assert "δ = 0.1 is large" in large.output
     before = path.read_bytes()
     again = run("budget", "init", path, "--epsilon", 9)
     assert again.exit_code == 3

@@ -13,7 +13,7 @@ from hedgerow import Budget, DPDFClassifier, HedgerowClassifier, Numeric, Privat
 from hedgerow.accounting import meaning
 from hedgerow.accounting.loss import exact_epsilon
 from hedgerow.datasets import patients
-from hedgerow.errors import BudgetError, FractionWarning
+from hedgerow.errors import BudgetError, FractionWarning, LargeDeltaWarning
 from hedgerow.inference.explain import explain
 from hedgerow.inference.text import values_in_words
 from hedgerow.remote.responses import Loss, Quote, RemoteScore
@@ -110,6 +110,34 @@ def test_the_odds_are_bounds() -> None:
         assert percent >= 100 * float(1 / (1 + np.exp(-float(epsilon)))) - 1e-9
 
 
+def test_the_odds_hold_with_their_delta() -> None:
+    """The best guess there is: ε and δ are used up both by those who say "in" and by those who say "out"."""
+    assert meaning.odds(Fraction(1), Fraction(1, 10)) == "75.8 % of the time"
+    for epsilon, delta in ((Fraction(1), Fraction(1, 10)), (Fraction(1, 10), Fraction(1, 2)), (Fraction(8), Fraction(1, 100))):
+        wrong = (1 - float(delta)) / (1 + np.exp(float(epsilon)))  # who says "in" though it is out
+        right = np.exp(float(epsilon)) * wrong + float(delta)
+        assert right == pytest.approx(1 - wrong)
+        assert float(meaning.odds(epsilon, delta).split()[0]) >= 100 * (right + 1 - wrong) / 2 - 1e-9
+        assert meaning.odds(epsilon, delta) in meaning.sentence(epsilon, delta)
+    assert meaning.sentence(Fraction(1), Fraction(1, 10**6)) == meaning.sentence(Fraction(1))  # rounded up, it holds
+    words = [meaning.protection(Fraction(1), Fraction(d)) for d in ("0", "1e-6", "0.1", "0.5")]
+    assert words == ["strong", "strong", "moderate", "moderate"]
+    assert meaning.protection(Fraction(10**6), Fraction(1, 2)) == meaning.BEYOND
+
+
+def test_a_large_delta_is_warned_of_before_anything_is_paid() -> None:
+    for delta, rows, large in (("1e-6", None, False), ("1e-3", None, False), ("2e-3", None, True), ("1e-3", 900, False), ("1e-3", 1200, True)):
+        assert (meaning.large_delta(Fraction(delta), rows) is not None) == large
+    plan = HedgerowClassifier(SCHEMA, epsilon=1, delta=0.1).plan(rows=20_000)
+    assert "75.8 % of the time" in str(plan)
+    assert "one person in 10 " in str(plan)
+    budget = Budget(1, 0.1)
+    train = patients(50, seed=1)
+    with pytest.raises(LargeDeltaWarning, match="Use δ = 1e-6"):  # the test set-up makes warnings errors
+        HedgerowClassifier(train.schema, epsilon=1, delta=0.1, budget=budget).fit(train.X, train.y)
+    assert budget.remaining == 1
+
+
 def test_nothing_is_called_stronger_than_it_is() -> None:
     levels = [meaning.protection(Fraction(e)) for e in ("0.1", "0.11", "1", "1.01", "3", "3.5", "8", "9")]
     assert levels == ["very strong", "strong", "strong", "moderate", "moderate", "weak", "weak", "hardly any"]
@@ -183,7 +211,7 @@ def test_plans_say_what_their_epsilon_means_in_short_numbers() -> None:
         HedgerowClassifier(SCHEMA, epsilon=1 / 3, delta=1e-6).plan(rows=20_000),
         PrivateRDTClassifier(SCHEMA, epsilon=2 / 7).plan(rows=20_000),
     ):
-        assert meaning.sentence(plan.epsilon or Fraction(0)) in str(plan)
+        assert meaning.sentence(plan.epsilon or Fraction(0), plan.delta) in str(plan)
         assert not LONG.search(str(plan))
         assert not LONG.search(repr(plan))
 

@@ -1,7 +1,8 @@
 """What an ε means, in words and in the odds of a guess: the one table that the commands, the pages and the documents show.
 
 The odds: somebody knows all rows but yours, and would toss a coin on whether yours is in the table. Having seen everything that was
-released for ε, they are right with probability e^ε/(1 + e^ε) at most (plus δ, where there is one). It holds whatever they do.
+released for ε and δ, they are right with probability (e^ε + δ)/(1 + e^ε) at most, whatever they do: of those who say "in", at most e^ε
+times as many are right as wrong, and δ more; and the same of those who say "out". Both at their limit give it.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ LEVELS = (
     Level(Fraction(8), "weak", "better than nothing: an attacker may be nearly certain"),
 )
 BEYOND = "hardly any"
+LARGE_DELTA = Fraction(1, 1000)  # where no number of rows is known
 SUGGESTED_DELTA, TOTAL_DELTA = "1e-6", "1e-5"  # of one fit, and of a budget: the δ of its fits add up
 INIT = f"hedgerow budget init budget.json --epsilon 2 --delta {TOTAL_DELTA}"  # as it is suggested everywhere
 # Measured with forests of two classes, 500 to 20,000 rows scored at ε = 0.05 to 1: the noise on an accuracy was about 2/(ε · rows), on an
@@ -45,22 +47,43 @@ def level_of(epsilon: Fraction) -> Level | None:
     return next((level for level in LEVELS if epsilon <= level.epsilon), None)
 
 
-def protection(epsilon: Fraction) -> str:
-    level = level_of(epsilon)
+def protection(epsilon: Fraction, delta: Fraction = Fraction(0)) -> str:
+    """In a word. A large δ counts as the ε whose guesses are right as often."""
+    right = _right(epsilon, delta)
+    level = level_of(epsilon if delta <= LARGE_DELTA else Fraction(math.log(right / (1 - right))) if right < 1 else Fraction(10**6))
     return BEYOND if level is None else level.protection
 
 
-def odds(epsilon: Fraction) -> str:
+def _right(epsilon: Fraction, delta: Fraction) -> float:
+    """The most that a guess is right, where a coin would be right half of the time: (e^ε + δ)/(1 + e^ε)."""
+    less = math.exp(-min(float(epsilon), 700.0))
+    return (1 + float(delta) * less) / (1 + less)
+
+
+def odds(epsilon: Fraction, delta: Fraction = Fraction(0)) -> str:
     """The most that a guess is right, rounded up: "73.2 % of the time"."""
-    right = 1 / (1 + math.exp(-min(float(epsilon), 700.0)))
+    right = _right(epsilon, delta)
     places = 1 if right < 0.999 else 2  # beyond that nothing is left to be told apart
     percent = math.ceil(right * 100 * 10**places - 1e-9) / 10**places
     return f"{percent:.{places}f} % of the time" if percent < 100 else "100 % of the time"
 
 
-def sentence(epsilon: Fraction) -> str:
-    """ "strong protection: a guess whether you are in the table is right at most 73.2 % of the time; a coin, 50 %" """
-    return f"{protection(epsilon)} protection: a guess whether you are in the table is right at most {odds(epsilon)} (a coin: 50 %)"
+def sentence(epsilon: Fraction, delta: Fraction = Fraction(0)) -> str:
+    """ "strong protection: a guess whether you are in the table is right at most 73.2 % of the time (a coin: 50 %)" """
+    said = f"{protection(epsilon, delta)} protection: a guess whether you are in the table is right at most"
+    return f"{said} {odds(epsilon, delta)} (a coin: 50 %)"
+
+
+def large_delta(delta: Fraction, rows: int | None = None) -> str | None:
+    """What is wrong with a large δ: one above 1/rows, where a public number of rows is known, else above 1/1,000. None for others."""
+    if delta <= (Fraction(1, rows) if rows else LARGE_DELTA):
+        return None
+    many = f"more than one over the {rows:,} rows" if rows else "far more than one over the number of rows of most tables"
+    return (
+        f"δ = {amount(delta)} is large, {many}: for each person δ is how likely ε may not hold at all, and to publish whole rows of one "
+        f"person in {math.ceil(1 / delta):,} would keep such a guarantee. Use δ = {SUGGESTED_DELTA} for a fit and {TOTAL_DELTA} for a "
+        "budget, or less: well below one over the number of people. Or leave δ out, for pure ε."
+    )
 
 
 def short() -> str:

@@ -10,8 +10,8 @@ import typer
 
 from hedgerow import formatting
 from hedgerow.accounting.advice import delta_left
-from hedgerow.accounting.meaning import SUGGESTED_DELTA, TOTAL_DELTA, sentence, short
-from hedgerow.cli.console import gauge, say, table
+from hedgerow.accounting.meaning import SUGGESTED_DELTA, TOTAL_DELTA, large_delta, sentence, short
+from hedgerow.cli.console import gauge, say, table, warn
 from hedgerow.errors import PlanError
 
 if TYPE_CHECKING:
@@ -75,7 +75,9 @@ def init(
     unit = _unit_given(row, person, rows_per_person)
     made = BudgetFile.create(path, epsilon, delta, unit)
     say(f"made {path}: {formatting.loss(made.epsilon, made.delta)} in all{'' if unit is None else f' for {unit.words}'}, nothing spent")
-    say(f"spent in full: {sentence(made.epsilon)}")
+    say(f"spent in full: {sentence(made.epsilon, made.delta)}")
+    if large := large_delta(made.delta):
+        warn(large)
     if not made.delta:
         say(f"it pays for pure ε alone; for a δ, which buys accuracy, make it with --delta {TOTAL_DELTA} instead", style="yellow")
         return

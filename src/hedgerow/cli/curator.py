@@ -72,7 +72,7 @@ def register(
     """
     from hedgerow.accounting.advice import delta_left
     from hedgerow.accounting.loss import exact_delta
-    from hedgerow.accounting.meaning import sentence
+    from hedgerow.accounting.meaning import large_delta, sentence
     from hedgerow.accounting.units import Unit
     from hedgerow.cli.places import EngineName, Place
     from hedgerow.schema.schema import Schema
@@ -92,7 +92,9 @@ def register(
         if other is not None and other.place == made.place:
             warn(f"these rows are registered as {other.name!r}, too: what is spent on both adds up for its persons")
     if amount > LARGE:
-        warn(f"ε = {formatting.amount(amount)}: {sentence(amount)}. Change it: hedgerow curator ceiling")
+        warn(f"ε = {formatting.amount(amount)}: {sentence(amount, amount_delta)}. Change it: hedgerow curator ceiling")
+    if large := large_delta(amount_delta, reviewed.rows):
+        warn(large)
     say(f"registered {dataset}: everybody together may spend {formatting.loss(amount, amount_delta)} for {Unit.of(reviewed).words}")
     say(delta_left(amount_delta) if amount_delta else "it pays for pure ε alone; `hedgerow curator ceiling … --delta 1e-5` adds a δ")
     say(f"next: hedgerow curator analyst {shlex.quote(address)} NAME --dataset {shlex.quote(dataset)} --purpose research")

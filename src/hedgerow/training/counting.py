@@ -124,7 +124,7 @@ def count_rows(
     sampler_named(sampler, coins)
     if engine.codebook != plan.codebook:
         raise PlanError("count: the table is read by another schema than the plan's.")
-    check_delta(plan.epsilon, plan.delta, sampler)
+    check_delta(plan.epsilon, plan.delta, sampler, plan.schema.rows)
     event = plan.event
     _ = engine.codebook.coders  # whatever could fail about the schema fails here
     paying = checked_budget(budget, plan.epsilon, plan.delta)

@@ -10,10 +10,11 @@ from fractions import Fraction
 from typing import Any
 
 from hedgerow.accounting.loss import exact_delta, exact_epsilon
+from hedgerow.accounting.meaning import large_delta
 from hedgerow.accounting.meter import Budget
 from hedgerow.accounting.zcdp import rho_for
 from hedgerow.engines.engine import Engine, Progress
-from hedgerow.errors import PlanError, UnreviewedSchemaWarning
+from hedgerow.errors import LargeDeltaWarning, PlanError, UnreviewedSchemaWarning
 from hedgerow.mechanisms.coins import SYSTEM, Coins, random_name
 from hedgerow.mechanisms.noise import sampler_named
 from hedgerow.private_table import private_table, reserved
@@ -77,7 +78,7 @@ def train(
     method, codebook, schema = recipe.algorithm.method, engine.codebook, engine.codebook.schema
     epsilon, delta = exact_epsilon(recipe.epsilon), exact_delta(recipe.delta)
     sampler_named(sampler, coins)
-    check_delta(epsilon, delta, sampler)
+    check_delta(epsilon, delta, sampler, schema.rows)
 
     def plan_of(each: Recipe, amount: Fraction) -> Plan:
         # With a private n the smallest table stands in: what is too large for it is too large for any.
@@ -153,7 +154,8 @@ def release_of(recipe: Recipe, grown: Grown, plan: Plan, codebook: Codebook) -> 
     )
 
 
-def check_delta(epsilon: Fraction, delta: Fraction, sampler: str) -> None:
+def check_delta(epsilon: Fraction, delta: Fraction, sampler: str, rows: int | None) -> None:
+    """rows: a public number of them, if there is one"""
     if not delta:
         return
     rho_for(epsilon, delta)  # refuses what has no ρ
@@ -162,6 +164,8 @@ def check_delta(epsilon: Fraction, delta: Fraction, sampler: str) -> None:
             f'sampler: got {sampler!r}; Gaussian noise (delta above 0) is drawn by sampler="hedgerow" alone. Nothing was '
             "spent. Use that one, or set delta=0."
         )
+    if large := large_delta(delta, rows):
+        warnings.warn(large, LargeDeltaWarning, stacklevel=5)
 
 
 def checked_budget(budget: Any, epsilon: Fraction, delta: Fraction = Fraction(0)) -> Budget:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from hedgerow.accounting.events import Event
-from hedgerow.accounting.meaning import sentence
+from hedgerow.accounting.meaning import large_delta, sentence
 from hedgerow.accounting.noise import noise_of, variance_of
 from hedgerow.formatting import amount, loss, number, pairs_html, pairs_text, rough
 from hedgerow.settings import DEFAULT_MAX_LEAVES as DEFAULT_MAX_LEAVES
@@ -115,7 +115,9 @@ class Plan:
                 lines.append(("in all", loss(self.epsilon, self.delta)))
             else:
                 lines.append(("ε in all", amount(self.epsilon)))
-            lines.append(("what ε means", sentence(self.epsilon)))
+            lines.append(("what ε means", sentence(self.epsilon, self.delta)))
+            large = large_delta(self.delta, self.rows)
+            lines += [("WARNING", large)] if large else []
         lines.append(("rows", "not needed" if self.rows is None else f"{self.rows:,} ({self.rows_source})"))
         if self.trees:
             size = f"{self.n_leaves:,} leaves × {self.n_classes} classes = {self.n_counts:,} counts"
