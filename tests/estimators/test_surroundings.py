@@ -348,3 +348,44 @@ def test_the_attribute_is_named_where_its_values_are_not_declared(delta: float) 
     with pytest.warns(SchemaMismatchWarning, match=r"in no leaf of tree \d+.*, where .*job.* (is|are) split on") as told:
         HedgerowClassifier(OF_SIX, 5, delta, random_state=0).fit(wrong, LABELS)
     assert "the target" not in str(told[0].message)
+
+
+TO_READ = Schema(
+    [
+        *(Numeric(f"a{i}", 0, 1, missing="missing") for i in range(5)),
+        Numeric("income", 0, 100_000, missing="missing"),
+        Numeric("since", "2020-01-01", "2024-01-01", date="%Y-%m-%d", missing="missing"),
+        Categorical("job", ["cook", "nurse"], other="other"),
+    ],
+    Target("default", [0, 1]),
+)
+AS_DECLARED = {
+    **{f"a{i}": SIX[f"a{i}"] for i in range(5)},
+    "income": np.array([f"{60_000 * value:.2f}" for value in SIX["a1"]]),
+    "since": np.array([f"202{i % 4}-03-0{1 + i % 9}" for i in range(8000)]),
+    "job": SIX["job"],
+}
+MAKERS = [(HedgerowClassifier, {"epsilon": 1}), (HedgerowClassifier, {"epsilon": 1, "delta": 1e-6}), (PrivateRDTClassifier, {"epsilon": 5})]
+
+
+@pytest.mark.parametrize(("make", "how"), MAKERS)
+@pytest.mark.parametrize(
+    ("column", "written", "says"),
+    [
+        ("income", [f"{60_000 * value:,.2f}" if value > 0.02 else "100" for value in SIX["a1"]], "without separators"),
+        ("since", [f"0{1 + i % 9}.03.202{i % 4}" for i in range(8000)], "written as %Y-%m-%d"),
+        ("job", ["Cook", "Nurse"] * 4000, "spelled as it is declared"),
+    ],
+)
+def test_a_column_that_is_read_as_missing_is_named(make: Any, how: dict[str, Any], column: str, written: list[str], says: str) -> None:
+    model = make(TO_READ, random_state=0, **how)
+    with pytest.warns(SchemaMismatchWarning, match=rf"counted as missing or undeclared in {column} \(about \d+%: .*{says}"):
+        model.fit({**AS_DECLARED, column: np.array(written)}, LABELS)
+
+
+@pytest.mark.parametrize(("make", "how"), MAKERS)
+def test_columns_of_which_half_is_missing_are_not_warned_of(make: Any, how: dict[str, Any]) -> None:
+    """The test set-up makes warnings errors."""
+    half = {name: np.where(np.arange(8000) % 2, values, "" if values.dtype.kind == "U" else np.nan) for name, values in AS_DECLARED.items()}
+    make(TO_READ, random_state=0, **how).fit(AS_DECLARED, LABELS)
+    make(TO_READ, random_state=0, **how).fit(half, LABELS)

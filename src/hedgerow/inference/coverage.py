@@ -1,4 +1,5 @@
-"""Do the released counts add up to the table? Rows that no leaf counted show a schema that does not fit its table.
+"""Do the released counts add up to the table? Rows that no leaf counted show a schema that does not fit its table; so do columns of which
+nearly all rows are counted as missing.
 
 A comparison of released numbers: it costs nothing.
 """
@@ -16,6 +17,7 @@ from hedgerow.schema.attributes import Attribute, Categorical
 from hedgerow.trees.forest import CountedForest
 
 WORTH_SAYING = 0.05  # of the rows
+NEARLY_ALL = 0.9  # of the rows of a column
 FEW = 3  # attributes that are named
 FAR = 8  # standard deviations of a tree's total: noise alone goes so far once in 100,000 trees, since Laplace noise has long tails
 FAR_ROWS = 7  # the same of the noisy number of rows, of which there is one: once in 40,000 tables
@@ -51,6 +53,55 @@ def not_counted(forest: CountedForest, rows: int | None, rows_sd: float = 0.0) -
             "`other` and `missing`."
         )
     return " ".join(said) + _beyond_the_limit(forest, rows) if said else None
+
+
+def not_read(forest: CountedForest) -> str | None:
+    """A sentence about columns of which nearly all rows are counted as missing (or `other`), or None where noise could explain them.
+
+    Told where released counts have more than nine of ten rows there, and noise alone would not bring so many if half of them were.
+    """
+    schema, said = forest.codebook.schema, []
+    for a, attribute in enumerate(schema.attributes):
+        share = max((_unread_share(forest, t, a) for t in range(len(forest.trees))), default=0.0)
+        if share > NEARLY_ALL:
+            said.append(f"{plain(attribute.name)} (about {share:.0%}: {_what_to_check(attribute)})")
+    if not said:
+        return None
+    more = f" and {len(said) - FEW} more columns" if len(said) > FEW else ""
+    return (
+        f"nearly all rows are counted as missing or undeclared in {', '.join(said[:FEW])}{more}: the forest learns nothing from that. If the "
+        "table has values there, it is read otherwise than it is written: correct the table or the schema before you pay again."
+    )
+
+
+def _unread_share(forest: CountedForest, t: int, a: int) -> float:
+    """The share of all rows that have no declared value of the attribute where a tree first asks for it; 0 where noise could explain it.
+
+    Of all rows, not of those that come so far: these may be the ones that lack everything.
+    """
+    tree, codebook = forest.trees[t], forest.codebook
+    asking = np.flatnonzero(tree.attribute == a)
+    attribute = codebook.schema.attributes[a]
+    known = len(attribute.values) if isinstance(attribute, Categorical) else codebook.numeric_cells(a)
+    if not len(asking) or known == codebook.sizes[a]:
+        return 0.0
+    asking = asking[tree.depth[asking] == tree.depth[asking].min()]  # none of them is below another
+    children = tree.branch[tree.first_branch[asking][:, None] + np.arange(codebook.sizes[a])]
+    unread = np.setdiff1d(children[:, known:], [-1])
+    if np.isin(unread, children[:, :known]).any():  # missing values share a branch with others
+        return 0.0
+    rows, variance = forest.node_counts[t].sum(axis=1), forest.node_noise_sd(t) ** 2 * codebook.n_classes
+    lost, whole = float(rows[unread].sum()), float(rows[0])
+    error = math.sqrt(float(variance[unread].sum()) + float(variance[0]) / 4)
+    return min(lost / whole, 1.0) if whole > 0 and lost - whole / 2 > FAR * error else 0.0
+
+
+def _what_to_check(attribute: Attribute) -> str:
+    if isinstance(attribute, Categorical):
+        return "is each value spelled as it is declared?"
+    if attribute.date is not None:
+        return f"are its dates written as {attribute.date}, as the schema says?"
+    return "are its numbers written like 65447.2, without separators or units?"
 
 
 def _full_trees(totals: NDArray[np.float64], errors: NDArray[np.float64]) -> tuple[set[int], float, float]:

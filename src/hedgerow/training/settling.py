@@ -7,7 +7,7 @@ import warnings
 from hedgerow.accounting.meter import Reservation
 from hedgerow.accounting.noise import noise_of, variance_of
 from hedgerow.errors import BudgetError, HedgerowWarning, SchemaMismatchWarning
-from hedgerow.inference.coverage import not_counted
+from hedgerow.inference.coverage import not_counted, not_read
 from hedgerow.trees.forest import CountedForest
 
 
@@ -23,8 +23,8 @@ def settled(counted: CountedForest, reservation: Reservation, rows: int | None) 
     except (BudgetError, OSError) as error:
         problems.append((f"what was not used could not be given back to the budget: {error}", HedgerowWarning))
     sd = max((variance_of(noise_of(event)) ** 0.5 for event in reservation.events if event.query == "rows"), default=0.0)
-    lost = not_counted(counted, rows, sd)
-    if lost is not None:
-        problems.append((lost, SchemaMismatchWarning))
+    for lost in (not_counted(counted, rows, sd), not_read(counted)):
+        if lost is not None:
+            problems.append((lost, SchemaMismatchWarning))
     for text, category in problems:
         warnings.warn(text, category, stacklevel=5)
