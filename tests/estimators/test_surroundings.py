@@ -389,3 +389,36 @@ def test_columns_of_which_half_is_missing_are_not_warned_of(make: Any, how: dict
     half = {name: np.where(np.arange(8000) % 2, values, "" if values.dtype.kind == "U" else np.nan) for name, values in AS_DECLARED.items()}
     make(TO_READ, random_state=0, **how).fit(AS_DECLARED, LABELS)
     make(TO_READ, random_state=0, **how).fit(half, LABELS)
+
+
+JOBS = Schema([Categorical("job", ["cook", "nurse"], other="other"), Numeric("age", 0, 100)], Target("default", [0, 1]))
+NO_JOB = {
+    "booleans": np.array([True, False] * 300), "pandas booleans": pd.Series([True, False] * 300), "numbers": np.array([0, 1] * 300),
+    "polars numbers": PL.Series([0, 1] * 300), "pandas nullable": pd.Series([0, 1] * 300, dtype="Int64"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", NO_JOB)
+def test_columns_that_hold_no_declared_value_are_refused_before_they_cost(kind: str) -> None:
+    y, budget = np.array([0, 1] * 300), Budget(10)
+    table, right = {"job": NO_JOB[kind], "age": np.arange(600) % 100}, {"job": np.array(["cook", "nurse"] * 300), "age": np.arange(600) % 100}
+    with pytest.raises(TableError, match=r"column 'job': it holds (booleans|numbers).*'cook', 'nurse'.*Nothing was spent"):
+        PrivateRDTClassifier(JOBS, 1, budget=budget).fit(table, y)
+    model = PrivateRDTClassifier(JOBS, 1).fit(right, y)
+    with pytest.raises(TableError, match="'job': it holds"):
+        private_score(model, table, y, epsilon=1, budget=budget)
+    assert budget.spent == 0
+    assert len(model.predict(table)) == 600  # a prediction costs nothing: the job counts as another
+
+
+@pytest.mark.filterwarnings("ignore::hedgerow.errors.SchemaMismatchWarning")
+@pytest.mark.parametrize(
+    ("values", "column"),
+    [
+        (["cook", "true"], [True, False] * 300), ([True, False], ["true", "false"] * 300), (["1", "x"], [1, 2] * 300),
+        ([1, 2], ["1", "2"] * 300), (["cook", "nurse"], [np.nan] * 600),
+    ],
+)  # fmt: skip
+def test_columns_that_may_hold_a_declared_value_are_taken(values: list[Any], column: list[Any]) -> None:
+    schema = Schema([Categorical("job", values, other="other"), Numeric("age", 0, 100)], Target("default", [0, 1]))
+    PrivateRDTClassifier(schema, 1).fit({"job": np.array(column), "age": np.array(["17", "18"] * 300)}, np.array([0, 1] * 300))

@@ -35,7 +35,7 @@ from hedgerow.queries.reliability import bin_edges, checked_bins
 from hedgerow.queries.score_bins import OF_CLASS, OTHERS, UNDECLARED, score_edges
 from hedgerow.release.certificate import Certificate, certificate_of, part_of
 from hedgerow.release.release import Release
-from hedgerow.schema.column_types import check_code_types, check_label_type
+from hedgerow.schema.column_types import check_column_types, check_label_type
 from hedgerow.schema.columns import columns_of, one_column
 
 METRICS = ("accuracy", "recall", "precision", "auc", "brier")
@@ -192,7 +192,7 @@ def scored_rows(release: Release, X: Any, y: Any, n_jobs: int, who: str) -> Any:
             raise TableError(f"{who}: with a file or a database, y must be None: the labels are its target column.")
         return open_place(X, codebook, n_jobs, key=key)
     columns = columns_of(X, codebook.schema.names, dates=codebook.schema.dates)
-    check_code_types(columns, codebook.schema.attributes)
+    check_column_types(columns, codebook.schema.attributes)
     persons = None if person is None else person_column(X, person)
     if y is None:
         y = columns_of(X, [codebook.schema.target.name])[0]

@@ -36,6 +36,26 @@ def check_label_type(y: Any, schema: Schema) -> None:
     )
 
 
+def check_column_types(columns: Sequence[Any], attributes: Sequence[Attribute]) -> None:
+    """Refuse columns of which no value can be declared: booleans, or whole numbers, where all declared values are other words.
+
+    Text may be read as a number, and a column of floats may be all missing, so these stay allowed.
+    columns: those of these attributes, as `columns_of` gives them
+    """
+    check_code_types(columns, attributes)
+    for attribute, column in zip(attributes, columns, strict=True):
+        if not isinstance(attribute, Categorical):
+            continue
+        held, texts = _held(column), [text_of(value) for value in attribute.values]
+        never = held == "booleans" and not {"true", "false"} & {*texts}
+        if never or (held == "numbers" and _whole(column) and not any(map(_is_number, texts))):
+            raise TableError(
+                f"column {attribute.name!r}: it holds {WORDS[str(held)]}, but the schema declares "
+                f"{', '.join(map(repr, attribute.values[:5]))}{', …' if len(attribute.values) > 5 else ''}: no row would have a declared "
+                "value. Nothing was spent. Declare the values as the table has them, or convert the column."
+            )
+
+
 def check_code_types(columns: Sequence[Any], attributes: Sequence[Attribute]) -> None:
     """Refuse numbers where codes such as '0042' are declared: a number has lost its zeros, and no row would be right.
 
@@ -50,6 +70,19 @@ def check_code_types(columns: Sequence[Any], attributes: Sequence[Attribute]) ->
                 "were lost when the table was read. Nothing was spent. Read it as text: pandas.read_csv(…, dtype=str), or "
                 f"dtype={{{attribute.name!r}: str}}."
             )
+
+
+def _whole(column: Any) -> bool:
+    """Whether its type holds whole numbers alone."""
+    return column.dtype.kind in "iu" if isinstance(column, np.ndarray) else bool(column.dtype.is_integer())
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _kind(value: Value) -> str:

@@ -15,7 +15,7 @@ from hedgerow.errors import PlanError, SchemaError, TableError
 from hedgerow.mechanisms.coins import SYSTEM, Coins
 from hedgerow.private_table import is_private_table
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.column_types import check_code_types, check_label_type
+from hedgerow.schema.column_types import check_column_types, check_label_type
 from hedgerow.schema.columns import columns_of, one_column, rows_as_array
 from hedgerow.schema.schema import Schema
 from hedgerow.training.recipe import Recipe
@@ -127,7 +127,7 @@ def checked_table(X: Any, y: Any, schema: Schema, what: str = "fit") -> tuple[An
     if not is_frame(X):
         X = rows_as_array(X, len(schema.names))
     X = declared_only(X, schema)
-    check_code_types(columns_of(X, schema.names, dates=schema.dates), schema.attributes)
+    check_column_types(columns_of(X, schema.names, dates=schema.dates), schema.attributes)
     y = one_column(y, "y")
     check_lengths(X, y)
     return X, y, persons
