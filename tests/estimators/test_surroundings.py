@@ -401,7 +401,8 @@ NO_JOB = {
 @pytest.mark.parametrize("kind", NO_JOB)
 def test_columns_that_hold_no_declared_value_are_refused_before_they_cost(kind: str) -> None:
     y, budget = np.array([0, 1] * 300), Budget(10)
-    table, right = {"job": NO_JOB[kind], "age": np.arange(600) % 100}, {"job": np.array(["cook", "nurse"] * 300), "age": np.arange(600) % 100}
+    ages = np.arange(600) % 100
+    table, right = {"job": NO_JOB[kind], "age": ages}, {"job": np.array(["cook", "nurse"] * 300), "age": ages}
     with pytest.raises(TableError, match=r"column 'job': it holds (booleans|numbers).*'cook', 'nurse'.*Nothing was spent"):
         PrivateRDTClassifier(JOBS, 1, budget=budget).fit(table, y)
     model = PrivateRDTClassifier(JOBS, 1).fit(right, y)
@@ -422,3 +423,25 @@ def test_columns_that_hold_no_declared_value_are_refused_before_they_cost(kind: 
 def test_columns_that_may_hold_a_declared_value_are_taken(values: list[Any], column: list[Any]) -> None:
     schema = Schema([Categorical("job", values, other="other"), Numeric("age", 0, 100)], Target("default", [0, 1]))
     PrivateRDTClassifier(schema, 1).fit({"job": np.array(column), "age": np.array(["17", "18"] * 300)}, np.array([0, 1] * 300))
+
+
+# ------------------------------------------------------------ what was meant
+
+
+def test_the_name_of_the_target_is_no_column_of_labels() -> None:
+    budget, table = Budget(10), {**SIX, "default": LABELS}
+    with pytest.raises(TableError, match=r"Nothing was spent. Leave y out .*'default'.*table\['default'\]"):
+        HedgerowClassifier(OF_SIX, 1, budget=budget).fit(table, "default")
+    model = HedgerowClassifier(OF_SIX, 1, random_state=0).fit(table)
+    with pytest.raises(TableError, match="Leave y out"):
+        private_score(model, table, "default", epsilon=1, budget=budget)
+    assert budget.spent == 0
+
+
+def test_only_declared_columns_are_missed() -> None:
+    frame = pd.DataFrame({**SIX, "default": LABELS, "customer_id": range(8000)})
+    model = HedgerowClassifier(OF_SIX, 1, random_state=0).fit(frame)
+    with pytest.raises(ValueError, match=r"(?s)now missing:\n- job") as told:
+        model.predict(frame.drop(columns="job"))
+    assert "customer_id" not in str(told.value)
+    assert "default" not in str(told.value)

@@ -126,7 +126,8 @@ def test_the_odds_hold_with_their_delta() -> None:
 
 
 def test_a_large_delta_is_warned_of_before_anything_is_paid() -> None:
-    for delta, rows, large in (("1e-6", None, False), ("1e-3", None, False), ("2e-3", None, True), ("1e-3", 900, False), ("1e-3", 1200, True)):
+    of_none, of_rows = (("1e-6", None, False), ("1e-3", None, False), ("2e-3", None, True)), (("1e-3", 900, False), ("1e-3", 1200, True))
+    for delta, rows, large in (*of_none, *of_rows):
         assert (meaning.large_delta(Fraction(delta), rows) is not None) == large
     plan = HedgerowClassifier(SCHEMA, epsilon=1, delta=0.1).plan(rows=20_000)
     assert "75.8 % of the time" in str(plan)

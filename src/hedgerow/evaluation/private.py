@@ -36,7 +36,7 @@ from hedgerow.queries.score_bins import OF_CLASS, OTHERS, UNDECLARED, score_edge
 from hedgerow.release.certificate import Certificate, certificate_of, part_of
 from hedgerow.release.release import Release
 from hedgerow.schema.column_types import check_column_types, check_label_type
-from hedgerow.schema.columns import columns_of, one_column
+from hedgerow.schema.columns import columns_of, labels_column
 
 METRICS = ("accuracy", "recall", "precision", "auc", "brier")
 OF_SCORES = ("auc", "brier")  # they need the scores of the rows, not only the predicted classes
@@ -196,7 +196,7 @@ def scored_rows(release: Release, X: Any, y: Any, n_jobs: int, who: str) -> Any:
     persons = None if person is None else person_column(X, person)
     if y is None:
         y = columns_of(X, [codebook.schema.target.name])[0]
-    y = one_column(y, codebook.schema.target.name)
+    y = labels_column(y, codebook.schema.target.name)
     check_label_type(y, codebook.schema)
     if len(columns[0]) != len(y):
         raise TableError(f"{who}: X and y do not have the same number of rows.")

@@ -136,7 +136,10 @@ class PrivateScore:
     @property
     def _ranked(self) -> Ranking:
         if self.ranking is None:
-            raise PlanError('private_score: the scores of the rows were not counted; expected metrics=["auc"], which counts them.')
+            raise PlanError(
+                "private_score: the confusion matrix alone was paid for (accuracy, recall, precision). Areas, Brier scores, ROC "
+                'curves and thresholds are counted where metrics=["auc"] is given beforehand: another score, with an ε of its own.'
+            )
         return self.ranking
 
     def _share(self, axis: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

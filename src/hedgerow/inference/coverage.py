@@ -69,8 +69,8 @@ def not_read(forest: CountedForest) -> str | None:
         return None
     more = f" and {len(said) - FEW} more columns" if len(said) > FEW else ""
     return (
-        f"nearly all rows are counted as missing or undeclared in {', '.join(said[:FEW])}{more}: the forest learns nothing from that. If the "
-        "table has values there, it is read otherwise than it is written: correct the table or the schema before you pay again."
+        f"nearly all rows are counted as missing or undeclared in {', '.join(said[:FEW])}{more}: nothing is learnt from that. If the table "
+        "has values there, they are written otherwise than they are read: correct the table or the schema before you pay again."
     )
 
 

@@ -55,6 +55,16 @@ def absent_columns(table: Any, names: Sequence[str]) -> list[str]:
     return absent
 
 
+def labels_column(y: Any, target: str) -> Any:
+    """The labels, one for each row."""
+    if isinstance(y, str):
+        raise TableError(
+            f"y: got a text; expected the labels, one for each row. Nothing was spent. Leave y out where the table has the target column "
+            f"{target!r}, or give that column itself, such as table[{target!r}]."
+        )
+    return one_column(y, target)
+
+
 def one_column(column: Any, name: str, any_type: bool = False, is_date: bool = False) -> Any:
     """A column with one value for each row, of a type that is read value by value; refused by its type, never by a value.
 

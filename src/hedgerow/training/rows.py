@@ -16,7 +16,7 @@ from hedgerow.mechanisms.coins import SYSTEM, Coins
 from hedgerow.private_table import is_private_table
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.column_types import check_column_types, check_label_type
-from hedgerow.schema.columns import columns_of, one_column, rows_as_array
+from hedgerow.schema.columns import columns_of, labels_column, rows_as_array
 from hedgerow.schema.schema import Schema
 from hedgerow.training.recipe import Recipe
 from hedgerow.training.value_cells import codebook_for
@@ -128,7 +128,7 @@ def checked_table(X: Any, y: Any, schema: Schema, what: str = "fit") -> tuple[An
         X = rows_as_array(X, len(schema.names))
     X = declared_only(X, schema)
     check_column_types(columns_of(X, schema.names, dates=schema.dates), schema.attributes)
-    y = one_column(y, "y")
+    y = labels_column(y, schema.target.name)
     check_lengths(X, y)
     return X, y, persons
 
@@ -145,9 +145,15 @@ def check_lengths(X: Any, y: Any) -> None:
 
 
 def declared_only(X: Any, schema: Schema) -> Any:
-    """The declared columns of a table that has others, too: an id, a label, what a draft left out. A prediction does not need them."""
+    """The declared columns of a table that has others, too: an id, a label, what a draft left out. A prediction does not need them.
+
+    Where some declared ones are missing, the rest of them, so that only these are missed.
+    """
     if isinstance(X, np.ndarray) or not is_frame(X):
         return X
+    there = [name for name in schema.names if has_column(X, name)]
+    if 0 < len(there) < len(schema.names):
+        return select(X, there)
     more = len(X) > len(schema.names) if isinstance(X, Mapping) else X.shape[1] > len(schema.names)
     return select(X, schema.names) if more and all(has_column(X, name) for name in schema.names) else X
 
