@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hedgerow.estimators.private_id3 import PrivateID3Classifier as PrivateID3Classifier
     from hedgerow.estimators.private_rdt import PrivateRDTClassifier as PrivateRDTClassifier
     from hedgerow.estimators.snr import SNRForestClassifier as SNRForestClassifier
+    from hedgerow.evaluation.forecast import score_error as score_error
     from hedgerow.evaluation.private import private_calibration as private_calibration
     from hedgerow.evaluation.private import private_score as private_score
     from hedgerow.evaluation.public import calibration as calibration
@@ -81,6 +82,7 @@ _HOME = {
     "private_score": "hedgerow.evaluation.private",
     "private_scorer": "hedgerow.evaluation.scorer",
     "pseudo_data": "hedgerow.sharing.pseudo.tables",
+    "score_error": "hedgerow.evaluation.forecast",
     "together": "hedgerow.multiparty.run",
 }
 

@@ -56,3 +56,22 @@ def test_the_class_that_the_score_is_about(fitted: SimpleNamespace, run: Callabl
     assert result.exit_code == 2
     assert "expected one of the declared classes" in result.stderr
     assert fitted.budget.read_bytes() == before
+
+
+def test_what_error_to_expect_is_free(fitted: SimpleNamespace, run: Callable[..., Any]) -> None:
+    before = fitted.budget.read_bytes()
+    words = ["evaluate", fitted.forest, "--plan", "--epsilon", "0.1"]
+    many, few = run(*words, "--rows", 20_000, "--auc"), run(*words, "--rows", 10, "--auc")
+    assert (many.exit_code, few.exit_code) == (0, 0), many.output + few.output
+    assert "accuracy: ± 0.0" in many.stdout
+    assert "area under the ROC curve, roughly: ± 0.0" in many.stdout
+    assert few.stdout.count("lost in the noise") == 2
+    assert "no row was read" in many.stdout
+    for wrong in (
+        words,
+        [*words[:3], "--rows", 61],
+        ["evaluate", fitted.forest, "--epsilon", "0.1"],
+        [*words[:2], fitted.test, "--rows", 61],
+    ):
+        assert run(*wrong).exit_code == 2
+    assert fitted.budget.read_bytes() == before

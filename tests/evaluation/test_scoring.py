@@ -10,7 +10,7 @@ import pytest
 from sklearn.model_selection import cross_val_score
 from strategies import small_schema, small_table
 
-from hedgerow import Budget, PrivateRDTClassifier, private_score, private_scorer
+from hedgerow import Budget, PrivateRDTClassifier, private_score, private_scorer, score_error
 from hedgerow.errors import BudgetError, PlanError, TableError
 
 COLUMNS, LABELS = small_table(4000)
@@ -61,3 +61,22 @@ def test_a_scorer_for_cross_validation_pays_for_fits_and_scores() -> None:
     scores = cross_val_score(model, pd.DataFrame(COLUMNS), LABELS, cv=4, scoring=private_scorer("0.5", budget))
     assert budget.remaining == 0
     assert (scores > 0.5).all()
+
+
+def test_the_error_is_forecast_without_rows() -> None:
+    """As the scores state it then, for rows like those that are assumed: half of each class, and so many predicted right."""
+    exact = float((MODEL.predict(TEST) == TRUTH).mean())
+    for epsilon, metrics in (("0.5", ["accuracy"]), (2, ["accuracy", "auc"])):
+        expected, score = (
+            score_error(MODEL, 2000, epsilon, metrics, accuracy=exact),
+            private_score(MODEL, TEST, TRUTH, epsilon=epsilon, metrics=metrics),
+        )
+        assert expected["accuracy"] == pytest.approx(score.accuracy_error, rel=0.2)
+        if "auc" in metrics:
+            assert expected["auc"] == pytest.approx(score.auc_error, rel=0.6)
+    errors = [score_error(MODEL, rows, "0.1")["accuracy"] for rows in (10, 61, 500, 2000, 20_000)]
+    assert errors == sorted(errors, reverse=True)
+    assert (errors[0], errors[-1] < 0.01) == (0.5, True)
+    for wrong in ({"rows": 0}, {"epsilon": 0}, {"metrics": ["f1"]}, {"accuracy": 1}):
+        with pytest.raises(PlanError):
+            score_error(MODEL, **{"rows": 100, "epsilon": 1, **wrong})

@@ -47,6 +47,7 @@ def test_exactly_these_names_are_public() -> None:
         "private_score",
         "private_scorer",
         "pseudo_data",
+        "score_error",
         "together",
     ]
     for name in hedgerow.__all__:

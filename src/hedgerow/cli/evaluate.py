@@ -12,9 +12,19 @@ from hedgerow.cli.console import guarantee, say, warn
 from hedgerow.cli.explain import check_picture
 from hedgerow.cli.options import BudgetPath, Jobs, threads
 from hedgerow.cli.outputs import check_output
-from hedgerow.cli.places import CSVOfRows, Data, EngineName, EngineOption, MasterOption, Place, PurposeOption, QueryOption, TableOption
+from hedgerow.cli.places import (
+    PRIVATE_ROWS,
+    CSVOfRows,
+    EngineName,
+    EngineOption,
+    MasterOption,
+    Place,
+    PurposeOption,
+    QueryOption,
+    TableOption,
+)
 from hedgerow.errors import PlanError
-from hedgerow.formatting import number
+from hedgerow.formatting import loss, number
 
 if TYPE_CHECKING:
     from hedgerow.evaluation.private import PrivateScore
@@ -25,7 +35,7 @@ if TYPE_CHECKING:
 
 def evaluate(
     forest: Annotated[Path, typer.Argument(help="A saved forest.", show_default=False)],
-    data: Data,
+    data: Annotated[str | None, typer.Argument(help=PRIVATE_ROWS, show_default=False, metavar="DATA")] = None,
     epsilon: Annotated[str | None, typer.Option("--epsilon", help="The exact privacy loss, such as 0.1.", show_default=False)] = None,
     calibration: Annotated[
         bool, typer.Option("--calibration", help="Also whether its probabilities are right: half of the ε pays for that.")
@@ -50,6 +60,12 @@ def evaluate(
     public: Annotated[
         bool, typer.Option("--public", help="The test rows may be looked at freely: exact numbers, no ε, no guarantee.")
     ] = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Only what error the score would have, for --rows test rows. Reads no row, costs nothing.")
+    ] = False,
+    rows: Annotated[
+        int | None, typer.Option("--rows", min=1, help="With --plan: roughly how many test rows there are.", show_default=False)
+    ] = None,
     budget: BudgetPath = None,
     jobs: Jobs = None,
     table: TableOption = None,
@@ -73,12 +89,21 @@ def evaluate(
 
     Example:
 
+        hedgerow evaluate forest.json --plan --rows 2000 --epsilon 0.1 --auc
+
         hedgerow evaluate forest.json test.csv --epsilon 0.1 --budget budget.json
 
         hedgerow evaluate forest.json test.csv --epsilon 0.5 --calibration --budget budget.json
 
         hedgerow evaluate forest.json test.csv --epsilon 0.5 --auc -o roc.html --budget budget.json
     """
+    if rows is not None and not plan:
+        raise PlanError("--rows: it belongs to --plan, which says what error a score would have. Add --plan, or leave it out.")
+    if plan:
+        _forecast(forest, rows, epsilon, auc, calibration)
+        return
+    if data is None:
+        raise PlanError("DATA: missing; expected the test rows (or --plan --rows N: what error a score would have, without them).")
     if output is not None:
         check_picture(output)
         check_output(output, [forest, *([Path(data)] if Path(data).is_file() else [])], force)
@@ -118,6 +143,25 @@ def evaluate(
 
 WHAT = {"confusion": "the confusion matrix", "reliability": "the reliability counts", "score_bins": "the counts of score bins"}
 RECALLS = (0.5, 0.8, 0.9)  # thresholds that are shown
+
+
+def _forecast(forest: Path, rows: int | None, epsilon: str | None, auc: bool, calibration: bool) -> None:
+    """What error to expect: free."""
+    from hedgerow.accounting.loss import exact_epsilon
+    from hedgerow.evaluation.forecast import HOPED, score_error
+    from hedgerow.inference.text import is_lost
+    from hedgerow.release.release import Release
+
+    if rows is None or epsilon is None:
+        raise PlanError("--plan: expected --rows, roughly how many test rows there are, and --epsilon, what the score may cost.")
+    amount = exact_epsilon(epsilon)
+    errors = score_error(Release.load(forest), rows, amount / 2 if calibration else amount, metrics_of(auc))
+    for name, what in (("accuracy", "accuracy"), ("auc", "area under the ROC curve, roughly")):
+        if name in errors:
+            lost = is_lost(HOPED, errors[name])
+            say(f"{what}: {'lost in the noise' if lost else f'± {number(errors[name], 2)}'}", style="bold")
+    say(f"of {rows:,} test rows at {loss(amount, amount * 0)}, if about {HOPED} are right and classes are as frequent; rare ones have more")
+    say("nothing was spent, no row was read")
 
 
 def metrics_of(auc: bool) -> tuple[str, ...]:
