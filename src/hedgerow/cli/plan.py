@@ -13,6 +13,7 @@ import typer
 
 from hedgerow.cli.console import one_line, pairs, say, warn
 from hedgerow.cli.options import (
+    COUNTED_ROWS,
     FIRST,
     NOT_PROVEN,
     AlgorithmName,
@@ -66,7 +67,7 @@ def plan(
     delta: Delta = None,
     rows: Annotated[
         int | None,
-        typer.Option("--rows", help="Assumed number of rows, if the schema declares none.", show_default=False),
+        typer.Option("--rows", help=f"Assumed number of rows, if the schema declares none. {COUNTED_ROWS}", show_default=False),
     ] = None,
     trees: Trees = None,
     depth: Depth = None,
