@@ -187,13 +187,13 @@ def _quote(url: str, options: ForestOptions, rows: int | None, purpose: str | No
     """What the service says: nothing is spent."""
     from hedgerow.accounting.loss import text_of_loss
     from hedgerow.remote.connection import connect
-    from hedgerow.remote.places import place_of, tokens_for
+    from hedgerow.remote.places import place_of, token_for
 
     place = place_of(url)
     settings: dict[str, Any] = {name: str(value) if isinstance(value, StrEnum) else value for name, value in options.settings.items()}
     if "epsilon" not in settings:
         raise PlanError("--epsilon: missing; expected what a request may cost, such as 0.5.")
-    with connect(place.service, tokens_for([place], None, os.environ)[place]) as connection:
+    with connect(place.service, token_for(place, os.environ)) as connection:
         found = connection.quote(place.dataset, str(options.algorithm), purpose=purpose, rows=rows, **settings)
     pairs("plan", [(one_line(what), one_line(text)) for what, text in found.plan])
     assumed = next((text.partition(" (")[0] for what, text in found.plan if what == "rows" and "assumed" in text), None)
