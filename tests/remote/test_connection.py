@@ -223,6 +223,7 @@ def test_a_float_that_no_ledger_takes(ada: Connection, given: float, meant: str)
         ada.quote("visits", epsilon=given)
 
 
+@pytest.mark.slow
 def test_a_job_stands_for_its_release(ada: Connection, served: Served) -> None:
     job = ada.forest("visits", "rdt", epsilon=1, n_estimators=1, max_depth=1).done(timeout=60)
     assert ada.score("visits", job, epsilon="1/4").done(timeout=60).what == "evaluate"

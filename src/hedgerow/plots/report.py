@@ -16,7 +16,7 @@ import numpy as np
 from hedgerow import formatting
 from hedgerow.accounting.meter import Budget
 from hedgerow.accounting.noise import variance_of
-from hedgerow.inference.boosted_words import boosted
+from hedgerow.inference.boosted_words import boosted, forest_in_words
 from hedgerow.inference.effects import Effect
 from hedgerow.inference.explain import Explanation
 from hedgerow.inference.ranking import RECALLS, THRESHOLD_HEADS
@@ -100,7 +100,7 @@ def report_content(
     private = release.certificate.private
     head = [
         f"<h1>{'Private forest' if private else 'Forest'} for “{escape(release.schema.target.name)}”</h1>",
-        f'<p class="lead">{escape(release.algorithm)}, {many(len(release.forest.trees), "tree")} over '
+        f'<p class="lead">{escape(release.algorithm)}, {escape(_built(release))} over '
         f"{many(len(release.schema.attributes), 'attribute')}.</p>",
         promise(release.certificate),
         _tiles(release, score),
@@ -155,10 +155,14 @@ def footer(release: Release) -> str:
 
 def _tiles(release: Release, score: PrivateScore | None) -> str:
     forest, epsilon, delta = release.forest, release.certificate.epsilon, release.certificate.delta
+    own, trees = release.vote == ADDITIVE, len(forest.trees)
     noise = f"± {error_text(forest.leaf_noise_sd)}" if forest.noisy else "none"
     tiles = [
         (_short_loss(epsilon), "privacy loss ε" + (f", δ = {formatting.amount(Fraction(delta))}" if delta else "")),
-        (f"{sum(len(tree.leaves) for tree in forest.trees):,}", f"leaves in {many(len(forest.trees), 'tree')}"),
+        (
+            f"{sum(len(tree.leaves) for tree in forest.trees):,}",
+            f"cells in {many(trees, 'table')}" if own else f"leaves in {many(trees, 'tree')}",
+        ),
         (noise, "noise on one count"),
     ]
     if score is not None:
@@ -166,6 +170,10 @@ def _tiles(release: Release, score: PrivateScore | None) -> str:
         tiles.append((found, "accuracy, privately measured"))
     drawn = [f'<div class="tile"><b>{escape(value)}</b><span>{escape(what)}</span></div>' for value, what in tiles]
     return f'<div class="tiles">{"".join(drawn)}</div>'
+
+
+def _built(release: Release) -> str:
+    return forest_in_words(len(release.forest.trees), release.additive if release.vote == ADDITIVE else None)
 
 
 def _short_loss(epsilon: str | None) -> str:
