@@ -171,8 +171,8 @@ def advise(
             got, ours = found.get((algorithm, epsilon), []), found.get((HEDGEROW, epsilon), [])
             apart = logit(float(np.mean(got))) - logit(float(np.mean(ours))) if got else 0.0
             expected.append(_expectation(algorithm, epsilon, float(share(logit(heights[epsilon]) + apart)), got, OFF[source]))
-    frequent = shares.mean(axis=0)
-    baseline = (release.classes[frequent.argmax()], float(frequent.max()))
+    totals = np.maximum(release.forest.class_totals, 0)  # counted, if with noise; what the forest predicts is off for rare classes
+    baseline = (release.classes[totals.argmax()], float(totals.max() / max(totals.sum(), 1)))
     return Advice(tuple(expected), source, rows, exact, target_accuracy, baseline)
 
 
