@@ -38,10 +38,14 @@ OFF = {"dummy": 0.171, "like": 0.022, "forest": 0.055, "measured": 0.041}
 
 def curve(epsilons: list[float], earlier: float, own: float, majority: float, rows: int, classes: int, *, delta: bool, measured: bool
           ) -> NDArray[np.float64]:  # fmt: skip
-    """The accuracy to expect of a Hedgerow forest at each ε. It does not fall as ε grows; beyond RATIOS it stays as it is."""
+    """The accuracy to expect of a Hedgerow forest at each ε. It does not fall as ε grows. Above RATIOS it stays as it is; below,
+    where nothing was measured, it goes on as between the first two of them, down to the share of the largest class."""
     known = np.array([1.0, logit(own), logit(majority), np.log(max(rows * earlier / classes, 1.0))])
     heights = np.maximum.accumulate(np.array(COEFFICIENTS[delta, measured]) @ known)
-    return np.asarray(share(np.interp(np.log(np.array(epsilons) / earlier), np.log(RATIOS), heights)))
+    places, asked = np.log(RATIOS), np.log(np.array(epsilons) / earlier)
+    slope = (heights[1] - heights[0]) / (places[1] - places[0])
+    lower = np.maximum(heights[0] + slope * np.minimum(asked - places[0], 0.0), min(logit(majority), heights[0]))
+    return np.asarray(share(np.where(asked < places[0], lower, np.interp(asked, places, heights))))
 
 
 def logit(accuracy: float) -> float:
