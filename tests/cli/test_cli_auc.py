@@ -16,9 +16,11 @@ def test_auc_thresholds_and_a_page(fitted: SimpleNamespace, run: Callable[..., A
     page = tmp_path / "roc.html"
     result = run("evaluate", fitted.forest, fitted.test, "--epsilon", "1", "--auc", "-o", page, "--budget", fitted.budget)
     assert result.exit_code == 0, result.output
-    for part in ("area under the ROC curve: 0.", "Brier score: 0.", "found (recall)", "accuracy: 0.", "ε = 1 differential privacy"):
+    for part in ("area under the ROC curve: 0.", "Brier score: 0.", "false positive rate", "accuracy: 0.", "ε = 1 differential privacy"):
         assert part in result.stdout
-    assert "<svg" in page.read_text(encoding="utf-8")
+    shown = page.read_text(encoding="utf-8")
+    assert "<svg" in shown
+    assert all(f">{head}</th>" in shown for head in ("threshold", "recall", "precision", "false positive rate"))
     assert [entry.what for entry in BudgetFile(fitted.budget).entries] == ["fit Private-RDT", "evaluate"]
 
 
@@ -74,4 +76,17 @@ def test_what_error_to_expect_is_free(fitted: SimpleNamespace, run: Callable[...
         [*words[:2], fitted.test, "--rows", 61],
     ):
         assert run(*wrong).exit_code == 2
+    assert fitted.budget.read_bytes() == before
+
+
+def test_thresholds_for_recalls_that_are_asked_for(fitted: SimpleNamespace, run: Callable[..., Any], tmp_path: Path) -> None:
+    page = tmp_path / "score.html"
+    said = run("evaluate", fitted.forest, fitted.test, "--public", "--recall", "0.3", "-o", page).stdout
+    several = run("evaluate", fitted.forest, fitted.test, "--public", "--auc", "--recall", "0.3", "--recall", "1").stdout
+    lines, more = ([line for line in text.splitlines() if " ± " in line and line.count("%") >= 4] for text in (said, several))
+    assert (len(lines), len(more)) == (1, 2)
+    assert page.read_text(encoding="utf-8").count("<td") >= 6
+    before = fitted.budget.read_bytes()
+    refused = run("evaluate", fitted.forest, fitted.test, "--epsilon", "1", "--recall", "80", "--budget", fitted.budget)
+    assert "--recall: got 80; expected a share" in refused.stderr
     assert fitted.budget.read_bytes() == before

@@ -156,8 +156,8 @@ def test_explain_says_that_it_is_the_first_row_alone(grown: SimpleNamespace, run
 
 def test_boosted_trees_are_told(place: SimpleNamespace, run: Callable[..., Any], tmp_path: Path) -> None:
     forest = tmp_path / "boosted.json"
-    fitted = run("fit", place.data, "--schema", place.schema, "--epsilon", 8, "--delta", "1e-6", "-o", forest)
-    boosted = re.search(r"and (\d+) boosted trees", fitted.stdout)
+    fitted = run("fit", place.data, "--schema", place.schema, "--epsilon", 8, "--delta", "1e-6", "--details", "-o", forest)
+    boosted = re.search(r"3 tables and (\d+) boosted trees of depth \d", fitted.stdout)
     assert boosted is not None, fitted.output
     for words in ("noise scale: sensitivity / ε of Laplace noise", "ρ: the cost of one query with Gaussian noise"):
         assert words in " ".join(fitted.stdout.split())
@@ -165,4 +165,6 @@ def test_boosted_trees_are_told(place: SimpleNamespace, run: Callable[..., Any],
     assert re.search(rf"boosted trees {boosted[1]} of \d+ splits? each; they ask most about \w+ \(in \d+ of them\)", shown)
     assert run("show", forest, "--report", tmp_path / "report.html").exit_code == 0
     page = (tmp_path / "report.html").read_text()
+    assert boosted[0] in page
+    assert boosted[0] in shown
     assert f"{boosted[1]} of " in page[page.index("Boosted trees</h2>") :]

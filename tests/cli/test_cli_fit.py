@@ -47,10 +47,23 @@ def test_a_plan_without_a_size_says_which_option_to_give(place: SimpleNamespace,
 
 
 def test_fit_says_what_it_guarantees_charged_saved_and_left(fitted: SimpleNamespace) -> None:
-    for words in ("ε = 1 differential privacy", "leaf_counts", "discrete Laplace", "forest.json", "ε = 1 of 2 left"):
+    for words in (
+        "ε = 1 differential privacy",
+        "what ε means: strong",
+        "forest.json",
+        "ε = 1 of 2 left",
+        "next: hedgerow show",
+    ):
         assert words in fitted.said
+    assert "leaf_counts" not in fitted.said  # every charge stands in the certificate, and is told with --details
     assert Release.load(fitted.forest).certificate.epsilon == "1"
     assert [entry.spent for entry in BudgetFile(fitted.budget).entries] == [1]
+
+
+def test_fit_lists_every_charge_where_that_is_asked_for(place: SimpleNamespace, run: Callable[..., Any]) -> None:
+    said = fit(run, place.data, place.schema, place.forest, "--details").stdout
+    assert "discrete Laplace" in said
+    assert said.index("guarantee: ") < said.index("leaf_counts")
 
 
 def test_fit_without_a_budget_warns(place: SimpleNamespace, run: Callable[..., Any]) -> None:

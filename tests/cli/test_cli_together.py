@@ -16,6 +16,7 @@ from multiparty.owners import free_ports, make_parties, small_plan
 
 import hedgerow
 from hedgerow import Budget, BudgetFile, Release
+from hedgerow.cli.together_local import failures
 from hedgerow.multiparty.parties import Parties, add_party
 
 SOURCES = str(Path(hedgerow.__file__).parents[1])
@@ -148,3 +149,11 @@ def test_what_is_refused(folder: Path, run: Callable[..., Any], words: list[str]
     assert result.exit_code == 2
     assert said in result.stderr.replace("\n", " ")
     assert not Path("out.json").exists()
+
+
+def test_what_all_owners_would_say_is_said_once(folder: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mpyc.thresha", None)  # as where it is not installed
+    result = run("together", "plan.json", *["rows.csv"] * 3, "--local", "3", "--disjoint", "-o", "out.json")
+    assert result.exit_code == 2
+    assert result.stderr.count("needs the package mpyc") == 1
+    assert failures([(2, "error: a"), (0, ""), (2, "error: a"), (2, "error: b")]) == "owner-1, owner-3: error: a; owner-4: error: b"

@@ -19,6 +19,7 @@ from hedgerow.errors import PlanError
 from hedgerow.planner.advice import Advice, Expectation, advise
 from hedgerow.planner.curve import COEFFICIENTS, RATIOS, curve
 from hedgerow.planner.made_rows import TEST_ROWS, dummy_rows, forest_rows, like_rows, own_shares
+from hedgerow.planner.trials import with_persons
 from hedgerow.plots.advice_svg import advice_svg
 
 FEW: dict[str, Any] = {"algorithms": ["rdt"], "epsilons": ["0.5", "4"], "repeats": 1}
@@ -164,6 +165,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "accuracy of 0.6" in done.output
     assert "ten public sets" in done.output
+    assert "always answering the most frequent class" in " ".join(done.output.split())
     assert (tmp_path / "advice.svg").read_text(encoding="utf-8").startswith("<svg")
 
 
@@ -173,3 +175,53 @@ def test_a_table_that_is_alike_may_be_an_array() -> None:
     few = {"algorithms": ["rdt"], "epsilons": ["1"], "repeats": 1}
     found = [hedgerow.advise(rows.schema, 100, like=(X, rows.y), **few).source for X in (rows.X, by_name)]
     assert found == ["like", "like"]
+
+
+def of_persons(k: int) -> hedgerow.Schema:
+    known = small_schema()
+    return hedgerow.Schema(known.attributes, known.target, person="patient", rows_per_person=k)
+
+
+def test_a_schema_with_persons_is_advised_on_from_each_source() -> None:
+    columns, labels = small_table(2000)
+    persons = {**columns, "patient": np.arange(2000) // 2}
+    release = hedgerow.PrivateRDTClassifier(of_persons(2), 8, random_state=0).fit(persons, labels).release_
+    for source in ({}, {"like": (columns, labels)}, {"forest": release}):
+        advice = advise(of_persons(2), 500, **FEW, **source)
+        assert len(advice.expectations) == 2
+
+
+def test_made_persons_have_as_many_rows_as_are_counted() -> None:
+    made = dummy_rows(small_schema(), 90)(0).train
+    assert np.bincount(with_persons(made, of_persons(4))["patient"]).tolist() == [4] * 22 + [2]
+    assert with_persons(made, small_schema()) is made
+
+
+def test_noise_for_persons_counts(forest: hedgerow.Release) -> None:
+    """From the same forest, which is of rows: with 20 rows of a person, ε = 4 does what 0.2 does of rows, but for nothing."""
+    only: dict[str, Any] = {"forest": forest, "algorithms": ["hedgerow"]}
+    persons = advise(of_persons(20), 2000, epsilons=["4"], **only).expectations[0]
+    rows = advise(small_schema(), 2000, epsilons=["0.2"], **only).expectations[0]
+    assert persons.accuracy == pytest.approx(rows.accuracy)
+
+
+def test_the_baseline_is_of_the_source() -> None:
+    columns, _ = small_table(500)
+    labels = np.array(["yes"] * 400 + ["no"] * 100)
+    like = advise(small_schema(), 500, like=(columns, labels), target_accuracy=0.79, **FEW)
+    assert like.baseline == ("yes", 0.8)
+    assert "always answering the most frequent class, yes, would give about 0.800" in like.baseline_sentence()
+    assert "an accuracy of 0.79 tells nothing" in like.sentence()
+    assert "--auc" in like.sentence()
+    rare = hedgerow.PrivateRDTClassifier(small_schema(), 50, random_state=0).fit(columns, labels).release_
+    of_forest = advise(small_schema(), 500, forest=rare, algorithms=["hedgerow"]).baseline
+    assert of_forest is not None
+    assert (of_forest[0], of_forest[1]) == ("yes", pytest.approx(0.8, abs=0.03))
+
+
+def test_of_the_schema_alone_no_verdict_is_given_on_the_table() -> None:
+    alone = advise(small_schema(), 500, target_accuracy=0.999, **FEW)
+    assert alone.baseline is None
+    assert "is not known from the schema" in alone.baseline_sentence()
+    assert "made-up classes" in alone.sentence()
+    assert "not to be expected" not in alone.sentence()

@@ -204,3 +204,27 @@ def test_an_unsettled_reservation(served: Served) -> None:
     served.curator.ledger.opened(lost.key)
     (found,) = hedgerow.connect(served.url, served.owner).owner.unsettled()
     assert (found.id, found.cost.epsilon, found.opened, found.under_way) == (lost.key, Fraction(1, 4), True, False)
+
+
+def test_what_a_job_cannot_score_is_refused_with_what_can(ada: Connection, served: Served) -> None:
+    release = ada.dummy("visits", "rdt", epsilon=1, n_estimators=2, max_depth=1)
+    with pytest.raises(
+        PlanError, match=r"got a Release; expected the id of its job .* private_score\(release, connection\.table\('visits'\)"
+    ):
+        ada.score("visits", release, epsilon=1)  # type: ignore[arg-type]
+    with pytest.raises(PlanError, match=r"For the AUC and others: private_score"):
+        ada.score("visits", "1", epsilon=1, metrics=["auc"])
+    assert served.charges() == []
+
+
+@pytest.mark.parametrize(("given", "meant"), [(0.1 + 0.2, '"0.3"'), (1 / 3, '"1/3"'), (2**0.5, '"1.414214"')])
+def test_a_float_that_no_ledger_takes(ada: Connection, given: float, meant: str) -> None:
+    with pytest.raises(PlanError, match=f"at most 12 digits at a service. Perhaps you mean {meant}"):
+        ada.quote("visits", epsilon=given)
+
+
+@pytest.mark.slow
+def test_a_job_stands_for_its_release(ada: Connection, served: Served) -> None:
+    job = ada.forest("visits", "rdt", epsilon=1, n_estimators=1, max_depth=1).done(timeout=60)
+    assert ada.score("visits", job, epsilon="1/4").done(timeout=60).what == "evaluate"
+    assert served.charges() == ["1", "0.25"]

@@ -52,7 +52,8 @@ def test_what_is_refused(served: Served, place: str, run: Callable[..., Any], tm
     assert "a dataset's page" in refused(served.url)
     assert "or it is not granted to you" in refused(f"{served.url}/datasets/other")
     monkeypatch.delenv("HEDGEROW_TOKEN")
-    assert "HEDGEROW_TOKEN" in refused(place)
+    assert "export HEDGEROW_TOKEN=hrw_" in refused(place)
+    assert "--tokens" not in refused(place)
     assert served.spent == 0
 
 

@@ -8,13 +8,13 @@ from typing import Annotated, Any
 import typer
 
 from hedgerow.cli.console import progress_bar, say, table
-from hedgerow.cli.options import Delta
+from hedgerow.cli.options import COUNTED_ROWS, Delta
 from hedgerow.cli.outputs import check_output
 
 
 def advise(
     schema: Annotated[Path, typer.Option("--schema", help="The schema (TOML) of the private table.", show_default=False)],
-    rows: Annotated[int, typer.Option("--rows", help="About how many rows the private table has.", show_default=False)],
+    rows: Annotated[int, typer.Option("--rows", help=f"About how many rows the private table has. {COUNTED_ROWS}", show_default=False)],
     like: Annotated[
         Path | None,
         typer.Option(
@@ -78,6 +78,7 @@ def advise(
         cells = [by_place[name, epsilon] for name in names]
         lines.append((epsilon, *(f"{each.accuracy:.3f} ({each.low:.2f} to {each.high:.2f})" for each in cells)))
     table("accuracy to expect", ["ε", *names], lines, numbers=(0,))
+    say(advice.baseline_sentence())
     say(advice.sentence())
     say(f"made from: {advice.trust}")
     if output is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -43,6 +44,15 @@ def evaluate(
     auc: Annotated[
         bool, typer.Option("--auc", help="Also the area under the ROC curve, the Brier score, and thresholds for a class.")
     ] = False,
+    recall: Annotated[
+        list[float] | None,
+        typer.Option(
+            "--recall",
+            metavar="SHARE",
+            show_default="0.5, 0.8 and 0.9",
+            help="Show the threshold that finds this share of a class, such as 0.8; may be repeated. Counts as --auc does.",
+        ),
+    ] = None,
     positive: Annotated[
         str | None,
         typer.Option(
@@ -96,7 +106,14 @@ def evaluate(
         hedgerow evaluate forest.json test.csv --epsilon 0.5 --calibration --budget budget.json
 
         hedgerow evaluate forest.json test.csv --epsilon 0.5 --auc -o roc.html --budget budget.json
+
+        hedgerow evaluate forest.json test.csv --epsilon 0.5 --recall 0.75 --recall 0.95 --budget budget.json
     """
+    from hedgerow.inference.ranking import RECALLS
+
+    auc, recalls = auc or bool(recall), tuple(recall or RECALLS)
+    if not all(0 < each <= 1 for each in recalls):
+        raise PlanError(f"--recall: got {', '.join(f'{each:g}' for each in recalls)}; expected a share above 0, at most 1, such as 0.8.")
     if rows is not None and not plan:
         raise PlanError("--rows: it belongs to --plan, which says what error a score would have. Add --plan, or leave it out.")
     if plan:
@@ -112,8 +129,9 @@ def evaluate(
     place = Place(data, table, query, engine, master, purpose, csv)
     if public and (epsilon is not None or budget is not None):
         raise PlanError("--public: nothing is charged for public rows; leave out --epsilon and --budget, or --public.")
+    how: dict[str, Any] = {"metrics": metrics_of(auc), "positive": positive, "n_jobs": threads(jobs)}
     if public:
-        _evaluate_public(forest, place, calibration, {"metrics": metrics_of(auc), "positive": positive, "n_jobs": threads(jobs)}, output)
+        _evaluate_public(forest, place, calibration, how, output, recalls)
         return
     if epsilon is None:
         raise PlanError("--epsilon: missing; expected the exact privacy loss, such as 0.1 (or --public, for rows that are public).")
@@ -122,7 +140,6 @@ def evaluate(
     from hedgerow.release.release import Release
 
     release = Release.load(forest)
-    how: dict[str, Any] = {"metrics": metrics_of(auc), "positive": positive, "n_jobs": threads(jobs)}
     request_budget = open_budget(budget, epsilon, owners=place.remote)
     found = None
     with paid_query(request_budget, unfinished="There is no score."), place.rows() as rows:
@@ -130,8 +147,8 @@ def evaluate(
             score, found = private_evaluation(release, rows, epsilon=epsilon, budget=request_budget, **how)
         else:
             score = private_score(release, rows, epsilon=epsilon, budget=request_budget, **how)
-    show_score(score)
-    write_picture(release, score, output)
+    show_score(score, recalls)
+    write_picture(release, score, output, recalls)
     if found is not None:
         show_calibration(found)
     if len(score.certificate.events) > 1:
@@ -142,7 +159,6 @@ def evaluate(
 
 
 WHAT = {"confusion": "the confusion matrix", "reliability": "the reliability counts", "score_bins": "the counts of score bins"}
-RECALLS = (0.5, 0.8, 0.9)  # thresholds that are shown
 
 
 def _forecast(forest: Path, rows: int | None, epsilon: str | None, auc: bool, calibration: bool) -> None:
@@ -168,7 +184,9 @@ def metrics_of(auc: bool) -> tuple[str, ...]:
     return ("accuracy", "auc") if auc else ("accuracy",)
 
 
-def _evaluate_public(forest: Path, place: Place, with_calibration: bool, how: dict[str, Any], output: Path | None) -> None:
+def _evaluate_public(
+    forest: Path, place: Place, with_calibration: bool, how: dict[str, Any], output: Path | None, recalls: Sequence[float]
+) -> None:
     from hedgerow.evaluation.public import calibration, public_score
     from hedgerow.release.release import Release
 
@@ -179,14 +197,14 @@ def _evaluate_public(forest: Path, place: Place, with_calibration: bool, how: di
     )
     with place.rows() as rows:
         score = public_score(release, rows, **how)
-        show_score(score)
-        write_picture(release, score, output)
+        show_score(score, recalls)
+        write_picture(release, score, output, recalls)
         if with_calibration:
             show_calibration(calibration(release, rows, n_jobs=how["n_jobs"]))
     guarantee(score.certificate.sentence(), score.certificate.private)
 
 
-def show_score(score: PrivateScore) -> None:
+def show_score(score: PrivateScore, recalls: Sequence[float] = ()) -> None:
     from hedgerow.cli.predict import class_text
 
     names = [class_text(value) for value in score.classes]
@@ -202,7 +220,7 @@ def show_score(score: PrivateScore) -> None:
     else:
         say(f"accuracy: {score.accuracy:.3f} ± {score.accuracy_error:.2g}, on {rows}", style="bold")
     if score.ranking is not None:
-        show_ranking(score.ranking)
+        show_ranking(score.ranking, recalls)
     if not score.lost:
         label, share = score.majority
         say(f"always answering {class_text(label)} would give about {share:.3f}")
@@ -213,39 +231,33 @@ def show_score(score: PrivateScore) -> None:
         )
 
 
-def show_ranking(ranking: Ranking) -> None:
+def show_ranking(ranking: Ranking, recalls: Sequence[float]) -> None:
     """Areas under the curves, and what some thresholds would give."""
     from hedgerow.cli.predict import class_text
-    from hedgerow.inference.text import score_with_error, share_with_error
+    from hedgerow.inference.ranking import THRESHOLD_HEADS
+    from hedgerow.inference.text import score_with_error
 
     mean = ", mean of each class against the others" if len(ranking.of) > 1 else f", {class_text(ranking.of[0].label)} against the rest"
     say(f"area under the ROC curve: {score_with_error(ranking.auc, ranking.auc_error)}{mean}", style="bold")
     say(f"Brier score: {score_with_error(ranking.brier, ranking.brier_error)}")
     if ranking.unclear:
         warn(f"too few rows beside the noise to say anything about: {', '.join(map(class_text, ranking.unclear))}")
-    lines = []
-    for each in ranking.of:
-        for recall in RECALLS if each.clear else ():
-            point = ranking.threshold_for(recall=recall, label=each.label)
-            right = share_with_error(point.precision, point.precision_error) if point.precision == point.precision else "too few rows"
-            taken = share_with_error(point.false_positive_rate, point.false_positive_rate_error)
-            found = share_with_error(point.recall, point.recall_error)
-            area = f"{each.auc:.3f} ± {each.auc_error:.2g}"
-            lines.append([class_text(each.label), area, f"{point.threshold:.2f}", found, right, taken])
-    if not lines:
-        return
-    heads = ["class", "area", "taken from", "found (recall)", "right (precision)", "of others taken"]
-    console.table("thresholds: rows with at least that probability are taken for the class", heads, lines, numbers=range(2, 6))
+    lines = ranking.threshold_lines(recalls)
+    if lines:
+        title = "thresholds: rows with at least that probability are taken for the class"
+        console.table(title, THRESHOLD_HEADS, lines, numbers=range(2, 6))
 
 
-def write_picture(release: Release, score: PrivateScore, output: Path | None) -> None:
+def write_picture(release: Release, score: PrivateScore, output: Path | None, recalls: Sequence[float]) -> None:
     if output is None:
         return
     from hedgerow.plots.report import score_page
     from hedgerow.plots.roc_svg import roc_svg
 
     svg = output.suffix.lower() == ".svg" and score.ranking is not None
-    output.write_text(roc_svg(score.ranking) if svg and score.ranking is not None else score_page(release, score), encoding="utf-8")
+    output.write_text(
+        roc_svg(score.ranking) if svg and score.ranking is not None else score_page(release, score, recalls), encoding="utf-8"
+    )
     say(f"wrote {output}")
 
 

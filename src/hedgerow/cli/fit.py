@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hedgerow.accounting.loss import exact_delta
+from hedgerow.accounting.loss import exact_delta, exact_epsilon
 from hedgerow.cli import console
 from hedgerow.cli.console import complain, guarantee, progress_bar, say, warn
 from hedgerow.cli.options import (
@@ -86,6 +87,7 @@ def fit(
     unpruned: Unpruned = False,
     seed: Seed = None,
     jobs: Jobs = None,
+    details: Annotated[bool, typer.Option("--details", help="Also list every charge: mechanism, sensitivity, noise.")] = False,
     sampler: Annotated[str, typer.Option("--sampler", help="hedgerow or opendp: both draw exact noise.")] = "hedgerow",
     owner: Owner = None,
     batch: Batch = None,
@@ -192,8 +194,31 @@ def fit(
         with place.rows(declared) as rows, progress_bar("counting") as progress:
             release = train(recipe, rows, budget=request_budget, sampler=sampler, progress=progress, **how)
         saved = save_paid(release, output)
-    summarise(release, saved)
+    summarise(release, saved, events=False)
+    _say_expected(recipe, declared, release)
     print_remaining(request_budget)
+    if details:
+        show_events(release.certificate)
+    pays = "" if budget is None else f" --budget {budget}"
+    say(f"next: hedgerow show {saved} --report report.html      (what it says, as a page)")
+    say(f"      hedgerow evaluate {saved} TEST --epsilon 0.1{pays}      (how good it is, on rows that it was not trained on)")
+    if not details:
+        say(f"      hedgerow show {saved} --certificate      (every charge; fit says them with --details)")
+
+
+def _say_expected(recipe: Recipe, schema: Schema, release: Release) -> None:
+    """What the plan would say for the number of rows that was declared or released with noise: no look at rows, no cost."""
+    from hedgerow.accounting.meaning import sentence
+    from hedgerow.training.planning import plan
+
+    if not release.certificate.private or release.certificate.epsilon is None:
+        return
+    say(f"what ε means: {sentence(exact_epsilon(release.certificate.epsilon))}")
+    rows = release.released.get("rows")
+    with suppress(PlanError):  # it is paid for and saved: nothing may fail now
+        verdict = plan(recipe, schema, None if rows is None else max(1, int(rows))).verdict
+        if verdict:
+            say(f"verdict: {verdict}")
 
 
 def on_a_terminal() -> bool:
@@ -235,9 +260,11 @@ def save_paid(release: Release, output: Path | None) -> Path:
 
 
 def summarise(release: Release, saved: Path, events: bool = True) -> None:
-    trees, boosted = len(release.forest.trees), len(release.correction.trees)
-    what = f"{trees} {'tree' if trees == 1 else 'trees'}"
-    say(f"saved {saved}: {release.algorithm}, {f'{trees} counted and {boosted} boosted trees' if boosted else what}")
+    from hedgerow.inference.boosted_words import forest_in_words
+    from hedgerow.inference.vote import ADDITIVE
+
+    built = forest_in_words(len(release.forest.trees), release.additive if release.vote == ADDITIVE else None)
+    say(f"saved {saved}: {release.algorithm}, {built}")
     guarantee(release.certificate.sentence(), release.certificate.private)
     if events:
         show_events(release.certificate)

@@ -55,6 +55,7 @@ class SensitivityName(StrEnum):
     local = "local"
 
 
+COUNTED_ROWS = "Where the schema names persons: how many rows are counted, at most rows_per_person of each."
 SchemaFile = Annotated[Path, typer.Option("--schema", help="The reviewed schema (TOML).", show_default=False)]
 OwnSchema = Annotated[
     Path | None, typer.Option("--schema", help="The reviewed schema (TOML); of rows at a service its own, if left out.", show_default=False)

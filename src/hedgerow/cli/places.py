@@ -152,10 +152,10 @@ class Place:
     def table(self) -> RemoteTable:
         """The dataset at a service. Its schema is fetched; no row is read."""
         from hedgerow.remote.connection import connect
-        from hedgerow.remote.places import place_of, tokens_for
+        from hedgerow.remote.places import place_of, token_for
 
         place = place_of(self.data)
-        return connect(place.service, tokens_for([place], None, os.environ)[place]).table(place.dataset, self._purpose)
+        return connect(place.service, token_for(place, os.environ)).table(place.dataset, self._purpose)
 
     def schema(self, path: Path | None) -> Schema:
         """The schema in the file; of a service its own, where no file is given."""

@@ -13,6 +13,7 @@ import typer
 
 from hedgerow.cli.console import one_line, pairs, say, warn
 from hedgerow.cli.options import (
+    COUNTED_ROWS,
     FIRST,
     NOT_PROVEN,
     AlgorithmName,
@@ -66,7 +67,7 @@ def plan(
     delta: Delta = None,
     rows: Annotated[
         int | None,
-        typer.Option("--rows", help="Assumed number of rows, if the schema declares none.", show_default=False),
+        typer.Option("--rows", help=f"Assumed number of rows, if the schema declares none. {COUNTED_ROWS}", show_default=False),
     ] = None,
     trees: Trees = None,
     depth: Depth = None,
@@ -186,13 +187,13 @@ def _quote(url: str, options: ForestOptions, rows: int | None, purpose: str | No
     """What the service says: nothing is spent."""
     from hedgerow.accounting.loss import text_of_loss
     from hedgerow.remote.connection import connect
-    from hedgerow.remote.places import place_of, tokens_for
+    from hedgerow.remote.places import place_of, token_for
 
     place = place_of(url)
     settings: dict[str, Any] = {name: str(value) if isinstance(value, StrEnum) else value for name, value in options.settings.items()}
     if "epsilon" not in settings:
         raise PlanError("--epsilon: missing; expected what a request may cost, such as 0.5.")
-    with connect(place.service, tokens_for([place], None, os.environ)[place]) as connection:
+    with connect(place.service, token_for(place, os.environ)) as connection:
         found = connection.quote(place.dataset, str(options.algorithm), purpose=purpose, rows=rows, **settings)
     pairs("plan", [(one_line(what), one_line(text)) for what, text in found.plan])
     assumed = next((text.partition(" (")[0] for what, text in found.plan if what == "rows" and "assumed" in text), None)

@@ -228,15 +228,20 @@ def _picture(release: Release, tree: int, depth: int, pruned: bool, suffix: str)
 
 
 def summary(release: Release) -> None:
+    from hedgerow.inference.boosted_words import forest_in_words
+    from hedgerow.inference.vote import ADDITIVE
+
     forest = release.forest
     counts = sum(counts.size for counts in forest.counts)
     persons = release.schema.person is not None
+    own, highest = release.vote == ADDITIVE, max(tree.height for tree in forest.trees)
+    built = forest_in_words(len(forest.trees), release.additive if own else None)
     lines = [
         ("algorithm", f"{release.algorithm}, made by {release.made_by}"),
         ("target", f"{release.schema.target.name}: {', '.join(map(str, release.schema.target.classes))}"),
         ("attributes", ", ".join(release.schema.names)),
         *([("person", f"one value of {release.schema.person}; rows of each that count: at most {release.schema.k}")] if persons else []),
-        ("trees", f"{len(forest.trees)}, height {max(tree.height for tree in forest.trees)}, {counts:,} counts"),
+        ("forest", f"{built}; {counts:,} counts") if own else ("trees", f"{len(forest.trees)}, height {highest}, {counts:,} counts"),
         ("noise on a count", f"standard deviation {formatting.number(forest.leaf_noise_sd, 3)}" if forest.noisy else _exact(release)),
     ]
     lines.append(("importances", _importances(release)))

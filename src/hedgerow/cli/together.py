@@ -212,6 +212,7 @@ def _local(
 ) -> None:
     from hedgerow.cli.budget_source import open_budget
     from hedgerow.cli.together_local import run_local
+    from hedgerow.multiparty.secure_sum import mpyc
     from hedgerow.training.counting import cost_of
 
     if len(data) != owners or len(budgets) not in (0, owners):
@@ -219,6 +220,7 @@ def _local(
             f"--local {owners}: got {len(data)} tables, {len(budgets)} budgets; expected {owners} tables, and a --budget for each or none."
         )
     check_output(output, [plan, *budgets, *(Path(each) for each in data)], force)
+    mpyc("thresha")  # what is not installed is said once, before any owner begins
     cost = cost_of(found, epsilon)
     if not budgets:
         open_budget(None, cost, found.delta)  # warns

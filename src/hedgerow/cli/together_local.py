@@ -35,13 +35,22 @@ def run_local(plan: Path, data: Sequence[str], budgets: Sequence[Path], tolerate
             pays = ["--budget", str(budgets[number - 1])] if budgets else []
             commands.append(["run", str(plan), rows, *own, *pays, *more])
         said = _run([[sys.executable, "-m", "hedgerow", "together", *words] for words in commands])
-        failed = [f"owner-{number}: {text}" for number, (code, text) in enumerate(said, start=1) if code]
+        failed = failures(said)
         if failed:
-            raise TogetherError("; ".join(failed))
+            raise TogetherError(failed)
         releases = [folder / f"{number}.json" for number in range(1, len(data) + 1)]
         if len({each.read_bytes() for each in releases}) != 1:
             raise TogetherError("the owners' releases differ, which must not be. Do not use them; what was charged stays charged.")
         return Release.load(releases[0])
+
+
+def failures(said: Sequence[tuple[int, str]]) -> str:
+    """What went wrong, from exit codes and errors: what several owners say, once."""
+    owners: dict[str, list[str]] = {}
+    for number, (code, text) in enumerate(said, start=1):
+        if code:
+            owners.setdefault(text, []).append(f"owner-{number}")
+    return "; ".join(f"{', '.join(names)}: {text}" for text, names in owners.items())
 
 
 def _run(commands: Sequence[Sequence[str]]) -> list[tuple[int, str]]:

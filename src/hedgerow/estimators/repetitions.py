@@ -20,7 +20,7 @@ from hedgerow.accounting.budget_file import BudgetFile
 from hedgerow.accounting.loss import exact_delta, exact_epsilon
 from hedgerow.accounting.meter import Budget
 from hedgerow.errors import BudgetError, PlanError
-from hedgerow.estimators.surroundings import VALIDATION, frames, scorers_of
+from hedgerow.estimators.surroundings import VALIDATION, frames, instead_of_a_search, scorers_of
 from hedgerow.evaluation.scorer import PrivateScorer
 
 SEARCH = "sklearn.model_selection._search"
@@ -117,8 +117,8 @@ def _check_budgets(found: Repetitions, estimator: Any) -> None:
         left = formatting.loss(budget.remaining, budget.remaining_delta)
         raise BudgetError(
             f"{found.who}: {' and '.join(each[3] for each in own)} need {formatting.loss(epsilon, delta)} together, and the budget has "
-            f"{left} left. Nothing was spent. Ask for fewer folds or candidates or a smaller ε for each, or use model.tune(X, y, grid=…), "
-            "which pays for a whole search out of the ε of one fit."
+            f"{left} left. Nothing was spent. Ask for fewer folds or candidates or a smaller ε for each, or "
+            f"{instead_of_a_search(estimator)}."
         )
 
 

@@ -111,8 +111,8 @@ def _check_scorer(frame: FrameType, estimator: Any) -> None:
         say_exact(
             "search",
             "a search by exact scores: every score is a look at the rows held out, which no budget pays for, and what is chosen by them "
-            "is covered by no certificate. Where the rows are private, use model.tune(X, y, grid=…), which pays for its choice, or "
-            "scoring=hedgerow.private_scorer(epsilon, budget).",
+            f"is covered by no certificate. Where the rows are private, use scoring=hedgerow.private_scorer(epsilon, budget); or "
+            f"{instead_of_a_search(estimator)}.",
         )
     else:
         say_exact(
@@ -120,6 +120,14 @@ def _check_scorer(frame: FrameType, estimator: Any) -> None:
             "cross-validation with exact scores: every score is a look at the rows held out, which no budget pays for. Where they are "
             "private, use scoring=hedgerow.private_scorer(epsilon, budget).",
         )
+
+
+def instead_of_a_search(estimator: Any) -> str:
+    """What costs less than fits and scores of many candidates."""
+    if set(estimator._algorithm.defaults) <= {"max_passes"}:
+        name = type(estimator).__name__
+        return f"do not search: {name} has nothing to tune but max_passes. Fit it once, and score it once by private_score on other rows"
+    return "use model.tune(X, y, grid=…), which pays for a whole search out of the ε of one fit"
 
 
 def scorers_of(scorer: Any) -> list[Any]:

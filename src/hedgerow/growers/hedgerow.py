@@ -90,7 +90,9 @@ def plan(codebook: Codebook, settings: Settings, epsilon: Fraction, delta: Fract
     groups = {j: fewer(np.arange(codebook.sizes[j]), sizes.groups) if codebook.numeric_cells(j) else np.arange(codebook.sizes[j])
               for j in range(sizes.measured)}  # fmt: skip
     trees = grouped_layout(codebook, groups).trees
-    return Plan(ALGORITHM, epsilon, rows, source, classes, tuple(events), trees, public, settings, 1, sizes.words(), delta)
+    boosted = (sizes.rounds * sizes.together, sizes.depth) if sizes.rounds else (0, 0)
+    own: dict[str, Any] = {"chosen": sizes.words(), "delta": delta, "boosted": boosted}
+    return Plan(ALGORITHM, epsilon, rows, source, classes, tuple(events), trees, public, settings, **own)
 
 
 def grow(table: PrivateTable, plan: Plan, rng: np.random.Generator) -> Grown:

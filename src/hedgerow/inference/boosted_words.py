@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hedgerow.inference.additive import AdditiveForest
 from hedgerow.inference.text import plain
 from hedgerow.trees.oblivious import ObliviousTree
+from hedgerow.trees.plan import tables_and_trees
 
 NAMED = 4  # attributes
 
@@ -31,6 +32,17 @@ class Boosted:
         shown = [*named[:NAMED], *([f"{more} other {'attribute' if more == 1 else 'attributes'}"] if more > 0 else [])]
         listed = shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
         return f"{self.trees:,} of {depth} each; they ask most about {listed}"
+
+
+def forest_in_words(trees: int, additive: AdditiveForest | None) -> str:
+    """What a forest is built of: "5 trees"; of a Hedgerow forest (`additive`) "13 tables and 256 boosted trees of depth 6"."""
+    if additive is None:
+        return f"{trees:,} {'tree' if trees == 1 else 'trees'}"
+    found = boosted(additive)
+    least, most = (0, 0) if found is None else found.splits
+    return tables_and_trees(
+        len(additive.tables.tables), 0 if found is None else found.trees, f"{least} to {most}" if least < most else f"{most}"
+    )
 
 
 def boosted(forest: AdditiveForest) -> Boosted | None:

@@ -31,6 +31,8 @@ from hedgerow.inference.text import score_with_error, share_with_error
 from hedgerow.schema.attributes import text_of
 
 Floats = NDArray[np.float64]
+RECALLS = (0.5, 0.8, 0.9)  # of thresholds that are shown
+THRESHOLD_HEADS = ("class", "area", "threshold", "recall", "precision", "false positive rate")
 CLEAR = 2.0  # a number of rows is told apart from none by so many errors
 
 
@@ -260,13 +262,29 @@ class Ranking:
             )
         return fitting[0]
 
+    def threshold_lines(self, recalls: Sequence[float] = RECALLS) -> list[tuple[str, ...]]:
+        """Lines of a table under THRESHOLD_HEADS: of each class with enough rows, what the thresholds for these recalls give."""
+        lines: list[tuple[str, ...]] = []
+        for each in self.of:
+            for wanted in recalls if each.clear else ():
+                point = self.threshold_for(recall=wanted, label=each.label)
+                precision = share_with_error(point.precision, point.precision_error)
+                recall = share_with_error(point.recall, point.recall_error)
+                false = share_with_error(point.false_positive_rate, point.false_positive_rate_error)
+                precision = precision if point.precision == point.precision else "too few rows"
+                label = each.label if isinstance(each.label, str) else text_of(each.label)
+                lines.append((label, f"{each.auc:.3f} ± {each.auc_error:.2g}", f"{point.threshold:.2f}", recall, precision, false))
+        return lines
+
     def _named(self, label: Any) -> ClassRanking:
         if label is None and len(self.of) == 1:
             return self.of[0]
         known = {text_of(each.label): each for each in self.of}
         if len(self.classes) == 2 and len(self.of) == 1:  # the counts of one are those of the other, the other way round
             known |= {text_of(other): self.of[0].opposite(other) for other in self.classes if text_of(other) not in known}
-        if label is None or text_of(label) not in known:
+        if label is None:
+            raise PlanError(f"label: of more than two classes, name the one that is meant: label=… of {', '.join(map(repr, known))}.")
+        if text_of(label) not in known:
             raise PlanError(f"label: got {label!r}; expected one of the classes that were scored, {', '.join(map(repr, known))}.")
         return known[text_of(label)]
 

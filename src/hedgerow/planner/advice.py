@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.accounting.loss import exact_delta, text_of_fraction
 from hedgerow.errors import PlanError
 from hedgerow.planner.curve import OFF, curve, logit, share
 from hedgerow.planner.made_rows import DUMMY, FOREST, LIKE, MEASURED, Maker, dummy_rows, forest_rows, like_rows, own_shares
 from hedgerow.planner.trials import accuracy_of
-from hedgerow.release.release import Release
+from hedgerow.release.release import Release, class_array
+from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.columns import columns_of
 from hedgerow.schema.schema import Schema
 from hedgerow.training.algorithms import PRIVATE
@@ -46,13 +48,17 @@ class Expectation:
 
 @dataclass(frozen=True)
 class Advice:
-    """Expectations, and what they rest on. source: "dummy", "like", "forest" or "measured"."""
+    """Expectations, and what they rest on. source: "dummy", "like", "forest" or "measured".
+
+    baseline: the most frequent class and its share, of the earlier release or the public table; None of the schema alone
+    """
 
     expectations: tuple[Expectation, ...]
     source: str
     rows: int
     delta: str
     target: float | None = None
+    baseline: tuple[Any, float] | None = None
 
     @property
     def trust(self) -> str:
@@ -69,17 +75,40 @@ class Advice:
         return min(enough, key=lambda each: (Fraction(each.epsilon), -each.accuracy), default=None)
 
     def sentence(self) -> str:
+        """What follows for the target."""
         found = self.smallest
+        made_up = self.source == DUMMY
         if self.target is None:
             best = max(self.expectations, key=lambda each: each.accuracy)
-            return f"the most to expect: {best.accuracy:.3f}, {best.algorithm} at ε = {best.epsilon}"
+            on = ", on made-up classes" if made_up else ""
+            return f"the most to expect: {best.accuracy:.3f}, {best.algorithm} at ε = {best.epsilon}{on}"
+        if self.baseline is not None and self.target <= self.baseline[1]:
+            return (
+                f"an accuracy of {self.target:g} tells nothing: without learning, the most frequent class alone gives as much. "
+                "Judge by the area under the ROC curve instead (`hedgerow evaluate --auc`)"
+            )
         if found is None:
             best = max(self.expectations, key=lambda each: each.accuracy)
-            return f"an accuracy of {self.target:g} is not to be expected up to ε = {self._largest}: at most {best.accuracy:.3f}"
-        return (
-            f"the smallest ε for an accuracy of {self.target:g}: {found.epsilon}, {found.algorithm} "
-            f"(expected {found.accuracy:.3f}, {found.low:.3f} to {found.high:.3f})"
-        )
+            most = f"at most {best.accuracy:.3f}"
+            if made_up:
+                return (
+                    f"an accuracy of {self.target:g} was not reached on made-up classes up to ε = {self._largest} ({most}): your table "
+                    "may be easier or harder"
+                )
+            return f"an accuracy of {self.target:g} is not to be expected up to ε = {self._largest}: {most}"
+        expected = f"expected {found.accuracy:.3f}, {found.low:.3f} to {found.high:.3f}"
+        about = "; of made-up classes, not of your table" if made_up else ""
+        return f"the smallest ε for an accuracy of {self.target:g}: {found.epsilon}, {found.algorithm} ({expected}{about})"
+
+    def baseline_sentence(self) -> str:
+        """What would be right without learning anything, as far as that is known."""
+        if self.baseline is None:
+            return (
+                "how frequent the classes are is not known from the schema, so neither is what always answering the most frequent one "
+                "would give: a public table that is alike (like) or an earlier release (forest) would tell"
+            )
+        label, its_share = self.baseline
+        return f"always answering the most frequent class, {label}, would give about {its_share:.3f}"
 
     @property
     def _largest(self) -> str:
@@ -103,7 +132,7 @@ def advise(
 ) -> Advice:
     """What accuracy to expect at each ε from each algorithm. Reads no private row, costs no ε.
 
-    rows:     how many the private table has, about
+    rows:     how many the private table has, about; where the schema names persons, how many are counted, at most rows_per_person of each
     like:     a public table that is alike: a pair (X, y) as `fit` takes it; forest: an earlier release of the same table.
               Without either, rows are made from the schema alone
     accuracy: of the earlier release, as it was measured on other rows (`private_score`, `hedgerow evaluate`): the best to begin from
@@ -131,24 +160,36 @@ def advise(
             progress((number + 1) / len(trials))
     if release is None:
         expected = [_expectation(*place, float(np.mean(got)), got, OFF[source]) for place, got in found.items()]
-        return Advice(tuple(expected), source, rows, exact, target_accuracy)
+        return Advice(tuple(expected), source, rows, exact, target_accuracy, None if like is None else _most_frequent(schema, like[1]))
     source = FOREST if accuracy is None else MEASURED
-    heights = dict(zip(texts, _curve(release, rows, [float(Fraction(text)) for text in texts], accuracy, exact != "0"), strict=True))
+    shares = own_shares(release)
+    asked = [float(Fraction(text)) / schema.k for text in texts]  # noise for k rows of a person at once is that of ε/k for one
+    heights = dict(zip(texts, _curve(release, shares, rows, asked, accuracy, exact != "0"), strict=True))
     expected = []
     for algorithm in algorithms:
         for epsilon in texts:
             got, ours = found.get((algorithm, epsilon), []), found.get((HEDGEROW, epsilon), [])
             apart = logit(float(np.mean(got))) - logit(float(np.mean(ours))) if got else 0.0
             expected.append(_expectation(algorithm, epsilon, float(share(logit(heights[epsilon]) + apart)), got, OFF[source]))
-    return Advice(tuple(expected), source, rows, exact, target_accuracy)
+    totals = np.maximum(release.forest.class_totals, 0)  # counted, if with noise; what the forest predicts is off for rare classes
+    baseline = (release.classes[totals.argmax()], float(totals.max() / max(totals.sum(), 1)))
+    return Advice(tuple(expected), source, rows, exact, target_accuracy, baseline)
 
 
-def _curve(release: Release, rows: int, epsilons: list[float], accuracy: float | None, delta: bool) -> Sequence[float]:
-    """What to expect of a Hedgerow forest."""
+def _most_frequent(schema: Schema, labels: Any) -> tuple[Any, float]:
+    """The most frequent class of a public table and its share of the rows that have a class."""
+    codes = Codebook(schema).encode_classes(np.asarray(labels))
+    counts = np.bincount(codes, minlength=len(schema.target.classes))[: len(schema.target.classes)]
+    return class_array(schema)[counts.argmax()], float(counts.max() / max(counts.sum(), 1))
+
+
+def _curve(
+    release: Release, shares: NDArray[np.float64], rows: int, epsilons: list[float], accuracy: float | None, delta: bool
+) -> Sequence[float]:
+    """What to expect of a Hedgerow forest. epsilons: for one row of a person each."""
     assert release.certificate.epsilon is not None
-    shares = own_shares(release)
     own, majority = float(shares.max(axis=1).mean()), float(shares.mean(axis=0).max())
-    earlier = float(Fraction(release.certificate.epsilon))
+    earlier = float(Fraction(release.certificate.epsilon)) / release.schema.k
     measured = accuracy is not None
     found = curve(epsilons, earlier, accuracy or own, majority, rows, shares.shape[1], delta=delta, measured=measured)
     return [float(each) for each in found]

@@ -54,4 +54,4 @@ def advice_svg(advice: Advice, title: str = "What accuracy to expect") -> str:
         parts.append(label(32, below + 18 * line_number, fit(plain(name), width - 48, 12), 12))
     below += 18 * len(names)
     parts.append(label(16, below, fit(f"bars: about four of five fits; {advice.trust}", width - 32, 12), 12, "hw-soft"))
-    return document(width, below + 16, title, f"{advice.sentence()}. {advice.trust}.", parts)
+    return document(width, below + 16, title, f"{advice.sentence()}. {advice.baseline_sentence()}. {advice.trust}.", parts)

@@ -16,15 +16,16 @@ import numpy as np
 from hedgerow import formatting
 from hedgerow.accounting.meter import Budget
 from hedgerow.accounting.noise import variance_of
-from hedgerow.inference.boosted_words import boosted
+from hedgerow.inference.boosted_words import boosted, forest_in_words
 from hedgerow.inference.effects import Effect
 from hedgerow.inference.explain import Explanation
+from hedgerow.inference.ranking import RECALLS, THRESHOLD_HEADS
 from hedgerow.inference.rules import within_noise
 from hedgerow.inference.text import MANY_VALUES, count_with_error, error_text, plain, score_with_error, share_text, share_with_error
 from hedgerow.inference.vote import ADDITIVE
 from hedgerow.plots.draw import bars_svg, confusion_svg, tree_svg, tree_text
 from hedgerow.plots.effect_html import effects_content, explanations_content
-from hedgerow.plots.html import many, page, pairs, section
+from hedgerow.plots.html import many, page, pairs, section, table
 from hedgerow.plots.reliability_svg import reliability_svg
 from hedgerow.plots.report_privacy import (
     about_these_rows,
@@ -99,7 +100,7 @@ def report_content(
     private = release.certificate.private
     head = [
         f"<h1>{'Private forest' if private else 'Forest'} for “{escape(release.schema.target.name)}”</h1>",
-        f'<p class="lead">{escape(release.algorithm)}, {many(len(release.forest.trees), "tree")} over '
+        f'<p class="lead">{escape(release.algorithm)}, {escape(_built(release))} over '
         f"{many(len(release.schema.attributes), 'attribute')}.</p>",
         promise(release.certificate),
         _tiles(release, score),
@@ -154,10 +155,14 @@ def footer(release: Release) -> str:
 
 def _tiles(release: Release, score: PrivateScore | None) -> str:
     forest, epsilon, delta = release.forest, release.certificate.epsilon, release.certificate.delta
+    own, trees = release.vote == ADDITIVE, len(forest.trees)
     noise = f"± {error_text(forest.leaf_noise_sd)}" if forest.noisy else "none"
     tiles = [
         (_short_loss(epsilon), "privacy loss ε" + (f", δ = {formatting.amount(Fraction(delta))}" if delta else "")),
-        (f"{sum(len(tree.leaves) for tree in forest.trees):,}", f"leaves in {many(len(forest.trees), 'tree')}"),
+        (
+            f"{sum(len(tree.leaves) for tree in forest.trees):,}",
+            f"cells in {many(trees, 'table')}" if own else f"leaves in {many(trees, 'tree')}",
+        ),
         (noise, "noise on one count"),
     ]
     if score is not None:
@@ -167,13 +172,17 @@ def _tiles(release: Release, score: PrivateScore | None) -> str:
     return f'<div class="tiles">{"".join(drawn)}</div>'
 
 
+def _built(release: Release) -> str:
+    return forest_in_words(len(release.forest.trees), release.additive if release.vote == ADDITIVE else None)
+
+
 def _short_loss(epsilon: str | None) -> str:
     if epsilon is None:
         return "none claimed"
     return formatting.amount(Fraction(epsilon))
 
 
-def _score(release: Release, score: PrivateScore) -> str:
+def _score(release: Release, score: PrivateScore, recalls: Sequence[float] = RECALLS) -> str:
     certificate = score.certificate
     cost = events_table(certificate.events) if certificate.events else ""
     together = ""
@@ -193,26 +202,29 @@ def _score(release: Release, score: PrivateScore) -> str:
         f"<p><strong>{escape(accuracy)}</strong>, on about "
         f"{escape(count_with_error(float(score.confusion.sum()), rows_error))} rows. The error is one standard error: "
         "noise and the chance of the draw of rows together.</p>"
-        f'<figure class="scroll" tabindex="0">{picture}</figure>{_roc(score)}'
+        f'<figure class="scroll" tabindex="0">{picture}</figure>{_roc(score, recalls)}'
         f"<p>{escape(certificate.sentence())}.{escape(together)}</p>{cost}",
     )
 
 
-def _roc(score: PrivateScore) -> str:
+def _roc(score: PrivateScore, recalls: Sequence[float]) -> str:
     if score.ranking is None:
         return ""
     of = ", the mean of each class against the others" if score.positive is None else f" of {plain(score.positive)} against the rest"
     area, brier = score_with_error(score.auc, score.auc_error), score_with_error(score.brier, score.brier_error)
+    lines = score.ranking.threshold_lines(recalls)
+    about = "<p>Thresholds: rows with at least that probability of the class are taken for it.</p>"
+    thresholds = about + table(THRESHOLD_HEADS, lines) if lines else ""
     return (
         f"<p><strong>Area under the ROC curve {area}</strong>{escape(of)}; Brier score {brier}.</p>"
-        f'<figure class="scroll" tabindex="0">{roc_svg(score.ranking)}</figure>'
+        f'<figure class="scroll" tabindex="0">{roc_svg(score.ranking)}</figure>{thresholds}'
     )
 
 
-def score_page(release: Release, score: PrivateScore) -> str:
-    """A score as an HTML page: confusion matrix, ROC curves, what it cost."""
+def score_page(release: Release, score: PrivateScore, recalls: Sequence[float] = RECALLS) -> str:
+    """A score as an HTML page: confusion matrix, ROC curves and thresholds for these recalls, what it cost."""
     heading = f"How good is the forest for “{release.schema.target.name}”?"
-    return page(heading, [f"<h1>{escape(heading)}</h1>", _score(release, score)], footer(release))
+    return page(heading, [f"<h1>{escape(heading)}</h1>", _score(release, score, recalls)], footer(release))
 
 
 def _calibration(release: Release, calibration: Calibration, score: PrivateScore | None) -> str:

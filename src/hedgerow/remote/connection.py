@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import msgspec
 
-from hedgerow.accounting.loss import exact_delta, exact_epsilon, text_of_fraction
-from hedgerow.errors import CuratorError
+from hedgerow.accounting.loss import MOST_MEANT, exact_delta, exact_epsilon, text_of_fraction
+from hedgerow.errors import CuratorError, PlanError
 from hedgerow.release.public_plan import PublicPlan
 from hedgerow.release.release import Release
 from hedgerow.remote.jobs import Job, release_of
@@ -21,6 +23,7 @@ from hedgerow.remote.remote_table import RemoteTable
 from hedgerow.remote.responses import Dataset, DatasetSummary, Predictions, Quote, parsed_response
 from hedgerow.remote.transport import Transport, path_segment
 
+DIGITS = 12  # of an amount that a service takes
 AT_ONCE = 1000  # rows of one request for predictions
 
 
@@ -124,9 +127,22 @@ class Connection:
         """Pay for a forest. purpose: may be left out where only one is granted; key: that of a request sent before, to go on with it."""
         return self._submit(name, "forests", self._forest(name, algorithm, epsilon, delta, purpose, settings), key)
 
-    def score(self, name: str, release: str, *, epsilon: Any, purpose: str | None = None, key: str | None = None) -> Job:
-        """Pay for a private score of one of your releases, given by the id of its job, on the rows of a dataset."""
-        body = {"purpose": self.purpose(name, purpose), "epsilon": _epsilon(epsilon), "release": release}
+    def score(
+        self, name: str, release: str | Job, *, epsilon: Any, purpose: str | None = None, key: str | None = None,
+        metrics: Sequence[str] = ("accuracy",),
+    ) -> Job:  # fmt: skip
+        """Pay for a private score of one of your releases, given by its job or the id of that, on the rows of a dataset.
+
+        A job counts the confusion matrix. For others, or a release itself: `private_score(release, connection.table(name), …)`.
+        """
+        here = f"private_score(release, connection.table({name!r}), epsilon=…, metrics=…)"
+        id = release.id if isinstance(release, Job) else release
+        if not isinstance(id, str):
+            kind = type(release).__name__
+            raise PlanError(f"release: got a {kind}; expected the id of its job at the service, job.id. With the release itself: {here}.")
+        if set([metrics] if isinstance(metrics, str) else metrics) - {"accuracy", "recall", "precision"}:
+            raise PlanError(f"metrics: got {metrics!r}; a job tells accuracy, recall and precision alone. For the AUC and others: {here}.")
+        body = {"purpose": self.purpose(name, purpose), "epsilon": _epsilon(epsilon), "release": id}
         return self._submit(name, "scores", body, key)
 
     def counts(
@@ -201,6 +217,13 @@ def _rows(rows: Any) -> Iterable[Mapping[str, Any]]:
 
 
 def _epsilon(value: Any) -> str:
+    """As exact text. A ledger takes short numbers alone, and a float that was computed is often none: 0.1 + 0.2."""
+    if isinstance(value, float) and len(repr(float(value)).replace(".", "").strip("0")) > DIGITS and math.isfinite(value):
+        meant = Fraction(value).limit_denominator(MOST_MEANT)
+        said = text_of_fraction(meant) if abs(meant - Fraction(value)) < 1e-12 else f"{value:.6f}"
+        raise PlanError(
+            f'epsilon: got {value!r}; expected at most {DIGITS} digits at a service. Perhaps you mean "{said}": write it as text.'
+        )
     return text_of_fraction(exact_epsilon(value))
 
 

@@ -48,6 +48,14 @@ def places_of(urls: Iterable[str]) -> tuple[Place, ...]:
     return found
 
 
+def token_for(place: Place, environment: Mapping[str, str]) -> str:
+    """The token of one service, from the environment."""
+    token = environment.get(TOKEN, "").strip()
+    if not token:
+        raise CuratorError(f"{TOKEN}: this variable is not set; expected your token for {place.service}: export {TOKEN}=hrw_…")
+    return token
+
+
 def tokens_for(places: Iterable[Place], file: Path | None, environment: Mapping[str, str]) -> dict[Place, str]:
     """The token of each place. One from the environment is for one service: shown to another, its owner could use it."""
     wanted = tuple(places)

@@ -43,6 +43,12 @@ RHO = "the cost of a query with Gaussian noise; all ρ together, with at most ε
 ROWS_SHARE = Fraction(3, 100)  # of ε, for a noisy number of rows where no public one is declared
 
 
+def tables_and_trees(tables: int, boosted: int, depth: str) -> str:
+    """What a Hedgerow forest is built of: "13 tables and 256 boosted trees of depth 6"."""
+    counted = f"{tables:,} {'table' if tables == 1 else 'tables'}"
+    return f"{counted} and {boosted:,} boosted {'tree' if boosted == 1 else 'trees'} of depth {depth}" if boosted else counted
+
+
 @dataclass(frozen=True, repr=False)
 class Plan:
     """A forest before it has seen a row.
@@ -58,6 +64,7 @@ class Plan:
     chosen:      what the algorithm chose for itself
     delta:       above 0 where the guarantee is (ε, δ); events may then cost ρ of concentrated privacy
     shared:      whether counts alone are planned, to be added up over tables: nothing that was chosen or boosted on rows
+    boosted:     how many boosted trees a Hedgerow forest would have beside its tables, and their depth
     not_proven:  why no ε is claimed, of a published algorithm that does not keep the one it states
     """
 
@@ -75,6 +82,7 @@ class Plan:
     delta: Fraction = Fraction(0)
     not_proven: str = ""
     shared: bool = False
+    boosted: tuple[int, int] = (0, 0)
 
     @property
     def n_leaves(self) -> int:
@@ -90,6 +98,12 @@ class Plan:
     def height(self) -> int:
         """Of the highest tree."""
         return max((tree.height for tree in self.trees), default=0)
+
+    @property
+    def _built(self) -> str:
+        if self.algorithm == HEDGEROW:
+            return tables_and_trees(len(self.trees), self.boosted[0], str(self.boosted[1]))
+        return f"{len(self.trees)} trees of height {self.height}"
 
     @property
     def noise_sd(self) -> float:
@@ -122,7 +136,8 @@ class Plan:
         lines.append(("rows", "not needed" if self.rows is None else f"{self.rows:,} ({self.rows_source})"))
         if self.trees:
             size = f"{self.n_leaves:,} leaves × {self.n_classes} classes = {self.n_counts:,} counts"
-            lines += [("trees", f"{len(self.trees)}, height {self.height}"), ("count arrays", size)]
+            own = self.algorithm == HEDGEROW
+            lines += [("forest", self._built) if own else ("trees", f"{len(self.trees)}, height {self.height}"), ("count arrays", size)]
         for event, times in Counter(self.events).items():
             what = "tree" if event.query in ("leaf_counts", "gradient_sums") else "table"
             kind, cost = ("ρ", event.rho) if event.rho else ("ε", event.epsilon)
@@ -170,7 +185,7 @@ class Plan:
 
     def __repr__(self) -> str:
         cost = "no ε" if self.epsilon is None else loss(self.epsilon, self.delta)
-        return f"Plan({self.algorithm}, {cost}, {len(self.trees)} trees of height {self.height}, {self.n_counts:,} counts)"
+        return f"Plan({self.algorithm}, {cost}, {self._built}, {self.n_counts:,} counts)"
 
     def __str__(self) -> str:
         return pairs_text(self.lines())
