@@ -76,6 +76,15 @@ def test_delta_buys_boosted_trees(here: Path, run: Callable[..., Any]) -> None:
     assert len(done(run("predict", "forest.json", "b.csv")).stdout.splitlines()) == 3001
 
 
+def test_fit_says_what_epsilon_means_with_its_delta(here: Path, run: Callable[..., Any]) -> None:
+    done(run("budget", "init", "large.json", "--epsilon", 1, "--delta", "0.1"))
+    words = ["fit", "a.csv", "--schema", "schema.toml", "--epsilon", 1, "--delta", "0.1", "-o", "forest.json"]
+    said = done(run(*words, "--budget", "large.json")).output
+    assert "what ε means: moderate protection" in said
+    assert "75.8 % of the time" in said
+    assert "δ = 0.1 is large" in said
+
+
 @pytest.mark.slow
 def test_a_budget_without_delta_says_what_to_do(here: Path, run: Callable[..., Any]) -> None:
     before = Path("pure.json").read_bytes()

@@ -213,7 +213,7 @@ def _say_expected(recipe: Recipe, schema: Schema, release: Release) -> None:
 
     if not release.certificate.private or release.certificate.epsilon is None:
         return
-    say(f"what ε means: {sentence(exact_epsilon(release.certificate.epsilon))}")
+    say(f"what ε means: {sentence(exact_epsilon(release.certificate.epsilon), exact_delta(release.certificate.delta or 0))}")
     rows = release.released.get("rows")
     with suppress(PlanError):  # it is paid for and saved: nothing may fail now
         verdict = plan(recipe, schema, None if rows is None else max(1, int(rows))).verdict
