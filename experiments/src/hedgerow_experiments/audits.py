@@ -83,8 +83,8 @@ def blocks(results: Sequence[Result]) -> list[Block]:
 
 
 FORMER = (
-    "The fits of the Hedgerow forest below are of the version before its boosted trees; `make audit-ci` attacks the present one, with "
-    "fewer fits, and the replay compares it exactly."
+    "The two fits of the Hedgerow forest with a δ are of the version before its boosted trees; `make audit-ci` attacks the present one, "
+    "with fewer fits, and the replay compares it exactly."
 )
 
 
