@@ -149,7 +149,8 @@ class Accounts:
         The look-up is by the hash, of which nobody can choose a part; so its time tells nothing about existing tokens.
         """
         digest = _digest(token)
-        row = self.database.lookup(_PERSON_BY_TOKEN, {"digest": digest})
+        with self.database.statement() as connection:
+            row = connection.execute(_PERSON_BY_TOKEN, {"digest": digest}).one_or_none()
         name, role, kept, expires, revoked = ("", "", "0" * 64, "", "") if row is None else row
         valid = hmac.compare_digest(digest, kept) & (self._now() < expires) & (revoked is None)
         person = Person(name, role)

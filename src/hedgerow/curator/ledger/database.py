@@ -101,13 +101,15 @@ class Database:
             with connection.begin():
                 yield connection
 
-    def lookup(self, statement: sql.Select[Any], values: dict[str, Any]) -> tuple[Any, ...] | None:
-        """The row that one statement finds, if any. It is a snapshot by itself: a server need not be told that one begins and ends."""
+    @contextmanager
+    def statement(self) -> Iterator[sql.Connection]:
+        """For one statement that reads, which is a snapshot by itself: a server need not be told that one begins and ends."""
+        if self.embedded:
+            with self.reading() as connection:
+                yield connection
+            return
         with self._errors_translated(), self._reading_engine().connect() as connection:
-            if not self.embedded:
-                connection = connection.execution_options(isolation_level="AUTOCOMMIT")
-            row = connection.execute(statement, values).one_or_none()
-        return None if row is None else tuple(row)
+            yield connection.execution_options(isolation_level="AUTOCOMMIT")
 
     @contextmanager
     def session(self) -> Iterator[sql.Connection]:
