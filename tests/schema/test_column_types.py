@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
-from hedgerow import Budget, Categorical, HedgerowClassifier, Schema, Target, private_score
+from hedgerow import Budget, Categorical, HedgerowClassifier, Schema, SQLTable, Target, private_score
+from hedgerow.engines.files import TableFile
 from hedgerow.errors import TableError
 
 SCHEMA = Schema([Categorical("branch", ("0007", "0042")), Categorical("kind", (1, 2))], Target("y", ("no", "yes")))
@@ -38,3 +41,42 @@ def test_codes_that_became_numbers_are_refused_before_they_cost(frame: Any) -> N
 def test_a_column_of_objects_is_not_looked_into() -> None:
     objects = pd.DataFrame({"branch": pd.Series([42, "0007"] * 50, dtype=object), "kind": [1, 2] * 50})
     HedgerowClassifier(SCHEMA, 1, budget=Budget(1)).fit(objects, LABELS)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "duckdb"])
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"branch": [42, 7] * 50}, "column 'branch': it holds numbers, .* codes such as '0007'"),
+        ({"kind": [True, False] * 50}, "column 'kind': it holds booleans"),
+        ({"y": [0, 1] * 50}, "column 'y': it holds whole numbers, but the schema declares 'no', 'yes'"),
+    ],
+)
+def test_the_types_of_a_file_and_of_a_database_are_looked_at_before_they_cost(
+    kind: str, changed: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    table = pl.DataFrame({**TEXT, "y": LABELS} | changed)
+    if kind == "parquet":
+        place: Any = tmp_path / "rows.parquet"
+        table.write_parquet(place)
+    else:
+        path = tmp_path / "rows.duckdb"
+        with duckdb.connect(str(path)) as connection:
+            connection.register("given", table.to_arrow())
+            connection.execute("CREATE TABLE rows AS SELECT * FROM given")
+        place = SQLTable(str(path), "rows")
+    budget = Budget(1)
+    with pytest.raises(TableError, match=said):
+        HedgerowClassifier(SCHEMA, 1, budget=budget).fit(place)
+    assert budget.remaining == 1
+
+
+def test_a_file_to_predict_may_hold_new_values_but_no_codes_that_lost_their_zeros(tmp_path: Path) -> None:
+    model = HedgerowClassifier(SCHEMA, 1, budget=Budget(1)).fit(pl.DataFrame(TEXT), LABELS)
+    path = tmp_path / "rows.parquet"
+    pl.DataFrame({**TEXT, "kind": [True, False] * 50}).write_parquet(path)
+    codebook = model.release_.codebook
+    assert len(TableFile(path, codebook.schema.names).codes(codebook)) == 100
+    pl.DataFrame(NUMBERS).write_parquet(path)
+    with pytest.raises(TableError, match="it holds numbers"):
+        TableFile(path, codebook.schema.names).codes(codebook)

@@ -7,15 +7,17 @@ branch that the schema names for it, exactly as `Codebook.encode` does it: the c
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import TableError
+from hedgerow.schema.attributes import Value
 from hedgerow.schema.codebook import BLOCK, Codebook
 from hedgerow.schema.coders import CategoricalCoder, Coder, DateCoder, NumericCoder, as_floats, look_up_few
+from hedgerow.schema.column_types import check_codes, check_values
 from hedgerow.schema.columns import objects
 
 BATCH, MOST_CELLS = 65_536, 1 << 21  # rows, and values, that come at a time
@@ -55,6 +57,9 @@ class Encoding:
         for j, (name, coder) in enumerate(zip(names, codebook.coders, strict=False)):
             if name not in absent:
                 expression, decode = _column(coder, sql_name(name), columns[name], name, few)
+                attribute = codebook.schema.attributes[j] if j < len(codebook.schema.names) else None
+                values = codebook.schema.target.classes if attribute is None else getattr(attribute, "values", ())
+                _check_type(name, values, columns[name], predicted=not labels)
                 self.expressions.append(f"{expression} AS c{j}")
                 self._columns.append((j, decode))
 
@@ -85,6 +90,16 @@ class Encoding:
 
     def select(self, relation: str, *more: str) -> str:
         return f"SELECT {', '.join([*self.expressions, *more])} FROM {relation}"
+
+
+def _check_type(name: str, values: Sequence[Value], kind: str, predicted: bool) -> None:
+    """Refuse a type that holds no declared value; of rows that are predicted, one that holds no code."""
+    base = kind.split("(")[0].upper()
+    whole = base in WHOLE or base.endswith(("BIGINT", "HUGEINT"))
+    held = "booleans" if base == "BOOLEAN" else "whole" if whole else "numbers" if base in (*NUMBERS, "DECIMAL") else None
+    check_codes(name, values, held)
+    if values and not predicted:
+        check_values(name, values, held)
 
 
 def _column(coder: Coder, column: str, kind: str, name: str, few: bool) -> tuple[str, Callable[[Any, NDArray[Any]], None]]:
