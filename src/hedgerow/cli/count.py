@@ -56,7 +56,7 @@ def count(
 
     Your rows stay here; the file with the counts may go to whoever merges (`hedgerow merge`). It is a forest by itself: look at it with
     `hedgerow show` before you send it. The plan fixes the ε that your rows are charged, on disk before the table is opened. The owner's
-    name is by default the name of the output.
+    name is by default the name of the output; of rows at a service it is the service's, which signs its counts.
 
     Example:
 
@@ -65,33 +65,43 @@ def count(
     place = Place(data, table, query, engine, master, purpose, csv)
     check_output(output, [plan, *place.files, budget, sign], force)
     from hedgerow.cli.budget_source import open_budget, paid_query, print_remaining
+    from hedgerow.release.public_plan import PublicPlan
     from hedgerow.training.counting import count as count_table
 
     source, cost = open_trees(plan, epsilon)
-    key, named = private_key(sign), checked_owner(owner, stem(output))
+    key = private_key(sign)
+    named = place.service.public.owner if place.remote else checked_owner(owner, stem(output))
+    if place.remote:
+        _check_service_options(source, owner, batch, disjoint)
+        batch = place.service.public.name
     request_budget = open_budget(budget, cost, getattr(source, "delta", 0), place.remote)  # in the trees of a forest pure ε
     with paid_query(request_budget, unfinished="No counts were saved."):
-        with place.rows() as rows, progress_bar("counting") as progress:
-            release = count_table(
-                source,
-                rows,
-                owner=named,
-                batch=batch,
-                disjoint=disjoint,
-                epsilon=epsilon,
-                budget=request_budget,
-                sampler=sampler,
-                n_jobs=threads(jobs),
-                progress=progress,
-                trees_chosen_beforehand=trees_chosen_beforehand,
-            )
+        if place.remote and isinstance(source, PublicPlan):
+            release = place.service.counts(source, epsilon, request_budget)
+        else:
+            with place.rows() as rows, progress_bar("counting") as progress:
+                release = count_table(
+                    source,
+                    rows,
+                    owner=named,
+                    batch=batch,
+                    disjoint=disjoint,
+                    epsilon=epsilon,
+                    budget=request_budget,
+                    sampler=sampler,
+                    n_jobs=threads(jobs),
+                    progress=progress,
+                    trees_chosen_beforehand=trees_chosen_beforehand,
+                )
         if key is not None:
             release = release.signed(key)
         saved = save_paid(release, output)
     summarise(release, saved)
     part = next(part for part in release.certificate.parts if part.counted)
-    named_by = " (the name of the output; --owner gives another)" if owner is None else ""
+    named_by = " (as the service says)" if place.remote else " (the name of the output; --owner gives another)" if owner is None else ""
     say(f"owner: {part.owner}{named_by}, batch: {part.id}" + (", signed" if key is not None else ""))
+    if place.remote:
+        place.service.print_signer(release)
     if not disjoint:
         say(
             "persons: not stated to be in this table only, so a merge adds this ε to that of others. If nobody has rows in two "
@@ -103,6 +113,21 @@ def count(
             "taken. If that did not depend on the counts, you can state it: --trees-chosen-beforehand."
         )
     print_remaining(request_budget)
+    if place.remote:
+        place.service.print_left(request_budget)
+
+
+def _check_service_options(source: PublicPlan | Release, owner: str | None, batch: str | None, disjoint: bool) -> None:
+    """Whose rows they are is the service's to say: under another name the same table could be merged with itself."""
+    from hedgerow.errors import PlanError
+    from hedgerow.release.public_plan import PublicPlan
+
+    if owner is not None or batch is not None:
+        raise PlanError("--owner, --batch: the service says whose rows they are, and names them as the dataset. Leave them out.")
+    if disjoint and isinstance(source, PublicPlan):
+        raise PlanError(
+            "--disjoint: a service states it of nobody's rows. Leave it out, and state it when you merge: `hedgerow merge --disjoint`."
+        )
 
 
 def open_trees(path: Path, epsilon: str | None) -> tuple[PublicPlan | Release, Fraction]:

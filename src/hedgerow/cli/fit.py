@@ -190,13 +190,21 @@ def fit(
         recipe = mergeable(recipe).first_batch(recipe)
         how["name"] = TableName(batch, checked_owner(owner, ""))
     request_budget = open_budget(budget, charged, exact_delta(delta or 0), place.remote)
+    made_there = place.remote and not named and sampler == "hedgerow" and place.service.makes(options, declared)
     with paid_query(request_budget, unfinished="No forest was saved."):
-        with place.rows(declared) as rows, progress_bar("counting") as progress:
-            release = train(recipe, rows, budget=request_budget, sampler=sampler, progress=progress, **how)
+        if made_there:
+            release = place.service.forest(options, request_budget)
+        else:
+            with place.rows(declared) as rows, progress_bar("counting") as progress:
+                release = train(recipe, rows, budget=request_budget, sampler=sampler, progress=progress, **how)
         saved = save_paid(release, output)
     summarise(release, saved, events=False)
+    if place.remote:
+        place.service.print_signer(release)
     _say_expected(recipe, declared, release)
     print_remaining(request_budget)
+    if place.remote:
+        place.service.print_left(request_budget)
     if details:
         show_events(release.certificate)
     pays = "" if budget is None else f" --budget {budget}"

@@ -234,8 +234,12 @@ class ForestOptions:
             raise PlanError(f"{', '.join(strange)}: --algorithm {self.algorithm} has no such setting. Leave it out.")
         if self.settings.get("random_state", 0) < 0:
             raise PlanError(f"--seed: got {self.settings['random_state']}; expected a whole number of at least 0.")
-        settings = {name: str(value) if isinstance(value, StrEnum) else value for name, value in self.settings.items()}
-        return Recipe.of(self.algorithm, **settings)
+        return Recipe.of(self.algorithm, **self.plain)
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """The settings with words as text, as recipes and services take them."""
+        return {name: str(value) if isinstance(value, StrEnum) else value for name, value in self.settings.items()}
 
 
 def option_of(setting: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -15,7 +14,7 @@ import typer
 from hedgerow.errors import PlanError
 
 if TYPE_CHECKING:
-    from hedgerow.remote.remote_table import RemoteTable
+    from hedgerow.cli.service import ServiceDataset
     from hedgerow.schema.schema import Schema
 
 PRIVATE_ROWS = (
@@ -138,7 +137,7 @@ class Place:
     def rows(self, schema: Schema | None = None) -> Iterator[Any]:
         """What `fit` takes; a Spark session is open as long. schema: of the rows, where it says how a CSV is written."""
         if self.remote:
-            yield self.table
+            yield self.service.table
             return
         if not self._spark:
             yield self._rows
@@ -149,13 +148,11 @@ class Place:
             yield frame
 
     @cached_property
-    def table(self) -> RemoteTable:
-        """The dataset at a service. Its schema is fetched; no row is read."""
-        from hedgerow.remote.connection import connect
-        from hedgerow.remote.places import place_of, token_for
+    def service(self) -> ServiceDataset:
+        """The dataset at a service. What is public of it is fetched; no row is read."""
+        from hedgerow.cli.service import ServiceDataset
 
-        place = place_of(self.data)
-        return connect(place.service, token_for(place, os.environ)).table(place.dataset, self._purpose)
+        return ServiceDataset.at(self.data, self._purpose)
 
     def schema(self, path: Path | None) -> Schema:
         """The schema in the file; of a service its own, where no file is given."""
@@ -163,4 +160,4 @@ class Place:
 
         if path is None and not self.remote:
             raise PlanError("--schema: missing; expected the reviewed schema (TOML). `hedgerow schema draft` writes a first one.")
-        return self.table.codebook.schema if path is None else Schema.load(path)
+        return self.service.table.codebook.schema if path is None else Schema.load(path)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -190,7 +189,7 @@ def _quote(url: str, options: ForestOptions, rows: int | None, purpose: str | No
     from hedgerow.remote.places import place_of, token_for
 
     place = place_of(url)
-    settings: dict[str, Any] = {name: str(value) if isinstance(value, StrEnum) else value for name, value in options.settings.items()}
+    settings = options.plain
     if "epsilon" not in settings:
         raise PlanError("--epsilon: missing; expected what a request may cost, such as 0.5.")
     with connect(place.service, token_for(place, os.environ)) as connection:

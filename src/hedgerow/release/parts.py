@@ -87,6 +87,13 @@ class EventRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         rho = Fraction(0) if isinstance(self.rho, msgspec.UnsetType) else Fraction(self.rho)
         return rho_of_event(self.mechanism, Fraction(self.epsilon), rho)
 
+    @property
+    def as_charged(self) -> Event:
+        """The event itself, as a budget is charged for it."""
+        rho = Fraction(0) if isinstance(self.rho, msgspec.UnsetType) else Fraction(self.rho)
+        fractions = Fraction(self.sensitivity), Fraction(self.scale)
+        return Event(self.query, self.mechanism, Fraction(self.epsilon), self.queries, *fractions, rho)
+
     @classmethod
     def of(cls, event: Event) -> EventRecord:
         return cls(

@@ -36,6 +36,11 @@ class RemoteTable(NamedQueries, RemoteSource):
         self._transport, self._dataset, self._purpose = transport, dataset, purpose
 
     @property
+    def purpose(self) -> str:
+        """What its queries are for."""
+        return self._purpose
+
+    @property
     def unit(self) -> Unit:
         """What its ε is counted in: rows, or the persons of the owner's schema."""
         return Unit.of(self.codebook.schema)

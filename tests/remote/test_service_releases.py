@@ -1,0 +1,91 @@
+"""`hedgerow fit URL` and `hedgerow count URL`: the release is the service's own, signed by it, under its owner's name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.conftest import run
+from remote.conftest import SCHEMA, Served
+
+from hedgerow.accounting.budget_file import BudgetFile
+from hedgerow.curator.ledger.heads import KEY_FILE
+from hedgerow.release.public_plan import PublicPlan
+from hedgerow.release.release import Release
+from hedgerow.release.signing import make_key
+from hedgerow.training.recipe import Recipe
+from hedgerow.training.shared_plans import public_plan
+
+_ = run  # the fixture
+
+
+@pytest.fixture
+def page(served: Served, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("HEDGEROW_TOKEN", served.ada)
+    make_key(served.curator.releases.parent / KEY_FILE, served.name)
+    return served.page
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Path:
+    made: PublicPlan = public_plan(Recipe.of("hedgerow", "1/2"), SCHEMA, 300, 2)
+    made.save(tmp_path / "plan.json")
+    return tmp_path / "plan.json"
+
+
+def signers(file: Path) -> list[str]:
+    return [signature.key for signature in Release.load(file).signatures]
+
+
+def test_a_forest_is_signed_by_the_service(served: Served, page: str, run: Callable[..., Any], tmp_path: Path) -> None:
+    forest, budget, schema = tmp_path / "forest.json", BudgetFile.create(tmp_path / "budget.json", "3"), tmp_path / "schema.toml"
+    schema.write_text(SCHEMA.to_toml())
+    fitted = run("fit", page, "--schema", schema, "--epsilon", "1", "--budget", budget.path, "-o", forest)
+    said = " ".join(fitted.output.split())
+    assert fitted.exit_code == 0, fitted.output
+    assert signers(forest) == [served.curator.signed_with] != [None]
+    assert served.charges() == ["1"]
+    assert budget.spent == Fraction(Release.load(forest).certificate.epsilon or 0) == 1
+    assert [entry.spent for entry in budget.entries] == [1]
+    assert "signed by key" in said
+    assert "left for you at the service, for 'research': ε = 1" in said
+    assert "charged twice, as you asked: in the service's ledger, and in" in said
+
+
+def test_what_the_file_cannot_pay_is_not_requested(served: Served, page: str, run: Callable[..., Any], tmp_path: Path) -> None:
+    budget = BudgetFile.create(tmp_path / "budget.json", "1/2")
+    refused = run("fit", page, "--epsilon", "1", "--budget", budget.path, "-o", tmp_path / "forest.json")
+    assert refused.exit_code == 3, refused.output
+    assert served.charges() == []
+    assert budget.spent == 0
+
+
+def test_counts_have_the_name_and_the_signature_of_the_service(
+    served: Served, page: str, plan: Path, run: Callable[..., Any], tmp_path: Path
+) -> None:
+    counted = run("count", plan, page, "-o", tmp_path / "cs.json")
+    assert counted.exit_code == 0, counted.output
+    [part] = Release.load(tmp_path / "cs.json").certificate.parts
+    assert (part.owner, part.id) == ("Clinic A", "visits")
+    assert signers(tmp_path / "cs.json") == [served.curator.signed_with]
+    assert "owner: Clinic A (as the service says), batch: visits" in " ".join(counted.output.split())
+    assert served.charges() == ["0.5"]
+    again = run("count", tmp_path / "cs.json", page, "-o", tmp_path / "more.json")  # in the trees of a forest: the same table
+    assert (again.exit_code, served.charges()) == (2, ["0.5"]), again.output
+
+
+def test_a_table_at_a_service_gets_no_other_name(served: Served, page: str, plan: Path, run: Callable[..., Any], tmp_path: Path) -> None:
+    for option in (["--owner", "me"], ["--batch", "x"], ["--disjoint"]):
+        refused = run("count", plan, page, "-o", tmp_path / "cs.json", *option)
+        assert (refused.exit_code, "Leave" in refused.output) == (2, True), refused.output
+    assert served.charges() == []
+
+
+def test_a_forest_that_is_grown_here_says_that_nobody_signed_it(page: str, run: Callable[..., Any], tmp_path: Path) -> None:
+    fitted = run("fit", page, "--epsilon", "1", "--batch", "first", "-o", tmp_path / "forest.json")
+    assert fitted.exit_code == 0, fitted.output
+    assert signers(tmp_path / "forest.json") == []
+    assert "not signed by the service" in " ".join(fitted.output.split())
