@@ -12,7 +12,9 @@ import pytest
 
 from hedgerow import Release, RuleSet
 from hedgerow.anonymity.requirement import Requirement
+from hedgerow.cli.keys import open_document
 from hedgerow.sharing.measure import measure
+from hedgerow.trees.paths import paths_of
 
 Run = Callable[..., Any]
 HAND_WRITTEN = [
@@ -324,4 +326,29 @@ def test_share_refuses_before_anything_is_made(more: list[str], says: str, place
     result = run("share", place.data, place.test, "--schema", place.schema, "-k", 30, "-o", place.folder / "out", *more)
     assert result.exit_code == 2
     assert says in result.stderr
+    assert not (place.folder / "out").exists()
+
+
+@pytest.mark.parametrize("local", ["tree", "rules"])
+def test_share_counts_persons_where_the_schema_names_them(local: str, place: SimpleNamespace, run: Run) -> None:
+    """2,000 rows of 500 persons: what is shared counts 500 at most, and each path at least k of them."""
+    header, *lines = place.data.read_text().splitlines()
+    place.data.write_text("\n".join([f"id,{header}", *(f"p{number // 4},{line}" for number, line in enumerate(lines))]) + "\n")
+    place.schema.write_text('person = "id"\n' + place.schema.read_text())
+    words = ["share", place.data, "--schema", place.schema, "-k", 50, "--local", local, "--test", place.test, "-o", place.folder / "out"]
+    result = run(*words)
+    assert result.exit_code == 0, result.output
+    checked = run("anonymity", "check", place.folder / "out" / "data.json", "-k", 50)
+    assert checked.exit_code == 0, checked.output
+    shared = open_document(place.folder / "out" / "data.json")
+    assert isinstance(shared, (Release, RuleSet))
+    counts = (shared.paths if isinstance(shared, RuleSet) else paths_of(shared.forest)).totals
+    assert min(counts) >= 50
+    assert sum(counts) <= 500
+
+
+def test_share_refuses_several_rows_of_a_person(place: SimpleNamespace, run: Run) -> None:
+    place.schema.write_text('person = "id"\nrows_per_person = 2\n' + place.schema.read_text())
+    result = run("share", place.data, "--schema", place.schema, "-k", 50, "-o", place.folder / "out")
+    assert (result.exit_code, "Set rows_per_person = 1" in " ".join(result.stderr.split())) == (2, True), result.output
     assert not (place.folder / "out").exists()

@@ -68,6 +68,8 @@ def share(
     --rules adds owners who have rules instead of rows (`hedgerow anonymity prune --help`): they are pruned like the others, and the miner
     learns from them, too. The models that need rows, the basis and LD, go without them.
 
+    Where the schema names persons, one row of each is counted, so that a path's rows are its persons.
+
     Anonymity is NOT differential privacy. Without -k, -c or --alpha the trees are shared as they are, with no privacy at all.
 
     Example:
@@ -77,6 +79,7 @@ def share(
     from hedgerow.engines.files import TableFile
     from hedgerow.schema.schema import Schema
     from hedgerow.sharing import pipeline as sharing
+    from hedgerow.sharing.anonymous_release import check_schema
     from hedgerow.sharing.rules.rule_set import RuleSet
     from hedgerow.training.planning import plan as plan_of
 
@@ -85,9 +88,14 @@ def share(
     _check_choices(model, method, siblings, suppression, local)
     learning = ForestOptions(LOCAL_TREE, None, bins, min_leaf=min_leaf, confidence=confidence_of(confidence, unpruned))
     plan_of(learning.recipe(), declared)  # refuses what cannot be
+    if requirement is not None:
+        check_schema(declared)
     needed = [*declared.names, declared.target.name]
-    for path in (*tables, *([] if test is None else [test])):
-        TableFile(path, needed, dialect=declared.csv)
+    of_owners = needed if declared.person is None else [*needed, declared.person]
+    for path in tables:
+        TableFile(path, of_owners, dialect=declared.csv)
+    if test is not None:
+        TableFile(test, needed, dialect=declared.csv)
     given = [RuleSet.load(path, declared, bins if path.suffix == ".csv" and isinstance(bins, int) else None) for path in rules or []]
     names = [stem(path.with_suffix("")) for path in (*tables, *(rules or []))]
     targets = [output / f"{name}.json" for name in names] + [
@@ -100,8 +108,8 @@ def share(
     if taken := [path for path in targets if path.exists()]:
         raise PlanError(f"output {str(taken[0])!r} exists already. Choose an empty folder.")
 
-    def read(path: Path) -> tuple[dict[str, Any], Any]:
-        columns = TableFile(path, needed, dialect=declared.csv).text_columns(needed)
+    def read(path: Path, names: list[str]) -> tuple[dict[str, Any], Any]:
+        columns = TableFile(path, names, dialect=declared.csv).text_columns(names)
         return columns, columns.pop(declared.target.name)
 
     if requirement is None:
@@ -112,7 +120,7 @@ def share(
         for place, path in enumerate(tables):
             progress(place / len(tables))
             how: dict[str, Any] = {"model": local, "siblings": siblings, "hits_only": hits, **learning.settings}
-            published.append(sharing.publish(*read(path), declared, requirement, **how))
+            published.append(sharing.publish(*read(path, of_owners), declared, requirement, **how))
     published += [sharing.publish_rules(each, requirement, hits_only=hits) for each in given]
     rows_shown = []
     for place, (name, each) in enumerate(zip(names, published, strict=True)):
@@ -137,8 +145,8 @@ def share(
     say(f"pseudo-data: {certificate.sentence()}")
     if test is not None:
         owners = [(name, each.local) for name, each in zip(names, published, strict=True) if each.local is not None]
-        rows_of = [read(path) for path in tables]
-        _compare(learnt, model, owners, rows_of, read(test), declared, requirement, suppression, seed, output / "comparison.svg")
+        rows_of = [read(path, needed) for path in tables]
+        _compare(learnt, model, owners, rows_of, read(test, needed), declared, requirement, suppression, seed, output / "comparison.svg")
 
 
 def _check_choices(model: str, method: str, siblings: str, suppression: float, local: str) -> None:

@@ -46,5 +46,5 @@ def check_schema(schema: Schema, what: str = "a tree", group: str = "path") -> N
     if schema.k > 1:
         raise SchemaError(
             f"schema rows_per_person: got {schema.k}; anonymity needs 1. It says how many persons share a {group}, and "
-            f"with several rows of a person a {group}'s rows are not its persons."
+            f"with several rows of a person a {group}'s rows are not its persons. Set rows_per_person = 1: then one row of each is counted."
         )

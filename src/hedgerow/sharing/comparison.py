@@ -8,7 +8,7 @@ LD        the same kind of model, from the pooled rows generalised to the same r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -52,12 +52,13 @@ def compare(
     """`learnt` is a fitted global model of that kind; `owners` are their names and local trees, `tables` their rows."""
     X = {name: np.concatenate([columns[name] for columns, _ in tables]) for name in schema.names}
     y = np.concatenate([labels for _, labels in tables])
+    by_rows = replace(schema, person=None, rows_per_person=None)  # what stands beside the shared trees learns from every row
     rows, truth = test[0], np.asarray(test[1]).astype(str)
 
     def learn(declared: Schema, columns: Any, target: Any) -> Any:
         return global_model(kind, declared, random_state=seed).fit(columns, target)
 
-    basis = learn(schema, X, y)
+    basis = learn(by_rows, X, y)
     expected, paths = _predicted(basis, rows), _paths(basis)
 
     def line(what: str, model: Any) -> Compared:
@@ -68,8 +69,8 @@ def compare(
     found = [line("global model, from pseudo-data", learnt), line("basis: all tables pooled", basis)]
     found += [line(f"{name} alone", local) for name, local in owners]
     if requirement is not None:
-        predict = generalised_model(learn, X, y, schema, requirement, suppression)
-        what = "LD: pooled and generalised"
+        predict = generalised_model(learn, X, y, by_rows, requirement, suppression)
+        what = "LD: pooled and generalised" + ("" if schema.person is None else ", each row counted as a person")
         if predict is None:
             found.append(Compared(f"{what}: no table satisfies it", None))
         else:

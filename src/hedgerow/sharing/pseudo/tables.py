@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,7 +67,8 @@ class PseudoData:
 
     @property
     def schema(self) -> Schema:
-        return self._made.codebook.schema
+        """Of the made rows: they are nobody's, so it names no column of persons."""
+        return replace(self._made.codebook.schema, person=None, rows_per_person=None)
 
     @property
     def method(self) -> str:
