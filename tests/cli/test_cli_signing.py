@@ -58,7 +58,7 @@ def here(
         Path(f"office-{name}.csv").write_text(head + "".join(rows[600 * i : 600 * (i + 1)]))
         BudgetFile.create(f"budget-{name}.json", 1)
         words = ["-o", f"counted/office-{name}.json", "--budget", f"budget-{name}.json", "--sign", f"{name}.key", "--disjoint"]
-        done(run("count", "plan.json", f"office-{name}.csv", *words))
+        done(run("count", "plan.json", f"office-{name}.csv", "--owner", f"office-{name}", *words))
     BUILT.append(shutil.copytree(place.folder, tmp_path_factory.mktemp("offices"), dirs_exist_ok=True))
     return place
 

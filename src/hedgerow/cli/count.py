@@ -56,7 +56,8 @@ def count(
 
     Your rows stay here; the file with the counts may go to whoever merges (`hedgerow merge`). It is a forest by itself: look at it with
     `hedgerow show` before you send it. The plan fixes the ε that your rows are charged, on disk before the table is opened. The owner's
-    name is by default the name of the output; of rows at a service it is the service's, which signs its counts.
+    name is by default that of the key that signs (office-a.key: office-a), else of the output; of rows at a service it is the service's,
+    which signs its counts.
 
     Example:
 
@@ -70,7 +71,7 @@ def count(
 
     source, cost = open_trees(plan, epsilon)
     key = private_key(sign)
-    named = place.service.public.owner if place.remote else checked_owner(owner, stem(output))
+    named = place.service.public.owner if place.remote else checked_owner(owner, stem(output) if sign is None else sign.stem)
     if place.remote:
         _check_service_options(source, owner, batch, disjoint)
         batch = place.service.public.name
@@ -98,7 +99,13 @@ def count(
         saved = save_paid(release, output)
     summarise(release, saved)
     part = next(part for part in release.certificate.parts if part.counted)
-    named_by = " (as the service says)" if place.remote else " (the name of the output; --owner gives another)" if owner is None else ""
+    named_by = (
+        " (as the service says)"
+        if place.remote
+        else ""
+        if owner is not None
+        else f" (the name of the {'output' if sign is None else 'key'}; --owner gives another)"
+    )
     say(f"owner: {part.owner}{named_by}, batch: {part.id}" + (", signed" if key is not None else ""))
     if place.remote:
         place.service.print_signer(release)

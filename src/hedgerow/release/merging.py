@@ -39,7 +39,7 @@ def merge(releases: Iterable[Release], *, disjoint: bool = False, batches: bool 
     batches:  an owner may appear again, with another batch of rows
     names:    what to call the releases in messages
     """
-    tables = Tables(batches)
+    tables = Tables(batches, disjoint)
     total: list[NDArray[np.int64]] = []
     parts: list[Part] = []
     base: Release | None = None

@@ -14,6 +14,7 @@ from hedgerow.errors import MergeError
 from hedgerow.inference.vote import ADDITIVE
 from hedgerow.release.certificate import all_disjoint, declared_rows
 from hedgerow.release.certificate_checks import last_count
+from hedgerow.release.parts import Part
 from hedgerow.release.release import Release
 from hedgerow.schema.attributes import Categorical, Numeric, Target
 from hedgerow.schema.schema import Schema
@@ -135,10 +136,15 @@ def united_schema(members: Sequence[tuple[str, Schema, tuple[str, ...]]]) -> Sch
 
 
 class Tables:
-    """The counted tables of all releases so far: none may be counted twice."""
+    """The counted tables of all releases so far: none may be counted twice.
 
-    def __init__(self, batches: bool) -> None:
-        self.batches = batches
+    batches:  an owner may come again
+    disjoint: whoever merges states that no person is in two of them
+    """
+
+    def __init__(self, batches: bool, disjoint: bool = False) -> None:
+        self.batches, self.disjoint = batches, disjoint
+        self._signed: list[tuple[str, Part, frozenset[str]]] = []
         self._from: dict[tuple[str, ...], str] = {}
         self._owners: dict[str, str] = {}
         self._noise: dict[bytes, str] = {}
@@ -161,10 +167,33 @@ class Tables:
                     "the same owner, add --batches (batches=True); if two owners have chosen the same name, let one of them count again "
                     "with another."
                 )
+        if not self.batches:
+            self._check_signers(name, release, counted)
         for part in counted:
             self._from[known_as[part.key]] = name
             for owner in part.owners:
                 self._owners.setdefault(owner, name)
+        self._check_copy(name, release)
+
+    def _check_signers(self, name: str, release: Release, counted: Sequence[Part]) -> None:
+        """One key is one owner, whatever it is called: its tables are not taken as those of two owners with other persons.
+
+        The keys on a file of one table are its owner's; of tables that were merged those that were recorded then.
+        """
+        fresh = frozenset(signature.key for signature in release.signatures) if len(counted) == 1 else frozenset()
+        signed = [(name, part, frozenset(part.signed_by) or fresh) for part in counted]
+        for _, part, keys in signed:
+            for other, before, known in self._signed:
+                one_owner = keys and known and (keys <= known or known <= keys)
+                if one_owner and part.owners != before.owners and (self.disjoint or (part.disjoint and before.disjoint)):
+                    raise MergeError(
+                        f"{name}: it is signed with the key of {other}, under another owner's name: {' + '.join(part.owners)!r}, and "
+                        f"{' + '.join(before.owners)!r} there. One key is one owner. If it is the same table, leave one out; if it has rows "
+                        "of other persons, add --batches (batches=True). Counts of one owner should have one name: `hedgerow count --owner`."
+                    )
+        self._signed += [each for each in signed if each[2]]
+
+    def _check_copy(self, name: str, release: Release) -> None:
         counts = release.forest.counts
         if min(release.forest.tree_noise_sd) < 1 or sum(each.size for each in counts) < _ENOUGH:
             return

@@ -213,7 +213,8 @@ class Federation:
                     f"the services have sent different releases, so that one of them does not follow the protocol; nothing was saved. "
                     f"They are kept in {self.folder.path}: show them to the owners."
                 ) from None
-        return merge((Release.load(self.folder.file(place)) for place in places), disjoint=disjoint, names=[p.url for p in places])
+        kept = (Release.load(self.folder.file(place)) for place in places)
+        return merge(kept, disjoint=disjoint, batches=True, names=[p.url for p in places])  # datasets of one service have its key
 
 
 def _status_of(work: Callable[[Place, float], CuratorStatus], place: Place, ends: float) -> CuratorStatus:
