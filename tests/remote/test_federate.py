@@ -125,7 +125,11 @@ def test_one_refuses_and_the_others_are_enough(three: Three) -> None:
     three.clinics[2].curator.ledger.ceiling("visits", "0.25")
     said = three.run(code=2)
     assert "ε = 0.25 left" in said
-    assert "--at-least 2" in said
+    assert said.count("as another cannot pay. Nothing was spent. To do without the other") == 2
+    assert three.charges() == [[]] * 3
+    for more in ((), ("--purpose", "research")):  # nor by the same command once more
+        three.run(*more, code=2)
+        assert three.charges() == [[]] * 3
     three.run("--at-least", 2)
     assert [part.owner for part in three.forest.certificate.parts] == ["Clinic A", "Clinic B"]
     three.clinics[2].curator.ledger.ceiling("visits", "1")

@@ -99,13 +99,8 @@ def count(
         saved = save_paid(release, output)
     summarise(release, saved)
     part = next(part for part in release.certificate.parts if part.counted)
-    named_by = (
-        " (as the service says)"
-        if place.remote
-        else ""
-        if owner is not None
-        else f" (the name of the {'output' if sign is None else 'key'}; --owner gives another)"
-    )
+    by_default = f" (the name of the {'output' if sign is None else 'key'}; --owner gives another)" if owner is None else ""
+    named_by = " (as the service says)" if place.remote else by_default
     say(f"owner: {part.owner}{named_by}, batch: {part.id}" + (", signed" if key is not None else ""))
     if place.remote:
         place.service.print_signer(release)

@@ -78,7 +78,7 @@ def federate(
 ) -> None:
     """Ask several data owners' services for counts on one plan, and merge them into a forest.
 
-    All get the request at once, and each charges its own ε. A service that is down, slow or refuses is named; what the others have answered is
+    First all are asked what is left there: where one cannot pay, none is charged. Then all get the request at once, and each charges its own ε. A service that is down, slow or refuses is named; what the others have answered is
     kept. Run the same command again to go on: it sends the request only to those that have not answered, each with the same key, so that an answer
     that a service has stored comes back and is not paid for twice. To do without one, leave its address out or give --at-least.
 
@@ -112,7 +112,7 @@ def federate(
     with Folder.open(where, found.content_hash, places, purpose, together) as opened:
         with _shown() as news:
             ready = (at_least or len(places)) if together else None
-            federation = Federation(found, known, opened, news, timeout, trusted, ready)
+            federation = Federation(found, known, opened, news, timeout, trusted, ready, at_least)
             status = federation.collect()
         answered = [each for each in status if each.state == ANSWERED]
         table("requested", ["dataset", "owner", "answer"], [(each.place.url, each.owner or "–", _answer(each)) for each in status])

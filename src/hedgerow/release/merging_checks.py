@@ -188,8 +188,8 @@ class Tables:
                 if one_owner and part.owners != before.owners and (self.disjoint or (part.disjoint and before.disjoint)):
                     raise MergeError(
                         f"{name}: it is signed with the key of {other}, under another owner's name: {' + '.join(part.owners)!r}, and "
-                        f"{' + '.join(before.owners)!r} there. One key is one owner. If it is the same table, leave one out; if it has rows "
-                        "of other persons, add --batches (batches=True). Counts of one owner should have one name: `hedgerow count --owner`."
+                        f"{' + '.join(before.owners)!r} there. One key is one owner. If it is the same table, leave one out; if it has "
+                        "rows of other persons, add --batches (batches=True). Count under one name from now on: `hedgerow count --owner`."
                     )
         self._signed += [each for each in signed if each[2]]
 

@@ -29,13 +29,20 @@ from hedgerow.schema.toml import same_columns
 CHECKING, REQUESTED, RUNNING, ANSWERED, FAILED = "checking", "requested", "running", "answered", "failed"
 BUSY = ("busy", "stopping")  # try again: nothing was spent
 CHECK_SECONDS = 30.0
+NOT_PAID = (
+    "it was not asked to count, as another cannot pay. Nothing was spent. To do without the other, leave its address out, or --at-least."
+)
 NOT_ASKED = "it was not asked to count: too few of the others are ready. Nothing was spent."
 LATE = "it did not answer in time. If it has the request, it goes on with it, and the next run fetches its answer."
 
 
 @dataclass(frozen=True)
 class CuratorStatus:
-    """The status of one curator. words: why it failed; owner: whose rows its release says that it holds; before: kept by an earlier run."""
+    """The status of one curator.
+
+    words: why it failed; short: since too little is left there; owner: whose rows its release says that it holds; before: kept by an
+    earlier run
+    """
 
     place: Place
     state: str
@@ -43,6 +50,7 @@ class CuratorStatus:
     owner: str = ""
     share: float = 0.0
     before: bool = False
+    short: bool = False
 
 
 StatusCallback = Callable[[CuratorStatus], None]
@@ -53,14 +61,15 @@ class Federation:
 
     trusted:  public keys one of which must have signed each answer; None: any will do
     together: how many curators must be ready, if they are to count together; None: each counts by itself
+    needed:   how many must answer, or nothing is merged: where so many cannot pay, none is charged; None: all
     """
 
     def __init__(
         self, plan: PublicPlan, tokens: Mapping[Place, str], folder: Folder, on_status: StatusCallback, timeout: float,
-        trusted: Collection[str] | None = None, together: int | None = None,
+        trusted: Collection[str] | None = None, together: int | None = None, needed: int | None = None,
     ) -> None:  # fmt: skip
         self.plan, self.tokens, self.folder, self.on_status, self.timeout = plan, tokens, folder, on_status, timeout
-        self.trusted, self.together = trusted, together
+        self.trusted, self.together, self.needed = trusted, together, needed or len(tokens)
         self._groups: dict[Place, str | None] = {}  # with whom each says that it counts together
 
     def collect(self) -> list[CuratorStatus]:
@@ -80,6 +89,9 @@ class Federation:
         ready = [place for place in missing if status[place].state == REQUESTED]
         if self.together is not None and len(ready) < self.together:
             return [replace(status[place], state=FAILED, words=status[place].words or NOT_ASKED) for place in self.tokens]
+        if len(self.tokens) - sum(each.short for each in status.values()) < self.needed:
+            status |= {place: replace(status[place], state=FAILED, words=NOT_PAID) for place in ready}
+            return [status[place] for place in self.tokens]
         status |= self._at_once(self._count, ready, time.monotonic() + self.timeout)
         if self.together is not None and all(each.state == FAILED and each.words != LATE for each in status.values()):
             self.folder.begin_anew()  # nobody has an answer, nor ever will: the next run is another, paid for by itself
@@ -128,15 +140,15 @@ class Federation:
                 "signs nothing" if dataset.signed_with is None else f"signs with {fingerprint(dataset.signed_with)}, which is not trusted"
             )
             raise CuratorError(f"it {signs}. Nothing was spent. Get the service's public key from its owner: --trust.")
-        if not request.purpose:
-            request.purpose = the_only_purpose(dataset)
-            left = dataset.purposes[request.purpose]  # of an earlier request the answer may be stored, and free
-            if left.epsilon < self.plan.epsilon or left.delta < self.plan.delta:
-                raise BudgetError(
-                    f"it has {formatting.loss(left.epsilon, left.delta if self.plan.delta else Fraction(0))} left for {request.purpose!r}, "
-                    f"and the plan costs {formatting.loss(self.plan.epsilon, self.plan.delta)}. Nothing was spent. Ask its owner for more, "
-                    "or agree on another plan."
-                )
+        purpose = request.purpose or the_only_purpose(dataset)
+        left = None if request.sent else dataset.purposes.get(purpose)  # of a request that was sent the answer may be stored, and free
+        if left is not None and (left.epsilon < self.plan.epsilon or left.delta < self.plan.delta):
+            raise BudgetError(
+                f"it has {formatting.loss(left.epsilon, left.delta if self.plan.delta else Fraction(0))} left for {purpose!r}, "
+                f"and the plan costs {formatting.loss(self.plan.epsilon, self.plan.delta)}. Nothing was spent. Ask its owner for more, "
+                "or agree on another plan."
+            )
+        request.purpose = purpose
         return CuratorStatus(place, REQUESTED, owner=dataset.owner)
 
     def _named_apart(self, checked: Mapping[Place, CuratorStatus], answered: Mapping[Place, CuratorStatus]) -> dict[Place, CuratorStatus]:
@@ -157,7 +169,7 @@ class Federation:
         return found
 
     def _count(self, place: Place, ends: float) -> CuratorStatus:
-        request = self.folder.request(place)
+        request = self.folder.sending(place)
         with self._connection(place, ends) as connection:
             job = self._paid(connection, place, request.purpose, request.key, ends)
             self.on_status(CuratorStatus(place, RUNNING))
@@ -221,7 +233,7 @@ def _status_of(work: Callable[[Place, float], CuratorStatus], place: Place, ends
     try:
         return work(place, ends)
     except HedgerowError as error:
-        return CuratorStatus(place, FAILED, str(error).removeprefix(f"{place.service}: "))
+        return CuratorStatus(place, FAILED, str(error).removeprefix(f"{place.service}: "), short=isinstance(error, BudgetError))
     except Exception as error:  # whatever a strange answer brings about: the others go on
         return CuratorStatus(place, FAILED, f"its answer cannot be used ({type(error).__name__}).")
 

@@ -26,12 +26,16 @@ FORMAT, VERSION = "hedgerow-federation", 1
 
 
 class CuratorRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """The request to one curator. purpose: "" until it is known; file: where its release is kept, when it is there."""
+    """The request to one curator.
+
+    purpose: "" until it is known; file: where its release is kept, when it is there; sent: the curator may have it, and have charged it
+    """
 
     url: str
     key: str
     file: str
     purpose: str = ""
+    sent: bool = True
 
 
 class State(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -79,7 +83,7 @@ class Folder:
             if place.url not in known:
                 name = re.sub(r"[^A-Za-z0-9.]+", "-", f"{place.service.partition('://')[2]}-{place.dataset}")[:80]
                 file = f"{len(self.state.curators) + 1}-{name}.json"
-                self.state.curators.append(CuratorRequest(place.url, str(uuid.uuid4()), file))
+                self.state.curators.append(CuratorRequest(place.url, str(uuid.uuid4()), file, sent=False))
             request = self.request(place)
             request.purpose = purpose or request.purpose  # where the key has an answer for another purpose, the curator refuses
         self.write()
@@ -97,10 +101,18 @@ class Folder:
     def request(self, place: Place) -> CuratorRequest:
         return next(request for request in self.state.curators if request.url == place.url)
 
+    def sending(self, place: Place) -> CuratorRequest:
+        """The request, noted on disk as one that the curator may have."""
+        with self._lock:
+            self.request(place).sent = True
+            self.write()
+        return self.request(place)
+
     def request_anew(self, place: Place) -> None:
         """The next request is another one, that is paid for by itself."""
         with self._lock:
-            self.request(place).key = str(uuid.uuid4())
+            request = self.request(place)
+            request.key, request.sent = str(uuid.uuid4()), False
             self.write()
 
     def begin_anew(self) -> None:
@@ -108,7 +120,7 @@ class Folder:
         with self._lock:
             self.state.together = uuid.uuid4().hex
             for request in self.state.curators:
-                request.key = str(uuid.uuid4())
+                request.key, request.sent = str(uuid.uuid4()), False
             self.write()
 
     def file(self, place: Place) -> Path:
