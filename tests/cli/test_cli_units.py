@@ -121,3 +121,14 @@ def test_a_file_from_before_units(visits: SimpleNamespace, run: Run) -> None:
     shown = run("budget", "show", visits.budget).stdout
     assert "of 1 older request its owner has stated it" in shown
     assert "spent 1, remaining 1" in shown
+
+
+def test_a_score_of_public_rows_is_of_all_of_them(visits: SimpleNamespace, run: Run) -> None:
+    """It drew other rows of each person on every run, and called that exact."""
+    visits.persons.write_text((PERSONS + SCHEMA).replace("40", "1"))
+    assert fit(visits, run, visits.persons).exit_code == 0
+    words = ["evaluate", visits.folder / "forest.json", visits.data, "--public", "--auc", "--calibration"]
+    said = [run(*words).stdout for _ in range(3)]
+    assert "on 600 rows" in said[0]
+    assert "scored: every row, also where a person has several (a private score takes at most 1 of each" in said[0]
+    assert len(set(said)) == 1

@@ -198,6 +198,8 @@ def _evaluate_public(
     with place.rows() as rows:
         score = public_score(release, rows, **how)
         show_score(score, recalls)
+        if release.schema.person is not None:
+            say(f"scored: every row, also where a person has several (a private score takes at most {release.schema.k} of each, by chance)")
         write_picture(release, score, output, recalls)
         if with_calibration:
             show_calibration(calibration(release, rows, n_jobs=how["n_jobs"]))

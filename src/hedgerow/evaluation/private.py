@@ -35,6 +35,7 @@ from hedgerow.queries.reliability import bin_edges, checked_bins
 from hedgerow.queries.score_bins import OF_CLASS, OTHERS, UNDECLARED, score_edges
 from hedgerow.release.certificate import Certificate, certificate_of, part_of
 from hedgerow.release.release import Release
+from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.column_types import check_column_types, check_label_type
 from hedgerow.schema.columns import columns_of, labels_column
 
@@ -177,9 +178,9 @@ def transformed(X: Any, steps: Sequence[Any], who: str) -> Any:
     return X
 
 
-def scored_rows(release: Release, X: Any, y: Any, n_jobs: int, who: str) -> Any:
-    """The rows, with everything checked that can be without looking at a value."""
-    codebook = release.codebook
+def scored_rows(release: Release, X: Any, y: Any, n_jobs: int, who: str, codebook: Codebook | None = None) -> Any:
+    """The rows, with everything checked that can be without looking at a value. codebook: to read them by another than the release's"""
+    codebook = release.codebook if codebook is None else codebook
     person = codebook.schema.person
     key = b"" if person is None else SYSTEM.bytes(16)
     if is_private_table(X):

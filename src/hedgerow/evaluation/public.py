@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +15,8 @@ from hedgerow.inference.ranking import positive_code
 from hedgerow.queries import Reliability
 from hedgerow.queries.reliability import bin_edges, checked_bins
 from hedgerow.release.certificate import no_certificate
+from hedgerow.release.release import Release
+from hedgerow.schema.codebook import Codebook
 
 PUBLIC = "the test rows were taken as public: they were counted exactly, and nothing was charged"
 
@@ -29,6 +32,12 @@ class PublicScore(PrivateScore):
         return f"PublicScore({self.words(f'{self.rows:,.0f} public rows, not charged')})"
 
 
+def every_row(release: Release) -> Codebook:
+    """How rows are read where no limit of rows per person leaves any out."""
+    codebook = release.codebook
+    return Codebook(replace(codebook.schema, person=None, rows_per_person=None), codebook.bins)
+
+
 def public_score(
     release: Any,
     X: Any,
@@ -41,12 +50,13 @@ def public_score(
 ) -> PrivateScore:
     """The exact confusion matrix of a release on PUBLIC rows; with "auc" also ROC curves, rows in one of the bins counting as ties.
 
-    For private rows use `private_score`; `positive` is the same as there.
+    For private rows use `private_score`; `positive` is the same as there. All rows are scored, also where a person has several: a limit
+    protects persons, and nothing is protected here.
     """
     release = scored_release(release, "public_score")
     about = positive_code(release.schema.target.classes, positive)
     questions = score_queries(release, metrics, bins, about)
-    with closing(scored_rows(release, X, y, n_jobs, "public_score")) as engine:
+    with closing(scored_rows(release, X, y, n_jobs, "public_score", every_row(release))) as engine:
         table = ExactTable(engine)
         answers = [table.ask(query) for query in questions]
     return score_of(release, questions, answers, [Fraction(0)] * len(questions), no_certificate(PUBLIC), PublicScore, about)
@@ -59,6 +69,6 @@ def calibration(release: Any, X: Any, y: Any = None, bins: int = 10, *, n_jobs: 
     """
     release = scored_release(release, "calibration")
     bins = checked_bins(bins)
-    with closing(scored_rows(release, X, y, n_jobs, "calibration")) as engine:
+    with closing(scored_rows(release, X, y, n_jobs, "calibration", every_row(release))) as engine:
         counts = ExactTable(engine).ask(Reliability(ready_probabilities(release), bins))
     return Calibration(counts, bin_edges(release.codebook.n_classes, bins), Fraction(0), no_certificate(PUBLIC))
