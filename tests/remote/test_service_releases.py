@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from cli.conftest import run
-from remote.conftest import SCHEMA, Served
+from remote.conftest import SCHEMA, Served, Servers
 
+from hedgerow import Schema, Target
 from hedgerow.accounting.budget_file import BudgetFile
 from hedgerow.curator.ledger.heads import KEY_FILE
 from hedgerow.release.public_plan import PublicPlan
@@ -89,3 +90,14 @@ def test_a_forest_that_is_grown_here_says_that_nobody_signed_it(page: str, run: 
     assert fitted.exit_code == 0, fitted.output
     assert signers(tmp_path / "forest.json") == []
     assert "not signed by the service" in " ".join(fitted.output.split())
+
+
+def test_a_misspelled_class_is_told_of_a_forest_that_the_service_made(
+    servers: Servers, run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clinic = servers.new("Clinic B", epsilon="50", schema=Schema(SCHEMA.attributes, Target("class", ["a", "bb"])))
+    monkeypatch.setenv("HEDGEROW_TOKEN", clinic.ada)
+    fitted = run("fit", clinic.page, "--epsilon", "40", "-o", tmp_path / "forest.json")
+    assert fitted.exit_code == 0, fitted.output
+    assert "hardly any has the class bb" in " ".join(fitted.stderr.split())
+    assert "verdict: none" in fitted.stdout

@@ -201,7 +201,7 @@ def fit(
     summarise(release, saved, events=False)
     if place.remote:
         place.service.print_signer(release)
-    _say_expected(recipe, declared, release)
+    _say_expected(recipe, declared, release, made_there, named)
     print_remaining(request_budget)
     if place.remote:
         place.service.print_left(request_budget)
@@ -214,19 +214,47 @@ def fit(
         say(f"      hedgerow show {saved} --certificate      (every charge; fit says them with --details)")
 
 
-def _say_expected(recipe: Recipe, schema: Schema, release: Release) -> None:
+CLEAR_SHARE = 0.05  # of the rows: a share of a class with a larger error is not told
+MOSTLY = 0.7  # of the rows: above it an accuracy tells little
+
+
+def _say_expected(recipe: Recipe, schema: Schema, release: Release, made_there: bool, batch: bool) -> None:
     """What the plan would say for the number of rows that was declared or released with noise: no look at rows, no cost."""
     from hedgerow.accounting.meaning import sentence
     from hedgerow.training.planning import plan
+    from hedgerow.training.settling import mismatches_of
 
     if not release.certificate.private or release.certificate.epsilon is None:
         return
     say(f"what ε means: {sentence(exact_epsilon(release.certificate.epsilon), exact_delta(release.certificate.delta or 0))}")
+    wrong = mismatches_of(release, whole=not batch)
+    for text in wrong if made_there else []:  # of what was counted here it was told already
+        warn(text)
+    if wrong:
+        say("verdict: none; first put right what is warned of above")
+        return
     rows = release.released.get("rows")
     with suppress(PlanError):  # it is paid for and saved: nothing may fail now
         verdict = plan(recipe, schema, None if rows is None else max(1, int(rows))).verdict
         if verdict:
             say(f"verdict: {verdict}")
+    _say_majority(release)
+
+
+def _say_majority(release: Release) -> None:
+    """What would be right without any learning, from released counts; nothing where noise hides it."""
+    import numpy as np
+
+    from hedgerow.cli.predict import class_text
+    from hedgerow.inference.coverage import class_rows
+
+    rows, error = class_rows(release.forest)
+    shares = np.maximum(rows, 0) / max(float(np.maximum(rows, 0).sum()), 1.0)
+    if error > CLEAR_SHARE * float(rows.sum()):
+        return
+    rare = "; of a rare class the AUC says more than the accuracy (`evaluate --auc`)" if shares.max() > MOSTLY else ""
+    label = release.schema.target.classes[int(shares.argmax())]
+    say(f"without learning: always answering {class_text(label)} would be right for about {shares.max():.0%} of the rows{rare}")
 
 
 def on_a_terminal() -> bool:

@@ -1,5 +1,5 @@
 """Do the released counts add up to the table? Rows that no leaf counted show a schema that does not fit its table; so do columns of which
-nearly all rows are counted as missing.
+nearly all rows are counted as missing, and classes without rows.
 
 A comparison of released numbers: it costs nothing.
 """
@@ -20,6 +20,8 @@ WORTH_SAYING = 0.05  # of the rows
 NEARLY_ALL = 0.9  # of the rows of a column
 FEW = 3  # attributes that are named
 FAR = 8  # standard deviations of a tree's total: noise alone goes so far once in 100,000 trees, since Laplace noise has long tails
+EMPTY = 2  # standard deviations of its count that a class without rows has at most; and so many more must still be few
+FEW_OF_CLASS = 0.1  # of the rows; where there are many classes, half of what each would have if all were as frequent
 FAR_ROWS = 7  # the same of the noisy number of rows, of which there is one: once in 40,000 tables
 
 
@@ -53,6 +55,33 @@ def not_counted(forest: CountedForest, rows: int | None, rows_sd: float = 0.0) -
             "`other` and `missing`."
         )
     return " ".join(said) + _beyond_the_limit(forest, rows) if said else None
+
+
+def class_rows(forest: CountedForest) -> tuple[NDArray[np.float64], float]:
+    """Rows of each class, and their error: the weighted mean over the trees that lack no rows."""
+    counts = np.array([counts[0] for counts in forest.node_counts], dtype=np.float64)
+    errors = np.array([float(forest.node_noise_sd(t)[0]) for t in range(len(forest.trees))])
+    own = sorted(_full_trees(counts.sum(axis=1), errors * math.sqrt(counts.shape[1]))[0])
+    weights = 1 / np.maximum(errors[own], 1e-9) ** 2
+    return np.average(counts[own], axis=0, weights=weights), float(1 / np.sqrt(weights.sum()))
+
+
+def without_rows(forest: CountedForest) -> str | None:
+    """A sentence about declared classes that have about no rows, or None where noise could hide more than a few."""
+    rows, error = class_rows(forest)
+    whole, target = float(rows.sum()), forest.codebook.schema.target
+    few = min(FEW_OF_CLASS, 0.5 / len(rows)) * whole
+    empty = [c for c in range(len(rows)) if rows[c] < EMPTY * error and rows[c] + EMPTY * error < few]
+    if not empty:
+        return None
+    named = ", ".join(f"{plain(target.classes[c])} (about {max(rows[c], 0):,.0f} ± {error:,.0f})" for c in empty[:FEW])
+    more = f" and {len(empty) - FEW} more" if len(empty) > FEW else ""
+    one = len(empty) == 1
+    return (
+        f"of about {whole:,.0f} counted rows hardly any {'has the class' if one else 'have the classes'} {named}{more}: "
+        f"{'is it' if one else 'are they'} spelled as in the column {plain(target.name)} of the table? If {'it is' if one else 'they are'} "
+        "only rare, more ε or more rows would show it."
+    )
 
 
 def not_read(forest: CountedForest) -> str | None:

@@ -132,7 +132,7 @@ def train(
     if keep is not None:
         keep(release, dict(search[best]) if tried else {})
     expected = schema.rows if name is None else None  # a declared number is that of the whole table, not of a batch
-    settled(release.forest, reservation, release.released.get("rows", expected))
+    settled(release.forest, reservation, release.released.get("rows", expected), whole=name is None)
     return release
 
 

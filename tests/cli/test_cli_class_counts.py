@@ -1,0 +1,74 @@
+"""What the released counts of the classes tell after a fit: a class without rows, and what always answering one class would give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hedgerow import Categorical, HedgerowClassifier, Release, Schema, Target
+from hedgerow.errors import SchemaMismatchWarning
+from hedgerow.inference.coverage import class_rows, without_rows
+
+Run = Callable[..., Any]
+LARGE = 20  # an ε at which noise plays no part
+PAID = ("--epsilon", LARGE)
+
+
+def fit(place: SimpleNamespace, run: Run, classes: str = '"no", "yes"', *options: Any) -> tuple[str, str]:
+    place.schema.write_text(place.schema.read_text().replace('"no", "yes"', classes))
+    result = run("fit", place.data, "--schema", place.schema, *PAID, *options, "-o", place.forest)
+    assert result.exit_code == 0, result.output
+    return " ".join(result.stdout.split()), " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize("options", [(), ("--algorithm", "rdt"), ("--algorithm", "dpdf")])
+def test_a_misspelled_class_is_named_and_nothing_is_promised(options: tuple[str, ...], place: SimpleNamespace, run: Run) -> None:
+    said, warned = fit(place, run, '"no", "yess"', *options)
+    assert "hardly any has the class yess" in warned
+    assert "is it spelled as in the column ill of the table?" in warned
+    assert "expect" not in said
+    assert "verdict: none" in said
+    assert "always answering" not in said
+
+
+def test_classes_of_which_none_is_right(place: SimpleNamespace, run: Run) -> None:
+    said, warned = fit(place, run, '"No", "Yes"')
+    assert "are counted in no tree" in warned
+    assert "hardly any" not in warned
+    assert "expect" not in said
+
+
+def test_what_one_answer_would_give(place: SimpleNamespace, run: Run) -> None:
+    said, warned = fit(place, run)
+    assert "hardly any" not in warned
+    assert "expect" in said
+    assert "verdict: none" not in said
+    ill = place.data.read_text().count(",yes\n") / 2000
+    assert 0.1 < ill < 0.25
+    shown = int(said.split("always answering no would be right for about ")[1].split("%")[0])
+    assert shown == pytest.approx(100 * (1 - ill), abs=2)
+    assert "of a rare class the AUC says more" in said
+
+
+def test_a_class_is_not_called_empty_where_noise_hides_it() -> None:
+    """A class with a quarter of 2,000 rows is named in no fit; at an ε at which all is noise, none is."""
+    rows = {"a": np.arange(2000) % 7}
+    y = np.where(np.arange(2000) % 4 == 0, "b", "a")
+    schema = Schema([Categorical("a", list(range(7)))], Target("y", ["a", "b"]))
+    for epsilon in ("0.0001", LARGE):
+        release = HedgerowClassifier(schema, epsilon).fit(rows, y).release_
+        assert without_rows(release.forest) is None
+    counts, error = class_rows(release.forest)
+    assert np.abs(counts - [1500, 500]).max() < 20 * error + 1
+
+
+def test_in_python_it_is_a_warning(place: SimpleNamespace) -> None:
+    place.schema.write_text(place.schema.read_text().replace('"yes"', '"yess"'))
+    with pytest.warns(SchemaMismatchWarning) as told:
+        model = HedgerowClassifier(Schema.load(place.schema), LARGE).fit(place.data)
+    assert any("hardly any has the class yess" in str(each.message) for each in told)
+    assert isinstance(model.release_, Release)
