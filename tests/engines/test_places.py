@@ -128,6 +128,18 @@ def test_names_of_other_columns_are_not_repeated(tmp_path: Path) -> None:
         assert "Alice" not in str(caught.value)
 
 
+def test_a_column_that_is_alike_is_named_where_the_header_is_one(tmp_path: Path) -> None:
+    """In a file without a header the first row is private: nothing of it is repeated."""
+    needed = ["n_drugs", "smoker", "age", "class"]
+    (tmp_path / "rows.csv").write_text("drugs,smoker,age,class,name\n")
+    with pytest.raises(TableError, match=r"n_drugs are missing.*Did you mean 'drugs'\?"):
+        TableFile(tmp_path / "rows.csv", needed)
+    (tmp_path / "rows.csv").write_text("n_drug,smoke,aged,clas,Alice\n")
+    with pytest.raises(TableError) as caught:
+        TableFile(tmp_path / "rows.csv", needed)
+    assert str(caught.value).endswith("needed are n_drugs, smoker, age, class.")
+
+
 @pytest.mark.parametrize("after", [" -- the rows", "; -- the rows", " ; ;", " /* all */ ; -- them", " WHERE a <> '; -- no comment'"])
 def test_what_stands_after_a_query_does_not_matter(after: str, tmp_path: Path) -> None:
     with duckdb.connect(str(tmp_path / "rows.duckdb")) as connection:

@@ -265,11 +265,11 @@ def test_a_schema_that_does_not_fit_is_noticed_from_released_numbers(algorithm: 
     columns, labels = small_table(5000)
     with pytest.warns(SchemaMismatchWarning) as told:
         algorithm(small_schema(), 20).fit(columns, np.where(labels == "yes", "ja", "no"))
-    assert "declare" in str(told[0].message)
+    assert any("declare" in str(each.message) for each in told)
     narrow = Schema([Categorical("colour", ["red"]), Numeric("age", 0, 100)], Target("class", ["no", "yes"]))
     with pytest.warns(SchemaMismatchWarning) as told:
         algorithm(narrow, 20, random_state=0).fit(columns, labels)
-    assert re.search(r"7\d%|8\d%", str(told[0].message))
+    assert any(re.search(r"7\d%|8\d%", str(each.message)) for each in told)
 
 
 def test_predicting_a_file(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ branch that the schema names for it, exactly as `Codebook.encode` does it: the c
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
@@ -230,7 +231,17 @@ def needed_columns(codebook: Codebook) -> list[str]:
     return [*schema.names, schema.target.name, *([] if schema.person is None else [schema.person])]
 
 
-def spelled(columns: Iterable[str], absent: list[str]) -> str:
-    """A hint where a column is spelled otherwise. Other names are not repeated: of a file without a header they are a private row."""
-    near = [have for have in columns for name in absent if have.strip().casefold() == name.strip().casefold()]
-    return f" It has {', '.join(map(repr, near))}: spelling and case matter." if near else ""
+def spelled(columns: Iterable[str], needed: Sequence[str]) -> str:
+    """A hint where a column is spelled otherwise. Other names are not repeated: of a file without a header they are a private row. So what
+    is only alike is named where half of the needed columns are there: then it is a header.
+    """
+    have = list(columns)
+    absent = [name for name in needed if name not in have]
+    near = [found for found in have for name in absent if found.strip().casefold() == name.strip().casefold()]
+    if near:
+        return f" It has {', '.join(map(repr, near))}: spelling and case matter."
+    others = [found for found in have if found not in needed]
+    alike = [match for name in absent for match in difflib.get_close_matches(name, others, n=1, cutoff=0.6)]
+    if not alike or 2 * len(absent) > len(needed):
+        return ""
+    return f" Did you mean {', '.join(map(repr, dict.fromkeys(alike)))}?"

@@ -96,7 +96,7 @@ class TableFile:
             # The header is not repeated: in a file without one it is a private row. Only its own spelling of a needed name is.
             raise TableError(
                 f"table {self.name!r}: the column(s) {', '.join(absent)} are missing from its header; needed are "
-                f"{', '.join(needed)}.{spelled(self.columns, absent)}"
+                f"{', '.join(needed)}.{spelled(self.columns, needed)}"
             )
 
     @property

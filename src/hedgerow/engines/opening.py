@@ -70,6 +70,6 @@ def _source(table: Any, codebook: Codebook) -> Source:
     if absent:
         raise TableError(
             f"table {source.name!r}: the column(s) {', '.join(absent)} are missing; needed are {', '.join(needed)}."
-            + spelled(source.columns, absent)
+            + spelled(source.columns, needed)
         )
     return source

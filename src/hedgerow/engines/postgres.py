@@ -200,7 +200,7 @@ class PostgresSource:
         if self.absent and not (optional and len(self.absent) < len(wanted)):
             raise TableError(
                 f"table {self.name!r}: the column(s) {', '.join(name for name in wanted if name in self.absent)} are missing; needed are "
-                f"{', '.join(wanted)}.{spelled(have, sorted(self.absent))}"
+                f"{', '.join(wanted)}.{spelled(have, wanted)}"
             )
         wanted = [name for name in wanted if name not in self.absent]
         twice = [name for name in wanted if have.count(name) > 1]

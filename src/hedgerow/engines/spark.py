@@ -114,7 +114,7 @@ def _selected(frame: Any, needed: list[str]) -> tuple[Any, dict[str, tuple[str, 
     names = [field.name for field in fields]
     absent = [name for name in needed if name not in names]
     if absent:
-        raise TableError(f"{NAME}: the column(s) {', '.join(absent)} are missing; needed are {', '.join(needed)}.{spelled(names, absent)}")
+        raise TableError(f"{NAME}: the column(s) {', '.join(absent)} are missing; needed are {', '.join(needed)}.{spelled(names, needed)}")
     twice = [name for name in needed if names.count(name) > 1]
     if twice:
         raise TableError(f"{NAME}: it has several columns {', '.join(twice)}; expected one of each. Rename or drop the others.")
