@@ -278,5 +278,20 @@ def test_evaluate_says_that_the_noise_is_larger_than_the_answer(fitted: SimpleNa
         assert result.exit_code == 0, result.output
         assert "nan" not in result.stdout
     for result in lost:
-        assert "the noise is larger than the accuracy" in result.stderr
+        said = " ".join(result.stderr.split())
+        assert "the noise is larger than the accuracy" in said
+        assert "spelled otherwise than the declared classes (no, yes)" in said
         assert "accuracy: 1.000" not in result.stdout
+
+
+@pytest.mark.parametrize("options", [(), ("--auc",)])
+def test_evaluate_says_that_labels_may_be_spelled_otherwise(
+    options: tuple[str, ...], fitted: SimpleNamespace, run: Callable[..., Any]
+) -> None:
+    """It advised more rows or more ε, where no row has a declared class."""
+    fitted.test.write_text(fitted.test.read_text().replace(",yes\n", ",Y\n").replace(",no\n", ",N\n"))
+    result = run("evaluate", fitted.forest, fitted.test, "--epsilon", "0.5", *options)
+    said = " ".join(result.stderr.split())
+    assert (result.exit_code, "accuracy: lost in the noise" in result.stdout) == (0, True), result.output
+    assert "test rows have no declared class, more than have one: their labels seem to be spelled otherwise" in said
+    assert "more ε" not in said

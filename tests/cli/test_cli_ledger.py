@@ -87,6 +87,8 @@ def test_a_backup_is_a_whole_ledger_of_its_owner_alone(folder: Path, run: Callab
     assert (tmp_path / "copy.sqlite").stat().st_mode & 0o077 == 0
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["copy.sqlite"]
     assert list(Ledger.open(tmp_path / "copy.sqlite").entries()) == list(ledger.entries())
+    assert run("ledger", "verify", tmp_path / "copy.sqlite").exit_code == 0
+    assert [path.name for path in tmp_path.iterdir() if path.is_file() and path.suffix == ".json"] == []  # it is only read
     ledger.ceiling("patients", 4)
     later = run("ledger", "verify", tmp_path / "copy.sqlite", "--head", ledger.head())
     assert later.exit_code == 1  # the copy has forgotten what came after it

@@ -50,6 +50,11 @@ def test_the_whole_way(served: Served) -> None:
         score = ada.score("visits", job.id, epsilon="1/4").wait(timeout=60)
         assert not isinstance(score, hedgerow.Release)
         assert (score.classes, len(score.confusion), score.noise_scale) == (("a", "b"), 2, Fraction(4))
+        assert 0 <= score.recall <= 1
+        assert 0 <= score.precision <= 1
+        assert not hasattr(score, "certificate")
+        with pytest.raises(AttributeError, match=r"auc: a score that a service makes.*private_score\(release, connection.table"):
+            _ = score.auc
         assert score.majority[0] in ("a", "b")
         assert 0.5 <= score.majority[1] <= 1
         assert [asked.what for asked in ada.jobs("visits")] == ["evaluate", "fit hedgerow"]

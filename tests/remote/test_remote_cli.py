@@ -12,6 +12,7 @@ from cli.conftest import run
 from remote.remote_service import *  # noqa: F403
 from remote.remote_service import SCHEMA, Served
 
+import hedgerow
 from hedgerow.release.release import Release
 
 _ = run  # the fixture
@@ -65,6 +66,12 @@ def test_what_it_would_cost(served: Served, place: str, run: Callable[..., Any],
     assert "trees" in said
     assert "has assumed" not in said
     assert "the service has assumed 10,000 rows" in " ".join(run("plan", place, "--epsilon", "1/2").output.split())
+    with hedgerow.connect(served.url, served.token) as connection:
+        assert "(for 10,000 rows, assumed; rows= says how many)" in repr(connection.quote("patients", epsilon=1))
+    shown = " ".join(run("budget", "show", place).output.split())
+    assert "left for you of patients purpose ε δ" in shown
+    assert "research 50 0.001" in shown
+    assert "unit: rows" in shown
     assert "would refuse it" in run("plan", place, "--epsilon", "60").output
     (tmp_path / "schema.toml").write_text(SCHEMA.to_toml())
     for wrong, words in (

@@ -11,7 +11,7 @@ import typer
 from hedgerow import formatting
 from hedgerow.accounting.advice import delta_left
 from hedgerow.accounting.meaning import SUGGESTED_DELTA, TOTAL_DELTA, large_delta, sentence, short
-from hedgerow.cli.console import gauge, say, table, warn
+from hedgerow.cli.console import gauge, one_line, say, table, warn
 from hedgerow.errors import PlanError
 
 if TYPE_CHECKING:
@@ -117,8 +117,10 @@ def _unit_given(row: bool, person: str | None, rows_per_person: int | None) -> U
 
 
 @app.command("show")
-def show(path: BudgetArgument) -> None:
-    """Show the requests, what they cost and what is left.
+def show(
+    file: Annotated[str, typer.Argument(metavar="FILE|URL", help="The budget file; or a dataset's page at a service.", show_default=False)],
+) -> None:
+    """Show the requests, what they cost and what is left. Of a dataset at a service: what is left for you, for each purpose.
 
     A request that crashed or was interrupted never settled: its rows may have been looked at, so all that it reserved
     stays spent.
@@ -126,9 +128,15 @@ def show(path: BudgetArgument) -> None:
     Example:
 
         hedgerow budget show budget.json
+
+        hedgerow budget show https://curator.example/datasets/patients
     """
     from hedgerow.accounting.budget_file import BudgetFile
 
+    if file.startswith(("https://", "http://")):
+        _show_service(file)
+        return
+    path = Path(file)
     held = BudgetFile(path).read()  # once: another process may charge between two reads
     total, total_delta, entries = held.epsilon, held.delta, held.entries
     spent = sum((entry.cost for entry in entries), start=total * 0)
@@ -154,6 +162,18 @@ def show(path: BudgetArgument) -> None:
         gone = sum((entry.delta for entry in entries), start=total * 0)
         say(f"total δ {formatting.amount(total_delta)}, spent {formatting.amount(gone)}, remaining {formatting.amount(total_delta - gone)}")
         say(delta_left(total_delta - gone))
+
+
+def _show_service(url: str) -> None:
+    """Asks the service, which keeps the total: nothing is spent."""
+    from hedgerow.cli.service import ServiceDataset
+
+    found = ServiceDataset.at(url, None).public
+    if found.closed:
+        warn("the dataset is closed: nothing more is answered")
+    rows = [(purpose, formatting.amount(left.epsilon), formatting.amount(left.delta)) for purpose, left in found.purposes.items()]
+    table(f"left for you of {one_line(found.name)}", ["purpose", "ε", "δ"], rows, numbers=(1, 2))
+    say(f"unit: {'not stated' if found.unit is None else found.unit.words}")
 
 
 def _unit_shown(held: Held) -> str:

@@ -147,7 +147,7 @@ def _steps(folder: Path, rows: int, output: Path) -> None:
     except BudgetError as refused:
         say(f"error: {refused}", style="red")  # expected here, so it stands in line with the rest
     _command(f"budget show {budget.name}")
-    budget_commands.show(budget)
+    budget_commands.show(str(budget))
 
     release, declared = Release.load(forest), patients.schema
     planned = plan_of(Recipe.of("hedgerow", FOR_THE_FOREST, delta=DELTA), declared, rows)

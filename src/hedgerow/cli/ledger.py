@@ -94,7 +94,8 @@ def verify(
 ) -> None:
     """Read the whole ledger again: is any entry altered, missing, added or out of order, and was every step possible?
 
-    It is only read: nothing is made or changed, and a copy that may not be written will do. Compared with the chain are the balances,
+    It is only read: nothing is made or changed (but that a curator's folder notes in status.json when it was verified), and a copy that may
+    not be written will do. Compared with the chain are the balances,
     people, tokens, grants, datasets and answers, the copies of releases, and the file of heads. Give heads that were sent elsewhere, and
     the key, to notice also whoever could change all of the folder. Exit code 1 if something is wrong.
 
@@ -131,7 +132,8 @@ def verify(
         say(f"it has all heads that were written down: {compared:,} lines were compared")
     elif head is None:
         say("no heads were compared: with --heads or --head, a check finds an end that was cut off")
-    note(ledger.database, "verified", str(found.head))
+    if Path(address).is_dir():  # beside a copy nothing is written
+        note(ledger.database, "verified", str(found.head))
 
 
 @app.command("export")

@@ -195,11 +195,10 @@ def _quote(url: str, options: ForestOptions, rows: int | None, purpose: str | No
     with connect(place.service, token_for(place, os.environ)) as connection:
         found = connection.quote(place.dataset, str(options.algorithm), purpose=purpose, rows=rows, **settings)
     pairs("plan", [(one_line(what), one_line(text)) for what, text in found.plan])
-    assumed = next((text.partition(" (")[0] for what, text in found.plan if what == "rows" and "assumed" in text), None)
-    if rows is None and assumed is not None:
+    if rows is None and found.assumed_rows is not None:
         say(
-            f"the service has assumed {one_line(assumed)} rows, since the true number is private: with --rows N, roughly as many as you "
-            "expect, what it says of noise and of what to expect is of use. The cost does not depend on it."
+            f"the service has assumed {one_line(found.assumed_rows)} rows, since the true number is private: with --rows N, roughly as "
+            "many as you expect, what it says of noise and of what to expect is of use. The cost does not depend on it."
         )
     left = text_of_loss(found.remaining.epsilon, found.remaining.delta)
     say(f"it would cost {text_of_loss(found.cost.epsilon, found.cost.delta)}; left for you before it: {left}. Nothing was spent.")

@@ -7,13 +7,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, NoReturn
 
 from hedgerow import formatting
 from hedgerow.accounting.loss import noise_variance
 from hedgerow.accounting.units import Unit
 from hedgerow.errors import CuratorError, HedgerowError, PlanError
+from hedgerow.evaluation.score import PrivateScore
 from hedgerow.inference.text import is_lost
+from hedgerow.release.certificate import no_certificate
 from hedgerow.schema.schema import Schema
 from hedgerow.schema.toml import read
 
@@ -126,9 +128,15 @@ class Quote:
         """Cost, what is left and the plan, as (what, how much) pairs."""
         return [("it would cost", str(self.cost)), ("left before it", str(self.remaining)), *self.plan]
 
+    @property
+    def assumed_rows(self) -> str | None:
+        """How many rows the service has assumed, where the true number is private: a guess ("10,000"), or the `rows` of the request."""
+        return next((text.partition(" (")[0] for what, text in self.plan if what == "rows" and "assumed" in text), None)
+
     def __repr__(self) -> str:
         verdict = dict(self.plan).get("verdict", "")
-        return f"Quote(costs {self.cost}, {self.remaining} left before it{f'; {verdict}' if verdict else ''})"
+        assumed = "" if self.assumed_rows is None else f" (for {self.assumed_rows} rows, assumed; rows= says how many)"
+        return f"Quote(costs {self.cost}, {self.remaining} left before it{f'; {verdict}{assumed}' if verdict else ''})"
 
     def __str__(self) -> str:
         return formatting.pairs_text(self.lines())
@@ -136,6 +144,9 @@ class Quote:
     def _repr_html_(self) -> str:
         """How a notebook shows it."""
         return formatting.pairs_html(self.lines(), "What it would cost")
+
+
+NOT_TOLD = ("auc", "auc_error", "brier", "brier_error", "ranking", "roc", "threshold_for")
 
 
 @dataclass(frozen=True, repr=False)
@@ -160,6 +171,31 @@ class RemoteScore:
     @property
     def noise_sd(self) -> float:
         return math.sqrt(noise_variance(self.noise_scale))
+
+    @property
+    def recall(self) -> float:
+        """The share of the rows of a class that is found: of two classes of the last, of more the mean over all."""
+        return self._score.recall
+
+    @property
+    def precision(self) -> float:
+        """The share of rows taken for a class that are of it: of two classes of the last, of more the mean over all."""
+        return self._score.precision
+
+    @property
+    def _score(self) -> PrivateScore:
+        import numpy as np
+
+        return PrivateScore(np.array(self.confusion), self.undeclared, self.classes, self.noise_scale, no_certificate(self.guarantee))
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Of what a score of one's own rows has and this has not: how to get it."""
+        if name in NOT_TOLD:
+            raise AttributeError(
+                f"{name}: a score that a service makes as a job has the confusion matrix alone (accuracy, recall, precision). For others: "
+                'private_score(release, connection.table(NAME), epsilon=…, metrics=["auc"]), another score, with an ε of its own.'
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __repr__(self) -> str:
         label, share = self.majority
