@@ -249,7 +249,7 @@ def show_ranking(ranking: Ranking, recalls: Sequence[float]) -> None:
         warn(f"too few rows beside the noise to say anything about: {', '.join(map(class_text, ranking.unclear))}")
     lines = ranking.threshold_lines(recalls)
     if lines:
-        title = "thresholds: rows with at least that probability are taken for the class"
+        title = "thresholds: rows with at least that probability are taken for the class (hedgerow predict --threshold)"
         console.table(title, THRESHOLD_HEADS, lines, numbers=range(2, 6))
 
 

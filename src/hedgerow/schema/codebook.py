@@ -94,6 +94,12 @@ class Codebook:
         return len(entry.cell_edges(self.bins)) - 1 if isinstance(entry, Numeric) else 0
 
     @cached_property
+    def declared(self) -> tuple[int, ...]:
+        """How many leading codes of each attribute are declared values; those after them say missing, another value, or no branch."""
+        attributes = enumerate(self.schema.attributes)
+        return tuple(len(each.values) if isinstance(each, Categorical) else self.numeric_cells(a) for a, each in attributes)
+
+    @cached_property
     def _coders(self) -> tuple[Coder, ...]:
         return tuple(
             number_coder(attribute, self.bins) if isinstance(attribute, Numeric) else CategoricalCoder(attribute)
