@@ -24,6 +24,7 @@ from hedgerow.engines.draft_columns import (
     MANY,
     MAX_TEXT_CATEGORIES,
     MAX_WHOLE_CATEGORIES,
+    WITH_COMMAS,
     Drafted,
     Values,
     as_whole_numbers,
@@ -141,7 +142,7 @@ def _notes(found: Mapping[str, Drafted], target: str, labels: Values, person: st
         )
     if EMPTY in said:
         notes.append(f"left out, since nothing stands in them: {', '.join(said[EMPTY])}")
-    for what in (AS_MISSING, AS_OTHER, AS_COUNTS, AS_CODES, AS_DATES):
+    for what in (AS_MISSING, WITH_COMMAS, AS_OTHER, AS_COUNTS, AS_CODES, AS_DATES):
         if what in said:
             notes.append(f"{what}: {'; '.join(said[what])}")
     if EITHER in said:
