@@ -153,7 +153,8 @@ def rules(
                     which no child is left counts as a leaf
     above_noise:    only rules that noise alone would hardly have made (`within_noise` counts the others)
 
-    A path that contradicts itself (age below 40, then age 60 or more) can hold no row and is left out.
+    A path that contradicts itself (age below 40, then age 60 or more), or that wants a whole number between 4.6 and 4.8, can hold no row
+    and is left out.
     """
     if sort not in SORTS:
         raise PlanError(f"sort: got {sort!r}; expected one of {', '.join(map(repr, SORTS))}.")
@@ -334,7 +335,7 @@ def conditions_of(codebook: Codebook, tree: Tree, node: int) -> tuple[Condition,
     fitting: dict[int, set[int]] = {}
     for attribute, codes in tree.path(node):
         fitting[attribute] = fitting.get(attribute, set(codes)) & set(codes)
-    if not all(fitting.values()):
+    if any(all(codebook.holds_none(attribute, code) for code in codes) for attribute, codes in fitting.items()):
         return None
     names = codebook.schema.names
     return tuple(
