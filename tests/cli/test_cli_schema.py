@@ -19,10 +19,14 @@ def test_a_draft_marks_every_entry_and_leaves_out_identifiers(tmp_path: Path, ru
     result = run("schema", "draft", data, "--target", "ill", "-o", schema)
     assert result.exit_code == 0, result.output
     assert "may identify people: patient" in result.stdout
+    assert "draft again with --person COLUMN" in " ".join(result.stdout.split())
     assert "schema review" in result.stdout
     assert "patient-" not in result.output
     drafted = Schema.load(schema)
     assert drafted.unreviewed == ("ward", "dose", "ill")
+    advised = run("advise", "--schema", schema, "--rows", 2000)
+    assert advised.exit_code == 2
+    assert "Check them, then `hedgerow schema review FILE --accept`." in " ".join(advised.stderr.split())
     assert schema.read_text().count("unreviewed = true") == 3
 
 

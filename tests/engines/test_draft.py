@@ -59,7 +59,13 @@ def test_what_a_draft_declares(path: Path) -> None:
 def test_it_says_what_it_did(path: Path) -> None:
     with pytest.warns(DraftWarning, match="as private as they are") as told:
         schema = Schema.draft(path, "default")
-    for words in ("may identify people: customer", "'NA' in age; '?' in job", "the zeros they begin with: branch", "opened (%d.%m.%Y)"):
+    for words in (
+        "may identify people: customer",
+        "draft again with person='COLUMN'",
+        "'NA' in age; '?' in job",
+        "the zeros they begin with: branch",
+        "opened (%d.%m.%Y)",
+    ):
         assert words in str(told[0].message)
         assert words in schema.to_toml()  # as comments, so that whoever reviews the file sees them
     assert Schema.from_toml(schema.to_toml()) == schema
@@ -201,7 +207,8 @@ def test_numbers_with_commas_or_a_few_words_are_numbers(tmp_path: Path, as_file:
     assert isinstance(entries["size"], Categorical)
     assert "customer" not in entries  # whole numbers that all differ, but for the word
     said = " ".join(schema.notes)
-    assert "'NA', 'n/a', '-' in lab; '<5' in level" in said
+    assert "'NA', 'n/a', '-' in lab; texts that are no numbers (`hedgerow schema check` with the table names them) in level" in said
+    assert "<5" not in schema.to_toml()  # a text may be anything, and notes stay in the file
     assert "numbers with commas between thousands cannot be read and would count as missing: write them without" in said
     assert "to_csv): income" in said
     kept = {each.name: each for each in quietly(MESSY, "default", keep=["income"]).attributes}

@@ -68,16 +68,18 @@ def draft(
     if rows_per_person is not None and person is None:
         raise PlanError("--rows-per-person: it needs --person, the column that says whose row it is.")
     check_output(output, [data], force)
+    from hedgerow.cli.errors import in_options
     from hedgerow.engines.draft import draft_from_file
 
     schema = draft_from_file(csv_rows(data, csv), target, person, rows_per_person, keep or ())
     schema.save(output)
     say(f"wrote {output}: {len(schema.attributes)} attributes, target {schema.target.name}. It is as private as {data}.")
     for note in schema.notes:
-        say(note)
+        say(in_options(note))
     say("next:")
     say(f"  1. hedgerow schema review {output}            # a table of what was read; edit the file where only the data tells it")
     say(f"  2. hedgerow schema review {output} --accept   # once every entry is a public fact")
+    say(f"  3. hedgerow schema check {output} {data}   # what of the table does not fit, before you pay: for your eyes alone")
 
 
 @app.command("edit")

@@ -134,11 +134,7 @@ def _notes(found: Mapping[str, Drafted], target: str, labels: Values, person: st
     if MANY in said:
         notes.append(
             f"left out, since they have very many different values and may identify people: {', '.join(said[MANY])}"
-            + (
-                ""
-                if person
-                else ". If one of them names persons who may have several rows, draft again with it as person (--person COLUMN)"
-            )
+            + ("" if person else ". If one of them names persons who may have several rows, draft again with person='COLUMN'")
         )
     if EMPTY in said:
         notes.append(f"left out, since nothing stands in them: {', '.join(said[EMPTY])}")

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
@@ -33,6 +33,9 @@ MAX_TEXT_CATEGORIES = 100  # a text column with more is left out of a draft: it 
 FEWEST_IDENTIFIERS = 20  # rows from which on different whole numbers in each of them look like identifiers
 MISSING = "missing"  # the branch of missing values in a draft
 MARKS = frozenset({"?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "<NA>"})  # texts that are taken for missing
+PLACEHOLDERS = frozenset(
+    {"-", "--", "---", ".", "..", "...", "*", "na", "n.a.", "#n/a", "none", "nil", "missing", "unknown", "not available"}
+)
 STEPS = 10  # readable steps between two bounds, at least: how far they are rounded outward
 FORMATS = (
     "%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%Y%m%d",
@@ -108,8 +111,8 @@ def drafted(name: str, column: NDArray[Any], keep: bool = False, order: Sequence
         said = [(AS_OTHER, name)] if found.marks else []
         return Drafted(_categories(name, [value for value in order if not _is_mark(value)], found, ordered=True), said=tuple(said))
     numbers_but, words, commas = _numbers_but_for(found.values)
-    marks = [*found.marks, *sorted(words)]
-    said = [(AS_MISSING, f"{', '.join(map(repr, marks))} in {name}")] if marks else []
+    marks = [*map(repr, found.marks), *_named(words)]
+    said = [(AS_MISSING, f"{', '.join(marks)} in {name}")] if marks else []
     said += [(WITH_COMMAS, name)] if commas else []
     if not found.values:
         return Drafted(None, EMPTY)
@@ -197,6 +200,12 @@ def _numbers_but_for(values: Sequence[Any]) -> tuple[list[float] | None, set[str
     if numbers is None or len(set(numbers)) <= MAX_WHOLE_CATEGORIES:
         return None, set(), False
     return sorted(set(numbers)), words, bool(commas)
+
+
+def _named(words: Collection[str]) -> list[str]:
+    """Usual words for what is missing by name. Others may be anything, and notes stay in the file: it is said that there are some."""
+    usual = [repr(word) for word in sorted(words) if word.strip().casefold() in PLACEHOLDERS]
+    return usual + (["texts that are no numbers (`hedgerow schema check` with the table names them)"] if len(usual) < len(words) else [])
 
 
 def _ends(numbers: Sequence[float]) -> tuple[float, float]:
