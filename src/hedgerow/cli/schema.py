@@ -220,7 +220,7 @@ def _show_misfits(schema: Schema, data: Path, csv: str | None) -> None:
     rows, found = check_table(csv_rows(data, csv), schema)
     misfits = [each.line() for each in found if not each.fits]
     if misfits:
-        heads = ["column", "missing", "undeclared or not readable", "below the bounds", "above", "undeclared"]
+        heads = ["column", "missing", "undeclared or not readable", "below the bounds", "above", "which are undeclared"]
         table(f"values of {data} that do not fit, of {rows:,} rows", heads, misfits, numbers=range(1, 5))
     else:
         say(f"every value of {data} fits: {rows:,} rows")
