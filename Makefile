@@ -25,7 +25,7 @@ help:
 	@echo "make docs   the documentation site, in site/ (open site/index.html); make docs-test  the same, and whether it is whole"
 	@echo "make package-test  the wheel and the source archive, installed elsewhere with each Python that is found, and with the lowest versions"
 	@echo "make crash-test  a curator that is killed, or loses its disk or its database, at each point of a request (a quarter of an hour)"
-	@echo "make soak   the ledger and the curator: 200 kills and 10 races of each, on SQLite and on PostgreSQL (half an hour)"
+	@echo "make soak   the ledger and the curator: 200 kills and 10 races of each, on SQLite and on PostgreSQL (an hour)"
 	@echo "make bench  speed and memory against peers (long)"
 	@echo "make experiments  the papers' experiments and the peers, and their report in docs/ (an hour or two; goes on where it was stopped)"
 

@@ -22,6 +22,7 @@
     ├── NoBudgetWarning                   rows were read without a shared budget to keep the total
     ├── SchemaMismatchWarning             the released counts lack many rows: the schema does not fit the table
     ├── TransformerWarning                what stands in front of an estimator has learnt from its rows without noise
+    ├── SharedPersonsWarning              cross-validation may learn from rows of the persons whom it scores
     ├── ExactScoreWarning                 a score is an exact look at rows: no budget pays for it
     └── MissingColumnsWarning             rows are classified without some columns
 
@@ -125,6 +126,10 @@ class MissingColumnsWarning(HedgerowWarning):
 
 class TransformerWarning(HedgerowWarning):
     """A transformer in front of a private estimator has learnt from the rows without noise: no differential privacy is claimed."""
+
+
+class SharedPersonsWarning(HedgerowWarning):
+    """Cross-validation may have rows of one person in what is learnt from and in what is scored."""
 
 
 class ExactScoreWarning(HedgerowWarning):

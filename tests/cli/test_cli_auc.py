@@ -68,6 +68,7 @@ def test_what_error_to_expect_is_free(fitted: SimpleNamespace, run: Callable[...
     assert "accuracy: ± 0.0" in many.stdout
     assert "area under the ROC curve, roughly: ± 0.0" in many.stdout
     assert few.stdout.count("lost in the noise") == 2
+    assert "classes as frequent as this forest's counts say: " in many.stdout
     assert "no row was read" in many.stdout
     for wrong in (
         words,

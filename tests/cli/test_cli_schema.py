@@ -7,7 +7,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from hedgerow import Schema
+import pandas as pd
+
+from hedgerow import Categorical, Numeric, Schema, Target
 
 
 def test_a_draft_marks_every_entry_and_leaves_out_identifiers(tmp_path: Path, run: Callable[..., Any]) -> None:
@@ -17,10 +19,14 @@ def test_a_draft_marks_every_entry_and_leaves_out_identifiers(tmp_path: Path, ru
     result = run("schema", "draft", data, "--target", "ill", "-o", schema)
     assert result.exit_code == 0, result.output
     assert "may identify people: patient" in result.stdout
+    assert "draft again with --person COLUMN" in " ".join(result.stdout.split())
     assert "schema review" in result.stdout
     assert "patient-" not in result.output
     drafted = Schema.load(schema)
     assert drafted.unreviewed == ("ward", "dose", "ill")
+    advised = run("advise", "--schema", schema, "--rows", 2000)
+    assert advised.exit_code == 2
+    assert "Check them, then `hedgerow schema review FILE --accept`." in " ".join(advised.stderr.split())
     assert schema.read_text().count("unreviewed = true") == 3
 
 
@@ -134,3 +140,33 @@ def test_review_accepts_a_file_that_is_written_in_another_way(tmp_path: Path, ru
     schema.write_text('attributes.age = {kind = "numeric", low = 0, high = 9, unreviewed = true}\n[target]\nname = "y"\nclasses = [0, 1]\n')
     assert run("schema", "review", schema, "--accept").exit_code == 0
     assert Schema.load(schema).unreviewed == ()
+
+
+def test_an_owner_sees_what_of_a_table_does_not_fit(place: SimpleNamespace, run: Callable[..., Any], tmp_path: Path) -> None:
+    table = tmp_path / "rows.csv"
+    lines = ["never,30,f,no"] * 10 + ["Never,1,f,Yes"] * 3 + [",,f,yes", 'current,"1,000",m,no', "current,-5,m,yes", "former,300,x,"]
+    table.write_text("smoker,age,sex,ill\n" + "\n".join(lines) + "\n")
+    result = run("schema", "check", place.schema, table)
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.stdout.split())
+    assert "that do not fit, of 17 rows" in said
+    assert "smoker 1 3 0 0 'Never' 3" in said
+    assert "age 1 1 1 1 '1,000' 1" in said
+    assert "sex 0 1 0 0 'x' 1" in said
+    assert "ill 1 3 0 0 'Yes' 3" in said
+    assert "exact look at the rows, for their owner alone: not for publication. It costs no ε" in said
+    fits = run("schema", "check", place.schema, place.test)
+    assert "exact look" in fits.stdout
+    assert "smoker 0" not in " ".join(fits.stdout.split())
+    assert run("schema", "check", place.schema, tmp_path / "absent.csv").exit_code == 2
+
+
+def test_dates_and_numbers_of_parquet_files_fit_by_their_type(run: Callable[..., Any], tmp_path: Path) -> None:
+    rows = pd.DataFrame(
+        {"since": pd.to_datetime(["2020-03-01", "2021-04-05", "2031-01-01", None]), "late": [True, False, True, None], "y": [0, 1, 1, 2]}
+    )
+    rows.to_parquet(tmp_path / "rows.parquet")
+    since = Numeric("since", "2020-01-01", "2024-12-31", date="%d.%m.%Y")  # type: ignore[arg-type]
+    Schema([since, Categorical("late", [False, True])], Target("y", [0, 1])).save(tmp_path / "schema.toml")
+    said = " ".join(run("schema", "check", tmp_path / "schema.toml", tmp_path / "rows.parquet").stdout.split())
+    assert "since 1 0 0 1 late 1 0 0 0 y 0 1 0 0 '2' 1" in said

@@ -333,7 +333,9 @@ BAD_PLACES: dict[str, tuple[Callable[[Path], Any], str]] = {
         r"column 'colour': got the type INTEGER\[\]",
     ),
     "a date for a number": (
-        lambda folder: SQLTable(":memory:", query="SELECT 'red' AS colour, 1 AS flag, DATE '2020-01-01' AS age, 'x' AS shape, 'yes' AS class"),
+        lambda folder: SQLTable(
+            ":memory:", query="SELECT 'red' AS colour, 1 AS flag, DATE '2020-01-01' AS age, 'x' AS shape, 'yes' AS class"
+        ),
         "column 'age': got the type DATE; expected numbers",
     ),
 }

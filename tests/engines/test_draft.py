@@ -59,7 +59,13 @@ def test_what_a_draft_declares(path: Path) -> None:
 def test_it_says_what_it_did(path: Path) -> None:
     with pytest.warns(DraftWarning, match="as private as they are") as told:
         schema = Schema.draft(path, "default")
-    for words in ("may identify people: customer", "'NA' in age; '?' in job", "the zeros they begin with: branch", "opened (%d.%m.%Y)"):
+    for words in (
+        "may identify people: customer",
+        "draft again with person='COLUMN'",
+        "'NA' in age; '?' in job",
+        "the zeros they begin with: branch",
+        "opened (%d.%m.%Y)",
+    ):
         assert words in str(told[0].message)
         assert words in schema.to_toml()  # as comments, so that whoever reviews the file sees them
     assert Schema.from_toml(schema.to_toml()) == schema
@@ -174,3 +180,36 @@ def test_categories_with_an_order_keep_it(library: str) -> None:
     )
     assert list(schema.target.classes) == order
     assert quietly(table.drop("risk") if library == "polars" else table.drop(columns="risk"), table["risk"]).target == schema.target
+
+
+MESSY = pd.DataFrame(
+    {
+        "income": [f"{977.5 * i:,.2f}" for i in range(ROWS)],
+        "lab": [("NA", "-", "n/a")[i // 9 % 3] if i % 9 == 0 else f"{i % 50 / 10}" for i in range(ROWS)],
+        "level": ["<5" if i % 7 == 0 else str(5 + i % 40) for i in range(ROWS)],
+        "customer": ["-" if i % 10 == 0 else str(70_001 + i) for i in range(ROWS)],
+        "branch": ["-" if i % 10 == 0 else f"{i % 30:04d}" for i in range(ROWS)],
+        "size": [("1", "2", "3+", "XL")[i % 4] for i in range(ROWS)],
+        "default": [str(i % 2) for i in range(ROWS)],
+    }
+)
+
+
+@pytest.mark.parametrize("as_file", [False, True])
+def test_numbers_with_commas_or_a_few_words_are_numbers(tmp_path: Path, as_file: bool) -> None:
+    MESSY.to_csv(tmp_path / "messy.csv", index=False)
+    schema = quietly(tmp_path / "messy.csv" if as_file else MESSY, "default")
+    entries = {each.name: each for each in schema.attributes}
+    assert entries["income"] == Numeric("income", 0, 200_000, missing="missing", unreviewed=True)
+    assert entries["lab"] == Numeric("lab", 0, 5, missing="missing", unreviewed=True)
+    assert entries["level"] == Numeric("level", 4, 44, missing="missing", unreviewed=True, integer=True)
+    assert isinstance(entries["branch"], Categorical)  # codes: a number would lose the zeros
+    assert isinstance(entries["size"], Categorical)
+    assert "customer" not in entries  # whole numbers that all differ, but for the word
+    said = " ".join(schema.notes)
+    assert "'NA', 'n/a', '-' in lab; texts that are no numbers (`hedgerow schema check` with the table names them) in level" in said
+    assert "<5" not in schema.to_toml()  # a text may be anything, and notes stay in the file
+    assert "numbers with commas between thousands cannot be read and would count as missing: write them without" in said
+    assert "to_csv): income" in said
+    kept = {each.name: each for each in quietly(MESSY, "default", keep=["income"]).attributes}
+    assert kept["income"] == entries["income"]

@@ -67,16 +67,30 @@ def test_the_error_is_forecast_without_rows() -> None:
     """As the scores state it then, for rows like those that are assumed: half of each class, and so many predicted right."""
     exact = float((MODEL.predict(TEST) == TRUTH).mean())
     for epsilon, metrics in (("0.5", ["accuracy"]), (2, ["accuracy", "auc"])):
-        expected, score = (
-            score_error(MODEL, 2000, epsilon, metrics, accuracy=exact),
-            private_score(MODEL, TEST, TRUTH, epsilon=epsilon, metrics=metrics),
-        )
+        score = private_score(MODEL, TEST, TRUTH, epsilon=epsilon, metrics=metrics)
+        area = {"auc": score.auc} if "auc" in metrics else {}
+        expected = score_error(MODEL, 2000, epsilon, metrics, accuracy=exact, **area)
         assert expected["accuracy"] == pytest.approx(score.accuracy_error, rel=0.2)
         if "auc" in metrics:
             assert expected["auc"] == pytest.approx(score.auc_error, rel=0.6)
     errors = [score_error(MODEL, rows, "0.1")["accuracy"] for rows in (10, 61, 500, 2000, 20_000)]
     assert errors == sorted(errors, reverse=True)
     assert (errors[0], errors[-1] < 0.01) == (0.5, True)
-    for wrong in ({"rows": 0}, {"epsilon": 0}, {"metrics": ["f1"]}, {"accuracy": 1}):
+    for wrong in ({"rows": 0}, {"epsilon": 0}, {"metrics": ["f1"]}, {"accuracy": 1}, {"auc": 1}):
         with pytest.raises(PlanError):
             score_error(MODEL, **{"rows": 100, "epsilon": 1, **wrong})
+
+
+def test_the_error_is_forecast_from_the_released_share_of_a_rare_class() -> None:
+    """15 % of the class. The forecast was half of what the scores then stated, since it took both classes as equally frequent."""
+    columns, labels = small_table(20_000, seed=2)
+    yes, no = np.flatnonzero(labels == "yes"), np.flatnonzero(labels == "no")
+    rows = np.random.default_rng(0).permutation(np.append(no[:6800], yes[:1200]))
+    frame, labels = pd.DataFrame(columns).iloc[rows], labels[rows]
+    model = PrivateRDTClassifier(small_schema(), 5, random_state=0).fit(frame[:5000], labels[:5000])
+    score = private_score(model, frame[5000:], labels[5000:], epsilon=1, metrics=["accuracy", "auc"])
+    expected = score_error(model, 3000, 1, ["accuracy", "auc"], auc=score.auc)
+    assert expected["auc"] == pytest.approx(score.auc_error, rel=0.4)
+    assert expected["accuracy"] == pytest.approx(score.accuracy_error, rel=0.25)
+    errors = [score_error(model, rows, 1, ["auc"], auc=auc)["auc"] for rows, auc in ((3000, 0.9), (3000, 0.7), (1000, 0.7))]
+    assert errors == sorted(errors)

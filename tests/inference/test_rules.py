@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from hedgerow import Release
+from hedgerow.accounting.noise import Gaussian
 from hedgerow.errors import PlanError
 from hedgerow.inference.confidence import unreliable
 from hedgerow.inference.prune import gini, pruned_nodes
-from hedgerow.inference.rules import COLUMNS, rules, within_noise
+from hedgerow.inference.rules import COLUMNS, noise_limit, rules, within_noise
 from hedgerow.inference.text import plain, share_text, share_with_error, values_in_words
 from hedgerow.inference.vote import MAJORITY, MOST_CONFIDENT, PRUNED_SUM, SUMMED_COUNTS, WEIGHTED
 from hedgerow.release.certificate import no_certificate
@@ -251,7 +252,7 @@ def test_pruned_nodes_are_not_listed_and_what_is_left_ends_in_rules(noise_rule):
             children = tree.children(node) if tree.attribute[node] >= 0 else np.array([-1])
             if all(child < 0 or removed[child] for child in children):
                 expected.add((t, int(node)))
-    found = {(rule.tree, rule.node) for rule in release.rules()}
+    found = {(rule.tree, rule.node) for rule in release.rules(above_noise=False)}
     assert found <= expected
     impossible = expected - found
     assert all((t, node) not in {(r.tree, r.node) for r in rules(forest, sub_rules=True)} for t, node in impossible)
@@ -304,10 +305,10 @@ def test_a_forest_that_prunes_itself_has_the_rules_of_its_pruned_trees(vote, see
         inner = {int(tree.parent[node]) for node in nodes if node}
         left |= {(t, node) for node in nodes}
         leaves |= {(t, node) for node in nodes - inner}
-    assert {(rule.tree, rule.node) for rule in release.rules()} == leaves & possible.keys()
-    assert {(rule.tree, rule.node) for rule in release.rules(sub_rules=True)} == left & possible.keys()
-    assert release.rules(pruned=False) == rules(forest)
-    for rule in release.rules(sub_rules=True):
+    assert {(rule.tree, rule.node) for rule in release.rules(above_noise=False)} == leaves & possible.keys()
+    assert {(rule.tree, rule.node) for rule in release.rules(sub_rules=True, above_noise=False)} == left & possible.keys()
+    assert release.rules(pruned=False, above_noise=False) == rules(forest)
+    for rule in release.rules(sub_rules=True, above_noise=False):
         assert rule == possible[rule.tree, rule.node]  # the numbers of a node do not depend on what is pruned below it
         counts = forest.counts[rule.tree][rule.node]  # its own count, with the noise of one draw
         assert rule.support == counts.sum()
@@ -326,7 +327,8 @@ def test_some_of_those_trees_are_really_pruned():
 def test_whole_trees_vote_with_all_their_nodes():
     release = release_of(random_forest(), SUMMED_COUNTS)
     assert release.removed is None
-    assert release.rules() == rules(release.forest)
+    assert release.rules(above_noise=False) == rules(release.forest)
+    assert release.rules() == rules(release.forest, above_noise=True)  # as `hedgerow rules` lists them
 
 
 # ---------------------------------------------------------------- as a table
@@ -394,23 +396,26 @@ def test_rules_within_their_noise_are_left_out_and_counted():
     every, told = rules(forest), rules(forest, above_noise=True)
     totals = forest.class_totals / forest.class_totals.sum()
     share = dict(zip(forest.codebook.schema.target.classes, totals, strict=True))
+    limit = noise_limit(len(every))
     expected = [
         rule
         for rule in every
-        if rule.support > 2 * rule.support_error and abs(rule.confidence - share[rule.label]) > 2 * rule.confidence_error
+        if rule.support > limit * rule.support_error and abs(rule.confidence - share[rule.label]) > limit * rule.confidence_error
     ]
     assert told == expected
     assert 0 < len(told) < len(every)
-    assert within_noise(forest) == len(every) - len(told)
+    left_out = within_noise(forest)
+    assert left_out == (len(every) - len(told), len(every), limit)
+    assert f"among as many paths as this forest has, {len(every)}, a rule must stand {limit:.1f} errors above the noise" in left_out.text()
     label = told[0].label
     both = len(rules(forest, label=label)), len(rules(forest, label=label, above_noise=True))
-    assert both[0] - both[1] == within_noise(forest, label=label)
+    assert both[0] - both[1] == within_noise(forest, label=label).left_out
 
 
 def test_of_exact_counts_only_empty_rules_are_left_out():
     forest = small_forest([[4, 1, 0], [4, 1, 0], [4, 1, 0], [0, 0, 0]])
     assert [rule.support for rule in rules(forest, above_noise=True)] == [5, 5, 5]
-    assert within_noise(forest) == 1
+    assert within_noise(forest).left_out == 1
 
 
 def test_noise_makes_no_rules():
@@ -419,3 +424,20 @@ def test_noise_makes_no_rules():
     noisy = rng.laplace(0, 20, (4, 3)).round().astype(int) + 500
     forest = small_forest(noisy.tolist(), noise=(Fraction(20),))
     assert len(rules(forest, above_noise=True)) <= 1
+
+
+def test_the_best_of_many_paths_must_stand_further_above_the_noise():
+    """Two hundred leaves of the same shares, and normal noise: at two errors a rare class looks like a rule, at the limit none does."""
+    assert [round(noise_limit(paths), 2) for paths in (1, 180, 5000)] == [1.96, 3.64, 4.42]
+    book = Codebook(Schema([Categorical("a", tuple(range(200)))], Target("y", ("no", "yes"))))
+    builder = TreeBuilder(book.sizes)
+    builder.split(0, 0)
+    carried = listed = 0
+    for seed in range(10):
+        counts = np.random.default_rng(seed).normal(np.tile((100, 20), (200, 1)), 36).round().astype(int)
+        forest = CountedForest(book, (builder.build(),), (counts,), (Gaussian(Fraction(36**2)),))
+        every = [rule for rule in rules(forest) if rule.label == "yes"]
+        carried += sum(rule.support > 2 * rule.support_error for rule in every)
+        listed += len(rules(forest, label="yes", above_noise=True))
+    assert carried > 10
+    assert listed <= 2

@@ -108,7 +108,8 @@ def test_everything_is_on_the_page(scored):
         assert f"{number:,}".replace("-", "−") in text
     assert "Tree 1 of" in text
     assert "What this means, and what it does not" in text
-    assert "support about" in text
+    assert ("support about" in text) == bool(release.rules())  # at this ε noise may leave no rule
+    assert "a rule must stand" in text
 
 
 def test_a_greedy_forest_shows_pruned_trees_attributes_and_its_charges_once(data):

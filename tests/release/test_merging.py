@@ -773,9 +773,9 @@ def test_rules_of_a_union_are_those_of_its_owners(algorithm: Any, data: Any) -> 
     """The same conditions by name, the same numbers, and each its own error; SNR pruning goes by each tree's own noise."""
     releases = data.draw(owners_of_columns(algorithm))
     united = merge_columns(releases)
-    own = set.union(*(rule_facts(release.rules()) for release in releases))
-    assert rule_facts(united.rules()) == own
-    assert rule_facts(united.rules(pruned=False, sub_rules=True)) >= own
+    own = set.union(*(rule_facts(release.rules(above_noise=False)) for release in releases))
+    assert rule_facts(united.rules(above_noise=False)) == own
+    assert rule_facts(united.rules(pruned=False, sub_rules=True, above_noise=False)) >= own
 
 
 @BOTH
@@ -1119,7 +1119,7 @@ def test_errors_grow_by_the_root_of_the_number_of_tables(algorithm: Any, tables:
         assert np.allclose(merged.forest.node_noise_sd(t), root * one.forest.node_noise_sd(t))
         for rule in ("paper", "tight"):
             assert np.allclose(signal_to_noise(merged.forest, t, rule), signal_to_noise(one.forest, t, rule) / root)
-    many, few = ({(r.tree, r.node): r for r in release.rules(pruned=False)} for release in (merged, one))
+    many, few = ({(r.tree, r.node): r for r in release.rules(pruned=False, above_noise=False)} for release in (merged, one))
     assert many.keys() == few.keys()
     for key, rule in many.items():
         assert rule.support_error == pytest.approx(root * few[key].support_error)

@@ -49,7 +49,7 @@ def test_a_column_of_objects_is_not_looked_into() -> None:
     [
         ({"branch": [42, 7] * 50}, "column 'branch': it holds numbers, .* codes such as '0007'"),
         ({"kind": [True, False] * 50}, "column 'kind': it holds booleans"),
-        ({"y": [0, 1] * 50}, "column 'y': it holds whole numbers, but the schema declares 'no', 'yes'"),
+        ({"y": [0, 1] * 50}, "column 'y': it holds numbers, but the schema declares 'no', 'yes'"),
     ],
 )
 def test_the_types_of_a_file_and_of_a_database_are_looked_at_before_they_cost(

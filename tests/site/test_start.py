@@ -17,7 +17,7 @@ def test_from_a_table_to_a_forest_that_is_scored_and_explained(tmp_path: Path) -
     for name, rows, seed in (("patients.csv", 4000, 1), ("test.csv", 1000, 2), ("new.csv", 5, 3)):
         patients(rows, seed=seed).to_csv(tmp_path / name)
     asked = [words[1:] for words in commands(START)]
-    assert [words[0] for words in asked[3:]] == ["budget", "plan", "fit", "evaluate", "show", "explain", "predict"]
+    assert [words[0] for words in asked[3:]] == ["schema", "budget", "plan", "fit", "evaluate", "show", "explain", "predict"]
     assert asked[1] == ["schema", "review", "schema.toml"]  # it says what waits, and ends with 1
     said = "".join(run(words, tmp_path) for words in asked if words != asked[1])
     assert "always answering" in said

@@ -68,7 +68,7 @@ def test_the_commands_for_large_tables_work(tmp_path: Path) -> None:
     run(["demo", "--tables", ".", "--rows", "4000"], tmp_path)
     (tmp_path / "visits").mkdir()
     with duckdb.connect(str(tmp_path / "clinic.duckdb")) as connection:
-        connection.execute(f"CREATE TABLE visits AS SELECT * FROM read_csv('{tmp_path}/office-*.csv')")
+        connection.execute(f"CREATE TABLE visits AS SELECT * FROM read_csv('{tmp_path}/office-*.csv', all_varchar = true)")
         connection.execute(f"COPY visits TO '{tmp_path}/visits/all.parquet' (FORMAT parquet)")
     made, *asked = [words[1:] for words in commands(document("SCALE.md").split("## On the command line")[1].split("\n##")[0])]
     run(made, tmp_path)

@@ -189,7 +189,8 @@ class Budget:
     def __reduce__(self) -> Any:
         raise BudgetError(
             "a Budget in memory cannot be sent to another process: each copy would spend the same money again. "
-            "Use threads, or hedgerow.BudgetFile(path), which all processes share."
+            "Use threads, or hedgerow.BudgetFile(path), which all processes share. To keep a fitted model, save what it has released: "
+            "model.release_.save(path)."
         )
 
 

@@ -40,7 +40,10 @@ OPTION_OF = {  # what Python calls a setting, and what the command line does
     "--disjoint (disjoint=True)": "--disjoint",
     "epsilon: the ": "--epsilon: the ",
     "batch: '": "--batch: '",
-    "say fit(..., accept_draft=True), which claims no differential privacy": "use `hedgerow fit --accept-draft`, which claims no ε",
+    "schema.accept() or `hedgerow schema review FILE --accept`; or say fit(..., accept_draft=True), which claims no ε": (
+        "`hedgerow schema review FILE --accept`"
+    ),
+    "person='COLUMN'": "--person COLUMN",
     "schema.rows": "rows in the schema",
 }
 

@@ -164,19 +164,24 @@ WHAT = {"confusion": "the confusion matrix", "reliability": "the reliability cou
 def _forecast(forest: Path, rows: int | None, epsilon: str | None, auc: bool, calibration: bool) -> None:
     """What error to expect: free."""
     from hedgerow.accounting.loss import exact_epsilon
-    from hedgerow.evaluation.forecast import HOPED, score_error
-    from hedgerow.inference.text import is_lost
+    from hedgerow.cli.predict import class_text
+    from hedgerow.evaluation.forecast import HOPED, HOPED_AUC, class_shares, score_error
+    from hedgerow.inference.text import MANY_VALUES, is_lost, share_text
     from hedgerow.release.release import Release
 
     if rows is None or epsilon is None:
         raise PlanError("--plan: expected --rows, roughly how many test rows there are, and --epsilon, what the score may cost.")
     amount = exact_epsilon(epsilon)
-    errors = score_error(Release.load(forest), rows, amount / 2 if calibration else amount, metrics_of(auc))
+    release = Release.load(forest)
+    errors = score_error(release, rows, amount / 2 if calibration else amount, metrics_of(auc))
     for name, what in (("accuracy", "accuracy"), ("auc", "area under the ROC curve, roughly")):
         if name in errors:
             lost = is_lost(HOPED, errors[name])
             say(f"{what}: {'lost in the noise' if lost else f'± {number(errors[name], 2)}'}", style="bold")
-    say(f"of {rows:,} test rows at {loss(amount, amount * 0)}, if about {HOPED} are right and classes are as frequent; rare ones have more")
+    hoped = f"about {HOPED} are right" + (f" and the area is about {HOPED_AUC} (a larger one has less error)" if auc else "")
+    shares = [f"{class_text(label)} {share_text(share)}" for label, share in zip(release.classes, class_shares(release), strict=True)]
+    some = ", ".join(shares[:MANY_VALUES]) + (", …" if len(shares) > MANY_VALUES else "")
+    say(f"of {rows:,} test rows at {loss(amount, amount * 0)}, if {hoped}; classes as frequent as this forest's counts say: {some}")
     say("nothing was spent, no row was read")
 
 
@@ -257,7 +262,7 @@ def show_ranking(ranking: Ranking, recalls: Sequence[float]) -> None:
         warn(f"too few rows beside the noise to say anything about: {', '.join(map(class_text, ranking.unclear))}")
     lines = ranking.threshold_lines(recalls)
     if lines:
-        title = "thresholds: rows with at least that probability are taken for the class"
+        title = "thresholds: rows with at least that probability are taken for the class (hedgerow predict --threshold)"
         console.table(title, THRESHOLD_HEADS, lines, numbers=range(2, 6))
 
 

@@ -37,6 +37,20 @@ def predict(
         ),
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add a column with the probability of each class.")] = False,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            "--threshold",
+            metavar="SHARE",
+            show_default=False,
+            help="Take each row for the class of --positive whose probability of it is at least this, as `hedgerow evaluate --auc` says. "
+            "Other rows get the most probable of the other classes.",
+        ),
+    ] = None,
+    positive: Annotated[
+        str | None,
+        typer.Option("--positive", metavar="CLASS", show_default="of two, the last of the schema", help="The class of --threshold."),
+    ] = None,
     jobs: Jobs = None,
     csv: CSVOfRows = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
@@ -45,7 +59,8 @@ def predict(
 
     The answer is a CSV with one line for each row, in their order. The table needs the attributes of the schema, in any
     order; other columns are ignored. With a forest that unites the columns of several owners, some may be missing.
-    A prediction tells about the row it is made for: keep it as private as that row.
+    A prediction tells about the row it is made for: keep it as private as that row. Columns in which more than a tenth of the rows have
+    no declared value are named on standard error.
 
     Owners who have each fitted a forest to rows of their own need not merge anything: --with takes the mean of what their forests say.
 
@@ -53,11 +68,15 @@ def predict(
 
         hedgerow predict forest.json new-rows.csv --proba -o predictions.csv
 
+        hedgerow predict forest.json new-rows.csv --threshold 0.3 --positive yes -o predictions.csv
+
         hedgerow predict forest.json new-rows.csv -o - | sort | uniq -c
 
         hedgerow predict office-a.json new-rows.csv --with office-b.json --with office-c.json -o predictions.csv
     """
     from hedgerow.engines.files import TableFile, files_of
+    from hedgerow.inference.coverage import Unknown
+    from hedgerow.inference.ranking import by_threshold
 
     output = None if output == STANDARD_OUTPUT else output
     if output is not None:
@@ -66,6 +85,7 @@ def predict(
 
     release = Release.load(forest)
     forests = [release, *(_alike(release, forest, other) for other in others or [])]
+    taken = _taken_class(release, threshold, positive)
     n_jobs = threads(jobs)
     table = TableFile(csv_rows(rows, csv), list(release.schema.names), optional=bool(release.forest.united))
     if table.absent:
@@ -77,20 +97,41 @@ def predict(
     with _text_output(output) as file:
         writer = csv_module.writer(file, lineterminator="\n")
         writer.writerow(head)
-        written = 0
+        written, unknown = 0, Unknown(release.codebook, table.absent)
         for codes, _ in table.blocks(release.codebook, labels=False):  # however many rows there are, some at a time
             each = [one.predict_few(codes) if table.few else one.predict_codes_proba(codes, n_jobs) for one in forests]
             shares = sum(each[1:], start=each[0]) / len(each)
-            winners = shares.argmax(axis=1).tolist()
+            winners = shares.argmax(axis=1) if taken is None else by_threshold(shares, taken, threshold or 0.0)
             if proba:
-                writer.writerows([names[w], *map(repr, row)] for w, row in zip(winners, shares.tolist(), strict=True))
+                writer.writerows([names[w], *map(repr, row)] for w, row in zip(winners.tolist(), shares.tolist(), strict=True))
             else:
-                writer.writerows([names[w]] for w in winners)
+                writer.writerows([names[w]] for w in winners.tolist())
             written += len(codes)
+            unknown.add(codes)
     if output is not None:
         say(f"wrote {output}: {written:,} predictions")
+    if unknown.text() is not None:
+        warn(f"{unknown.text()}")
     if others:
         note(_loss_of_all(forests))
+
+
+def _taken_class(release: Release, threshold: float | None, positive: str | None) -> int | None:
+    """The code of the class that a threshold is for; None without one."""
+    from hedgerow.errors import PlanError
+    from hedgerow.inference.ranking import positive_code
+
+    if threshold is None:
+        if positive is not None:
+            raise PlanError("--positive: it names the class of --threshold. Add --threshold, such as 0.3, or leave it out.")
+        return None
+    if not 0 <= threshold <= 1:
+        raise PlanError(f"--threshold: got {threshold:g}; expected a probability from 0 to 1, such as 0.3.")
+    code = positive_code(release.schema.target.classes, positive)
+    if code is None:
+        names = ", ".join(class_text(value) for value in release.schema.target.classes)
+        raise PlanError(f"--threshold: of more than two classes, say which it is for: --positive CLASS, one of {names}.")
+    return code
 
 
 def _alike(first: Release, name: Path, other: Path) -> Release:

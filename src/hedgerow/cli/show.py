@@ -72,8 +72,9 @@ def rules(
     A rule is a path of a tree: its conditions, the class that they point to, the share of that class (confidence) and
     the number of rows (support). Both come from noisy counts and are shown with the error that the noise gives them;
     then come the noisy counts of all classes.
-    Rules that noise alone may have made are left out: those with no more rows than twice the noise on them, or with a share of the class
-    that is within two errors of its share in all rows.
+    Rules that noise alone may have made are left out: those with no more rows than a few times the noise on them, or with a share of the
+    class that is within a few errors of its share in all rows. How many errors grows with the number of paths, since the best of many
+    looks good by noise alone: 2.0 for one path, 3.6 for 180, as what is printed at the end says.
     The order is by what is left of the confidence after two such errors, then by support, or as --sort says. A forest
     that prunes itself has the rules of its pruned trees.
 
@@ -104,7 +105,7 @@ def rules(
     wanted: dict[str, Any] = {"sub_rules": sub_rules, "min_support": min_support, "min_confidence": min_confidence, "label": label}
     most = SOME_RULES if top is None else top
     found = release.rules(**wanted, top=most, sort=str(sort), pruned=not unpruned, above_noise=not noisy)
-    left_out = 0 if noisy else within_noise(release.forest, **wanted, removed=None if unpruned else release.unused)
+    left_out = None if noisy else within_noise(release.forest, **wanted, removed=None if unpruned else release.unused)
     kind = str(format) if format is not None else SUFFIXES.get(output.suffix.lower() if output is not None else "", "text")
     written = WRITERS[kind](found, release.schema.target.name)
     if output is not None:
@@ -114,11 +115,8 @@ def rules(
         say(written.rstrip("\n"))
     else:
         print(written, end="")  # for another program: not a character is changed
-    if left_out:
-        several = left_out > 1
-        note(
-            f"{left_out:,} {'paths' if several else 'path'} that noise alone may have made {'are' if several else 'is'} left out (--noisy)"
-        )
+    if left_out is not None and left_out.left_out:
+        note(f"{left_out.text()} (--noisy lists all)")
 
 
 def show(

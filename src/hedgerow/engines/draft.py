@@ -24,6 +24,7 @@ from hedgerow.engines.draft_columns import (
     MANY,
     MAX_TEXT_CATEGORIES,
     MAX_WHOLE_CATEGORIES,
+    WITH_COMMAS,
     Drafted,
     Values,
     as_whole_numbers,
@@ -133,15 +134,11 @@ def _notes(found: Mapping[str, Drafted], target: str, labels: Values, person: st
     if MANY in said:
         notes.append(
             f"left out, since they have very many different values and may identify people: {', '.join(said[MANY])}"
-            + (
-                ""
-                if person
-                else ". If one of them names persons who may have several rows, draft again with it as person (--person COLUMN)"
-            )
+            + ("" if person else ". If one of them names persons who may have several rows, draft again with person='COLUMN'")
         )
     if EMPTY in said:
         notes.append(f"left out, since nothing stands in them: {', '.join(said[EMPTY])}")
-    for what in (AS_MISSING, AS_OTHER, AS_COUNTS, AS_CODES, AS_DATES):
+    for what in (AS_MISSING, WITH_COMMAS, AS_OTHER, AS_COUNTS, AS_CODES, AS_DATES):
         if what in said:
             notes.append(f"{what}: {'; '.join(said[what])}")
     if EITHER in said:

@@ -7,6 +7,8 @@ numbers that begin with zeros                     are codes, and stay text
 dates                                             count as days, in the format that all of them have
 two different whole numbers                       are categories, and so are up to 12 that are far apart, which look like codes
 other numbers                                     have bounds, rounded outward; so have small counts, which have an order
+numbers but for a few words such as '-'           are numbers, and the words are missing
+numbers such as 65,447.20                         have bounds, too, but cannot be read until they are written without commas
 categories with an order of their own (pandas)    keep it, and all their values
 """
 
@@ -14,7 +16,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
@@ -31,6 +33,9 @@ MAX_TEXT_CATEGORIES = 100  # a text column with more is left out of a draft: it 
 FEWEST_IDENTIFIERS = 20  # rows from which on different whole numbers in each of them look like identifiers
 MISSING = "missing"  # the branch of missing values in a draft
 MARKS = frozenset({"?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "<NA>"})  # texts that are taken for missing
+PLACEHOLDERS = frozenset(
+    {"-", "--", "---", ".", "..", "...", "*", "na", "n.a.", "#n/a", "none", "nil", "missing", "unknown", "not available"}
+)
 STEPS = 10  # readable steps between two bounds, at least: how far they are rounded outward
 FORMATS = (
     "%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%Y%m%d",
@@ -38,6 +43,8 @@ FORMATS = (
 )  # fmt: skip
 PLAUSIBLE = ((date(1880, 1, 1) - EPOCH).days, (date(2120, 1, 1) - EPOCH).days)  # of digits alone that are taken for dates
 NAMED_SO = re.compile(r"(?i)(^|[\W_])(id|uuid|guid|ssn)$|[a-z](Id|ID)$")
+FEW_WORDS = 5  # beside numbers: with more, and with more than one of ten different values, a column is text
+_THOUSANDS = re.compile(r"\s*[+-]?\d{1,3}(,\d{3})+(\.\d*)?\s*", re.ASCII)
 _WHOLE = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
 _PLAIN = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 
@@ -54,6 +61,10 @@ class Drafted:
 MANY, EMPTY = "many", "empty"
 AS_MISSING, AS_CODES, AS_DATES, EITHER = "taken for missing", "kept as text for the zeros they begin with", "read as dates", "either"
 AS_COUNTS = "few whole numbers, taken for amounts with an order (if they are codes, declare them as categories)"
+WITH_COMMAS = (
+    "numbers with commas between thousands cannot be read and would count as missing: write them without, as 65447.2 (in pandas: "
+    'read_csv(…, thousands=","), then to_csv)'
+)
 AS_OTHER = "whatever is not listed counts as missing (other)"
 
 
@@ -99,7 +110,10 @@ def drafted(name: str, column: NDArray[Any], keep: bool = False, order: Sequence
     if order is not None:
         said = [(AS_OTHER, name)] if found.marks else []
         return Drafted(_categories(name, [value for value in order if not _is_mark(value)], found, ordered=True), said=tuple(said))
-    said = [(AS_MISSING, f"{', '.join(map(repr, found.marks))} in {name}")] if found.marks else []
+    numbers_but, words, commas = _numbers_but_for(found.values)
+    marks = [*map(repr, found.marks), *_named(words)]
+    said = [(AS_MISSING, f"{', '.join(marks)} in {name}")] if marks else []
+    said += [(WITH_COMMAS, name)] if commas else []
     if not found.values:
         return Drafted(None, EMPTY)
     kind = column.dtype.kind
@@ -110,7 +124,7 @@ def drafted(name: str, column: NDArray[Any], keep: bool = False, order: Sequence
         low, high = _dates_outward(*_ends([_day(value, written) for value in found.values]))
         return Drafted(Numeric(name, low, high, missing=MISSING if found.gaps else None, unreviewed=True, date=written), said=tuple(said))
     codes = _codes(found.values)
-    numbers = None if kind == "b" or codes else numbers_of(found.values)
+    numbers = None if kind == "b" or codes else numbers_of(found.values) or numbers_but
     if codes:
         said.append((AS_CODES, name))
     if numbers is None:
@@ -119,7 +133,8 @@ def drafted(name: str, column: NDArray[Any], keep: bool = False, order: Sequence
         said += [(AS_OTHER, name)] if found.marks else []
         return Drafted(_categories(name, found.values, found), said=tuple(said))
     whole = all(number.is_integer() for number in numbers)
-    different = found.cells == len(numbers) >= FEWEST_IDENTIFIERS
+    cells = found.cells - sum(isinstance(value, str) and value in words for value in (column.tolist() if words else ()))
+    different = cells == len(numbers) >= FEWEST_IDENTIFIERS and not commas
     if whole and not keep and (different or (NAMED_SO.search(name) and len(numbers) > MAX_TEXT_CATEGORIES)):
         return Drafted(None, MANY, tuple(said))
     few = whole and len(numbers) <= MAX_WHOLE_CATEGORIES
@@ -128,7 +143,8 @@ def drafted(name: str, column: NDArray[Any], keep: bool = False, order: Sequence
         return Drafted(_categories(name, _without_gaps([int(number) for number in numbers]), found), said=tuple(said))
     said += [(AS_COUNTS, name)] if few else []
     low, high = _ends(numbers) if few else outward(*_ends(numbers))
-    entry = Numeric(name, low, high, missing=MISSING if found.gaps else None, unreviewed=True, integer=whole)
+    missing = MISSING if found.gaps or words or commas else None
+    entry = Numeric(name, low, high, missing=missing, unreviewed=True, integer=whole)
     return Drafted(entry, said=tuple(said))
 
 
@@ -170,6 +186,26 @@ def numbers_of(values: Sequence[Any]) -> list[float] | None:
     except (TypeError, ValueError, OverflowError):
         return None
     return numbers if len(numbers) == len(values) > 0 and all(map(math.isfinite, numbers)) else None
+
+
+def _numbers_but_for(values: Sequence[Any]) -> tuple[list[float] | None, set[str], bool]:
+    """Where most are numbers: these, the few words among them, and whether some have commas between thousands. None where they are not."""
+    texts = [value for value in values if isinstance(value, str)]
+    commas = {text for text in texts if _THOUSANDS.fullmatch(text)}
+    words = {text for text in texts if not _PLAIN.fullmatch(text)} - commas
+    left = [value for value in values if not isinstance(value, str) or value not in words]
+    if not (commas or words) or len(words) > min(FEW_WORDS, len(values) / 10) or _codes(left):
+        return None, set(), False
+    numbers = numbers_of([value.replace(",", "") if isinstance(value, str) else value for value in left])
+    if numbers is None or len(set(numbers)) <= MAX_WHOLE_CATEGORIES:
+        return None, set(), False
+    return sorted(set(numbers)), words, bool(commas)
+
+
+def _named(words: Collection[str]) -> list[str]:
+    """Usual words for what is missing by name. Others may be anything, and notes stay in the file: it is said that there are some."""
+    usual = [repr(word) for word in sorted(words) if word.strip().casefold() in PLACEHOLDERS]
+    return usual + (["texts that are no numbers (`hedgerow schema check` with the table names them)"] if len(usual) < len(words) else [])
 
 
 def _ends(numbers: Sequence[float]) -> tuple[float, float]:

@@ -6,6 +6,7 @@ Where the number of fits is not known (a search in rounds, a meta-estimator of s
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,7 +20,7 @@ from hedgerow import formatting
 from hedgerow.accounting.budget_file import BudgetFile
 from hedgerow.accounting.loss import exact_delta, exact_epsilon
 from hedgerow.accounting.meter import Budget
-from hedgerow.errors import BudgetError, PlanError
+from hedgerow.errors import BudgetError, PlanError, SharedPersonsWarning
 from hedgerow.estimators.surroundings import VALIDATION, frames, instead_of_a_search, scorers_of
 from hedgerow.evaluation.scorer import PrivateScorer
 
@@ -66,6 +67,7 @@ def check_repetitions(estimator: Any) -> None:
         budgets = [estimator.budget, *(each.budget for each in found.scorers if isinstance(each, PrivateScorer))]
         _check_processes(parallel, budgets, found.who)
         _check_budgets(found, estimator)
+        _check_persons(frame, estimator, found.who)
         return
 
 
@@ -119,6 +121,25 @@ def _check_budgets(found: Repetitions, estimator: Any) -> None:
             f"{found.who}: {' and '.join(each[3] for each in own)} need {formatting.loss(epsilon, delta)} together, and the budget has "
             f"{left} left. Nothing was spent. Ask for fewer folds or candidates or a smaller ε for each, or "
             f"{instead_of_a_search(estimator)}."
+        )
+
+
+def _check_persons(frame: FrameType, estimator: Any, who: str) -> None:
+    """Rows of one person in what is learnt from and in what is scored: no loss of privacy, but scores that are too good.
+
+    Splits that were made beforehand may have been made by person; a splitter that ignores groups is warned of by scikit-learn.
+    """
+    person = None if estimator._inferred or estimator.schema is None else estimator._declared_schema("fit").person
+    routed, cv = frame.f_locals.get("routed_params"), frame.f_locals.get("cv")
+    if person is None or routed is None or type(cv).__name__ in ("_CVIterableWrapper", "PredefinedSplit"):
+        return
+    if routed.splitter.split.get("groups") is None:
+        warnings.warn(
+            f"{who}: the schema says that {person!r} names the person of each row, and no groups are given, so rows of one person may be "
+            "learnt from and scored: scores look better than they are for new persons. Use cv=GroupKFold(5) of scikit-learn and "
+            f"groups=X[{person!r}].",
+            SharedPersonsWarning,
+            stacklevel=2,
         )
 
 

@@ -13,6 +13,7 @@ from types import FrameType
 from typing import Any
 
 from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.utils import get_tags
 
 from hedgerow.accounting.loss import exact_delta, exact_epsilon, text_of_loss
@@ -25,7 +26,9 @@ said: set[str] = set()  # what was told once in this process
 
 _THRESHOLD = (
     "TunedThresholdClassifierCV", "it chooses a threshold by exact scores of the rows",
-    'private_score(model, X, y, epsilon=…, metrics=["auc"]).threshold_for(recall=0.8), and FixedThresholdClassifier',
+    'point = private_score(model, X, y, epsilon=…, metrics=["auc"]).threshold_for(recall=0.8) of a model that is fitted, then '
+    "point.takes(model, new), or FixedThresholdClassifier(FrozenEstimator(model), threshold=point.threshold, pos_label=point.label): "
+    "sklearn.frozen.FrozenEstimator keeps it from being fitted, and paid for, again",
 )  # fmt: skip
 _CALIBRATION = (
     "CalibratedClassifierCV", "it learns from the rows, without noise, how to change probabilities",
@@ -67,8 +70,9 @@ def check_surroundings(estimator: Any, no_guarantee: bool = False) -> str | None
         raise PlanError(
             f"fit: {names}, in front of this estimator, learnt from the rows without noise and unpaid, so what is released could claim no "
             "differential privacy. Nothing was spent. Leave it out: bounds, cells and missing values are declared in the schema, and trees "
-            "need no scaling. Or use a FunctionTransformer whose function works on each row alone. Where no guarantee is wanted: "
-            "pipeline.fit(X, y, LAST_STEP__no_guarantee=True), with the name of the last step."
+            "need no scaling. Or use what works on each row alone: a FunctionTransformer; OneHotEncoder(categories=[…], "
+            'handle_unknown="ignore") or OrdinalEncoder with given categories and handle_unknown="use_encoded_value". Where no guarantee '
+            "is wanted: pipeline.fit(X, y, LAST_STEP__no_guarantee=True), with the name of the last step."
         )
     warnings.warn(
         f"fit: {names}, in front of this estimator, learnt from the rows without noise and unpaid, so the release claims no differential "
@@ -93,7 +97,18 @@ def _learning(step: Any) -> list[str]:
         return [name for _, each in step.transformer_list for name in _learning(each)]
     if hasattr(step, "transformers"):  # a ColumnTransformer
         return [name for _, each, _ in step.transformers for name in _learning(each)]
-    return [type(step).__name__] if get_tags(step).requires_fit else []
+    return [type(step).__name__] if get_tags(step).requires_fit and not _given_categories(step) else []
+
+
+def _given_categories(step: Any) -> bool:
+    """An encoder whose categories were given: a row's codes follow from the row alone, and no value of it raises an error."""
+    return (
+        isinstance(step, (OneHotEncoder, OrdinalEncoder))
+        and not isinstance(step.categories, str)
+        and step.handle_unknown in ("ignore", "infrequent_if_exist", "use_encoded_value")
+        and step.min_frequency is None
+        and step.max_categories is None
+    )
 
 
 def _check_scorer(frame: FrameType, estimator: Any) -> None:

@@ -1,4 +1,4 @@
-"""What error a private score will have, before it is paid for: from the number of test rows alone. No row is read."""
+"""What error a private score will have, before it is paid for: from the number of test rows and released class counts. No row is read."""
 
 from __future__ import annotations
 
@@ -11,50 +11,92 @@ from numpy.typing import NDArray
 
 from hedgerow.accounting.loss import exact_epsilon
 from hedgerow.errors import PlanError
-from hedgerow.evaluation.private import SCORE_BINS, score_of, score_queries, scored_release
+from hedgerow.evaluation.private import SCORE_BINS, PrivateScore, score_of, score_queries, scored_release
 from hedgerow.queries import ScoreBins
 from hedgerow.queries.score_bins import OF_CLASS, OTHERS
 from hedgerow.release.certificate import no_certificate
+from hedgerow.release.release import Release
 from hedgerow.settings import whole
 
-HOPED = 0.8  # an accuracy that many forests have
+HOPED, HOPED_AUC = 0.8, 0.75  # what many forests have; where classes are rare, an accuracy says nothing about the area
+_GRID = 1000  # points at which the scores of rows are taken
+
+Floats = NDArray[np.float64]
 
 
-def score_error(release: Any, rows: int, epsilon: Any, metrics: Sequence[str] = ("accuracy",), accuracy: float = HOPED) -> dict[str, float]:
+def score_error(
+    release: Any,
+    rows: int,
+    epsilon: Any,
+    metrics: Sequence[str] = ("accuracy",),
+    accuracy: float = HOPED,
+    auc: float = HOPED_AUC,
+) -> dict[str, float]:
     """The standard error that `private_score` would state of each metric, for so many test rows. Free: it reads none.
 
-    As if all classes were as frequent and the forest right in a share `accuracy` of the rows: 0.5 says that the noise would leave nothing.
-    Where a class is rare, its recall, precision and area have more. rows: roughly how many, a public number
+    Classes are taken to be as frequent as the released counts of the forest say. 0.5 says that the noise would leave nothing.
+
+    rows:      roughly how many test rows there are, a public number
+    accuracy:  what to hope for, if all classes were as frequent
+    auc:       the same of the area under the ROC curve: the larger, the smaller is its error
     """
     release = scored_release(release, "score_error")
     rows, amount = whole("rows", rows), exact_epsilon(epsilon)
-    if not 0.5 <= accuracy < 1:
-        raise PlanError(f"accuracy: got {accuracy!r}; expected what you hope for, from 0.5 to below 1, such as 0.8.")
+    for name, hoped in (("accuracy", accuracy), ("auc", auc)):
+        if not 0.5 <= hoped < 1:
+            raise PlanError(f"{name}: got {hoped!r}; expected what you hope for, from 0.5 to below 1, such as 0.8.")
     named = [metrics] if isinstance(metrics, str) else list(metrics)
     questions = score_queries(release, named, SCORE_BINS)
-    n_classes = release.codebook.n_classes
-    counts = [
-        _bins(rows, n_classes, accuracy, len(query.classes)) if isinstance(query, ScoreBins) else _matrix(rows, n_classes, accuracy)
-        for query in questions
-    ]
-    prices = [amount / len(questions)] * len(questions)
-    score = score_of(release, questions, counts, prices, no_certificate("a forecast"))
-    return {name: float(getattr(score, f"{name}_error")) for name in named}
+    prices, shares = [amount / len(questions)] * len(questions), class_shares(release)
+
+    def score(slope: float) -> PrivateScore:
+        counts = [
+            _bins(rows, shares[list(query.classes)], slope) if isinstance(query, ScoreBins) else _matrix(rows, shares, accuracy)
+            for query in questions
+        ]
+        return score_of(release, questions, counts, prices, no_certificate("a forecast"))
+
+    by_accuracy, by_area = score(2 * math.log(accuracy / (1 - accuracy))), score(_slope_of(auc))
+    return {name: float(getattr(by_area if name == "auc" else by_accuracy, f"{name}_error")) for name in named}
 
 
-def _matrix(rows: int, n_classes: int, accuracy: float) -> NDArray[np.int64]:
+def class_shares(release: Release) -> Floats:
+    """How frequent each class is, by the released counts; even where these say nothing."""
+    totals = np.maximum(release.forest.class_totals, 0)
+    return np.asarray(totals / totals.sum() if totals.sum() > 0 else np.full(len(totals), 1 / len(totals)))
+
+
+def _matrix(rows: int, shares: Floats, accuracy: float) -> NDArray[np.int64]:
     """As `Confusion` counts: a last line of rows without a declared class, none here."""
-    wrong = (1 - accuracy) / max(n_classes - 1, 1)
-    shares = np.full((n_classes + 1, n_classes), wrong)
-    shares[np.arange(n_classes), np.arange(n_classes)] = accuracy
-    shares[-1] = 0
-    return np.rint(shares * rows / n_classes).astype(np.int64)
+    n_classes = len(shares)
+    matrix = np.full((n_classes + 1, n_classes), (1 - accuracy) / max(n_classes - 1, 1))
+    matrix[np.arange(n_classes), np.arange(n_classes)] = accuracy
+    matrix[-1] = 0
+    return np.asarray(np.rint(matrix * rows * np.append(shares, 0)[:, None]), dtype=np.int64)
 
 
-def _bins(rows: int, n_classes: int, accuracy: float, scored: int) -> NDArray[np.int64]:
-    """As `ScoreBins` counts: probabilities of the class grow so over its rows that the right share of them is above one half."""
-    middles = (np.arange(SCORE_BINS) + 0.5) / SCORE_BINS
-    grows = np.exp(2 * math.log(accuracy / (1 - accuracy)) * middles)
-    counts = np.zeros((3, SCORE_BINS))
-    counts[OF_CLASS], counts[OTHERS] = rows / n_classes * grows / grows.sum(), rows * (1 - 1 / n_classes) * grows[::-1] / grows.sum()
-    return np.repeat(np.rint(counts).astype(np.int64)[None], scored, axis=0)
+def _bins(rows: int, shares: Floats, slope: float) -> NDArray[np.int64]:
+    """As `ScoreBins` counts, of classes with these shares.
+
+    What a row says for the class, x from 0 to 1, has a density that grows as exp(slope·x) over its rows and falls so over the others;
+    the score is the probability of the class at x, given how frequent it is.
+    """
+    x = (np.arange(_GRID) + 0.5) / _GRID
+    of_class = np.exp(slope * x) / np.exp(slope * x).sum()
+    found = np.zeros((len(shares), 3, SCORE_BINS))
+    for each, share in zip(found, np.clip(shares, 1e-9, 1 - 1e-9), strict=True):
+        score = 1 / (1 + np.exp(-slope * (2 * x - 1)) * (1 - share) / share)
+        bins = np.minimum((score * SCORE_BINS).astype(np.intp), SCORE_BINS - 1)
+        each[OF_CLASS] = np.bincount(bins, of_class * rows * share, SCORE_BINS)
+        each[OTHERS] = np.bincount(bins, of_class[::-1] * rows * (1 - share), SCORE_BINS)
+    return np.rint(found).astype(np.int64)
+
+
+def _slope_of(auc: float) -> float:
+    """The slope that has this area: (eˢ − 1 − s) / ((eˢ − 1)(1 − e⁻ˢ)), which grows with s. By halving."""
+    low, high = 1e-3, 50.0
+    while high - low > 1e-6:
+        slope = (low + high) / 2
+        area = (math.expm1(slope) - slope) / (math.expm1(slope) * -math.expm1(-slope))
+        low, high = (slope, high) if area < auc else (low, slope)
+    return low

@@ -7,8 +7,8 @@
                questions that are privately chosen: a row is still in one cell of each table, so that the noise stays what it was.
     3. Read    the tables as log-odds, shrunk as far as they are noise: the start of the model F.               (`inference/additive.py`)
     4. Boost   T oblivious trees of depth D. In a round, one of 25 random trees is privately chosen by Σ_leaves ‖Σ R‖, and Σ R and Σ H
-               of its leaves are released, R = e_y − p, H = p(1 − p), p = softmax F: F ← F + η·(C−1)/C·ΣR / (ΣH + 2σ²/ΣH + 2).
-               Four trees a round look at the same gradients.
+               of its leaves are released, R = e_y − p, H = p(1 − p), p = softmax F: F ← F + η·(C−1)/C·ΣR / (ΣH + σ²/(vΣH) + 1/v).
+               v is ½, or less where released sums show it (`leaf_steps.py`). Four trees a round look at the same gradients.
     5. Scale   the margins, so that probabilities fit: a private choice among a few numbers.
 
 Every share is of what is left after n̂: of ε, or of ρ where δ > 0 and there are rows enough for Gaussian noise. What a stage does not need
@@ -30,6 +30,7 @@ from hedgerow.accounting.events import PERMUTE_AND_FLIP, Event
 from hedgerow.accounting.noise import noise_of, variance_of
 from hedgerow.errors import PlanError
 from hedgerow.growers.budget_shares import BudgetShares, price_of_rows
+from hedgerow.growers.leaf_steps import LeafSteps
 from hedgerow.growers.proposals import HALVES, Proposals
 from hedgerow.growers.sizes import MOST_CELLS, TOP_KEEPS, TOP_SHARE, Settings, Sizes, top_questions
 from hedgerow.inference.additive import FLAT, RULES, SCALES, Reading, Tables
@@ -50,9 +51,6 @@ from hedgerow.trees.splits import Candidates
 from hedgerow.trees.tree import Tree, TreeBuilder
 
 ALGORITHM = HEDGEROW
-
-WIENER, RIDGE, LARGEST = 2.0, 2.0, 2.0  # the 2s of a leaf's step, and the most that it moves a score
-STEPS = 10_000  # leaf scores are whole in 1/STEPS, as a file holds them: what is loaded predicts the same
 
 
 def plan(codebook: Codebook, settings: Settings, epsilon: Fraction, delta: Fraction, rows: int | None, public: bool) -> Plan:
@@ -288,12 +286,13 @@ def _boosted(
     price = shares.price(sizes.of_round)
     event = BoostRound.costs(price, codebook.schema.k, HALVES**2, sizes.together, classes)[-1]
     sd = math.sqrt(variance_of(noise_of(event))) / GRID
+    steps = LeafSteps(classes, sd, sizes.step(shares.concentrated), hessian_weight(shares.concentrated))
     found = _Boosted()
     for _ in range(sizes.rounds):
         trees = [tree for _ in range(sizes.together) for tree in proposals.candidates(sizes.depth)]
         chosen, sums = table.ask(BoostRound(trees, model, shares.concentrated, sizes.together), price)
         for place, own in zip(chosen, sums, strict=True):
-            step, error = leaf_steps(own / GRID, classes, sd, sizes.step(shares.concentrated), hessian_weight(shares.concentrated))
+            step, error = steps.of(own / GRID)
             proposals.learn(trees[place])
             found.trees.append(trees[place])
             found.scores.append(step)
@@ -301,20 +300,6 @@ def _boosted(
         new = slice(-sizes.together, None)
         model = AdditiveModel(model.base, (*model.trees, *found.trees[new]), (*model.scores, *found.scores[new]))
     return Correction(tuple(found.trees), tuple(found.scores), tuple(found.errors))
-
-
-def leaf_steps(sums: NDArray[np.float64], classes: int, sd: float, eta: float, w: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """From the noisy Σ R and Σ w·H of each leaf to what it adds to the scores, and about what the noise did to that: (leaves, classes)."""
-    width = sums.shape[1] // 2
-    gradient, hessian = sums[:, :width], np.maximum(sums[:, width:] / w, 1e-3)
-    if classes == 2:
-        gradient, hessian = np.hstack([-gradient, gradient]), np.hstack([hessian, hessian])
-    gradient = gradient - gradient.mean(axis=1, keepdims=True)
-    weight = eta * (classes - 1) / classes / (hessian + WIENER * sd**2 / hessian + RIDGE)
-    step = np.clip(weight * gradient, -LARGEST, LARGEST)
-    step -= step.mean(axis=1, keepdims=True)
-    error = np.minimum(weight * sd, LARGEST).max(axis=1, keepdims=True)  # one for all classes of a leaf, as a file holds it
-    return np.rint(step * STEPS) / STEPS, np.repeat(np.rint(error * STEPS) / STEPS, classes, axis=1)
 
 
 # ------------------------------------------------------------ 5. scale

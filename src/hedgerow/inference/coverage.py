@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.inference.text import plain
 from hedgerow.schema.attributes import Attribute, Categorical
+from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.forest import CountedForest
 
 WORTH_SAYING = 0.05  # of the rows
 NEARLY_ALL = 0.9  # of the rows of a column
+MANY_UNKNOWN = 0.1  # of the rows that are predicted: these are the user's own, and the number is exact
 FEW = 3  # attributes that are named
 FAR = 8  # standard deviations of a tree's total: noise alone goes so far once in 100,000 trees, since Laplace noise has long tails
 EMPTY = 2  # standard deviations of its count that a class without rows has at most; and so many more must still be few
@@ -103,6 +106,31 @@ def not_read(forest: CountedForest) -> str | None:
     )
 
 
+class Unknown:
+    """Of rows that are predicted, block by block: in how many each column has no declared value. They are the user's own: exact numbers."""
+
+    def __init__(self, codebook: Codebook, absent: Collection[str] = ()) -> None:
+        self.schema, self.rows = codebook.schema, 0
+        self.declared = np.array(
+            [np.iinfo(np.int64).max if n in absent else d for n, d in zip(self.schema.names, codebook.declared, strict=True)]
+        )
+        self.unknown = np.zeros(len(self.declared), dtype=np.int64)
+
+    def add(self, codes: NDArray[np.unsignedinteger[Any]]) -> None:
+        self.rows += len(codes)
+        self.unknown += (codes >= self.declared).sum(axis=0)
+
+    def text(self) -> str | None:
+        """A sentence about the columns where these are many, or None."""
+        many = [a for a in np.argsort(-self.unknown, kind="stable") if self.unknown[a] > MANY_UNKNOWN * self.rows]
+        if not many:
+            return None
+        shares = [(self.unknown[a] / self.rows, self.schema.attributes[a]) for a in many[:FEW]]
+        said = [f"{plain(attribute.name)} ({share:.0%} of the rows: {_what_to_check(attribute)})" for share, attribute in shares]
+        more = f" and {len(many) - FEW} more columns" if len(many) > FEW else ""
+        return f"columns with values that are missing, undeclared or not readable: {', '.join(said)}{more}"
+
+
 def _unread_share(forest: CountedForest, t: int, a: int) -> float:
     """The share of all rows that have no declared value of the attribute where a tree first asks for it; 0 where noise could explain it.
 
@@ -110,8 +138,7 @@ def _unread_share(forest: CountedForest, t: int, a: int) -> float:
     """
     tree, codebook = forest.trees[t], forest.codebook
     asking = np.flatnonzero(tree.attribute == a)
-    attribute = codebook.schema.attributes[a]
-    known = len(attribute.values) if isinstance(attribute, Categorical) else codebook.numeric_cells(a)
+    known = codebook.declared[a]
     if not len(asking) or known == codebook.sizes[a]:
         return 0.0
     asking = asking[tree.depth[asking] == tree.depth[asking].min()]  # none of them is below another

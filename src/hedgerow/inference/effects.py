@@ -117,7 +117,7 @@ def effect_named(found: tuple[Effect, ...], name: str, names: tuple[str, ...]) -
 
 def _effect(parts: Parts, j: int) -> Effect:
     tables, codebook = parts.forest.tables, parts.forest.tables.codebook
-    groups = alike(parts, j)
+    groups = _that_hold_values(codebook, j, alike(parts, j))
     first = [codes[0] for codes in groups]
     weights = _rest(tables.layout.top, tables.node_rows, j, first)
     scores, spread = np.zeros((2, len(groups), codebook.n_classes))
@@ -177,6 +177,18 @@ def alike(parts: Parts, j: int) -> list[list[int]]:
         run += 0 < code < cells and told[code] != told[code - 1]
         groups.setdefault((told[code], run if code < cells else -1), []).append(code)
     return list(groups.values())
+
+
+def _that_hold_values(codebook: Codebook, j: int, groups: list[list[int]]) -> list[list[int]]:
+    """Cells that hold no whole number, where there are only such, are part of the range before them: nobody has a value there."""
+    found: list[list[int]] = []
+    for codes in groups:
+        if all(codebook.holds_none(j, code) for code in codes):
+            before = next(each for each in found if codes[0] - 1 in each)
+            before += codes
+        else:
+            found.append(list(codes))
+    return found
 
 
 def _rest(top: Tree, node_rows: Floats, j: int, codes: list[int]) -> Floats:

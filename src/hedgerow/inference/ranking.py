@@ -46,6 +46,13 @@ def positive_code(classes: Sequence[Any], positive: Any = None) -> int | None:
     return known.index(text_of(positive))
 
 
+def by_threshold(shares: Floats, code: int, threshold: float) -> NDArray[np.intp]:
+    """The class `code` where its probability is at least the threshold, otherwise the most probable of the others."""
+    others = shares.copy()
+    others[:, code] = -1
+    return np.where(shares[:, code] >= threshold, code, others.argmax(axis=1))
+
+
 @dataclass(frozen=True, repr=False)
 class OperatingPoint:
     """Every row whose probability of the class `label` is at least `threshold` is taken for it: what that gives, each share with its error.

@@ -344,16 +344,16 @@ def _rules(release: Release, rules: int) -> str:
         return ""
     classes = release.schema.target.classes
     each = max(1, -(-rules // len(classes)))
-    found = [rule for label in classes[:rules] for rule in release.rules(label=label, top=each, above_noise=True)]
+    found = [rule for label in classes[:rules] for rule in release.rules(label=label, top=each)]
     left_out = within_noise(release.forest, removed=release.unused)
     items = "".join(f"<li>{escape(rule.text())} <small>tree {rule.tree + 1}</small></li>" for rule in found)
     note = "For each class the most informative paths: those that are surest after taking off twice their noise."
-    if left_out:
-        note += f" {many(left_out, 'path')} that noise alone may have made {'is' if left_out == 1 else 'are'} left out."
+    if left_out.left_out:
+        note += f" {left_out.text()}."
     if release.forest.noisy and found:
         note += " The best of many noisy rules looks a little better than it is."
     listed = f'<ol class="rules">{items}</ol>' if found else "<p>No rule stands above its noise.</p>"
-    return section("Rules", f'<p class="soft">{note}</p>{listed}') if found or left_out else ""
+    return section("Rules", f'<p class="soft">{note}</p>{listed}') if found or left_out.left_out else ""
 
 
 def _plan(lines: Sequence[tuple[str, str]]) -> str:

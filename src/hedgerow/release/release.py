@@ -206,7 +206,7 @@ class Release:
         top: int | None = None,
         sort: str = "default",
         pruned: bool = True,
-        above_noise: bool = False,
+        above_noise: bool = True,
         as_frame: bool = False,
     ) -> Any:
         """What the trees say, as a list of `Rule` (`inference/rules.py` tells how its numbers and errors are made).
@@ -216,7 +216,7 @@ class Release:
         top:            at most so many
         sort:           "default" (surest after taking off twice the noise), "confidence" or "support"
         pruned:         False also lists the nodes that the release itself does not predict with
-        above_noise:    True leaves out rules that noise alone may have made
+        above_noise:    only rules that noise alone would hardly have made, as `hedgerow rules` has them; False lists all
         as_frame:       a pandas data frame instead, one row for each rule
         """
         from hedgerow.inference.rules import frame_of

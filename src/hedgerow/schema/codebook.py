@@ -82,16 +82,30 @@ class Codebook:
         if low is None or high is None:
             return f"{texts[first]} to {texts[last + 1]}"
         high -= last + 2 < len(whole)  # the last cell holds its end, too
-        if low > high:  # no whole number is in it
+        if low > high:
             assert isinstance(entry, Numeric)
             ends = formatting.edges(entry.cell_edges(self.bins))
             return f"{ends[first]} to {ends[last + 1]}, no whole number"
         return formatting.bound(low) if low == high else f"{formatting.bound(low)} to {formatting.bound(high)}"
 
+    def holds_none(self, attribute: int, cell: int) -> bool:
+        """Whether no value can be in a cell of an attribute of whole numbers: 1.25 to 1.5. The outer ones hold what is beyond."""
+        whole = self._first_whole[attribute]
+        if not 0 < cell < len(whole) - 2:
+            return False
+        low, high = whole[cell], whole[cell + 1]
+        return low is not None and high is not None and low >= high
+
     def numeric_cells(self, attribute: int) -> int:
         """How many leading codes of the attribute are cells in numeric order (0 if it is categorical)."""
         entry = self.schema.attributes[attribute]
         return len(entry.cell_edges(self.bins)) - 1 if isinstance(entry, Numeric) else 0
+
+    @cached_property
+    def declared(self) -> tuple[int, ...]:
+        """How many leading codes of each attribute are declared values; those after them say missing, another value, or no branch."""
+        attributes = enumerate(self.schema.attributes)
+        return tuple(len(each.values) if isinstance(each, Categorical) else self.numeric_cells(a) for a, each in attributes)
 
     @cached_property
     def _coders(self) -> tuple[Coder, ...]:

@@ -17,7 +17,7 @@ from hedgerow.schema.attributes import Attribute, Categorical, Value, text_of
 from hedgerow.schema.schema import Schema
 
 CODE = re.compile(r"0\d+")  # text that a program may take for a number
-WORDS = {"text": "text", "numbers": "numbers", "whole": "whole numbers", "booleans": "booleans (true, false)"}
+WORDS = {"text": "text", "numbers": "numbers", "whole": "numbers", "booleans": "booleans (true, false)"}
 
 
 def check_label_type(y: Any, schema: Schema) -> None:

@@ -1,0 +1,98 @@
+"""What refusals and warnings around an estimator advise works, and costs nothing more."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, GroupKFold, TunedThresholdClassifierCV, cross_val_score
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+
+from hedgerow import Budget, Categorical, Numeric, PrivateRDTClassifier, Release, Schema, Target, private_score, private_scorer
+from hedgerow.errors import BudgetError, PlanError, SharedPersonsWarning
+from hedgerow.estimators.surroundings import learning_steps
+
+RNG = np.random.default_rng(3)
+X = pd.DataFrame({"a": RNG.random(600), "b": RNG.random(600), "who": np.arange(600) // 3})
+Y = np.where(X.a > 0.5, "yes", "no")
+SCHEMA = Schema([Numeric("a", 0, 1), Numeric("b", 0, 1)], Target("class", ["no", "yes"]))
+PERSONS = replace(SCHEMA, person="who", rows_per_person=3)
+
+
+def forest(budget: Budget, schema: Schema = SCHEMA, epsilon: Any = 5) -> PrivateRDTClassifier:
+    return PrivateRDTClassifier(schema, epsilon, budget=budget, random_state=0)
+
+
+def test_the_threshold_that_is_advised_does_not_fit_again() -> None:
+    budget = Budget(100)
+    model = forest(budget, epsilon=50).fit(X, Y)
+    with pytest.raises(PlanError, match=r"threshold_for\(recall=0.8\).*point\.takes\(model, new\).*FrozenEstimator\(model\)"):
+        TunedThresholdClassifierCV(model, cv=2).fit(X, Y)
+    point = private_score(model, X, Y, epsilon=10, budget=budget, metrics=["auc"]).threshold_for(recall=0.8)
+    spent = budget.spent
+    fixed = FixedThresholdClassifier(FrozenEstimator(model), threshold=point.threshold, pos_label=point.label).fit(X, Y)
+    assert ((fixed.predict(X) == "yes") == point.takes(model, X)).all()
+    assert budget.spent == spent == 60
+
+
+LETTERS = pd.DataFrame({"letter": np.array(list("abcd"))[RNG.integers(0, 4, 600)]})
+GIVEN: dict[str, Any] = {"categories": [["a", "b", "c"]]}
+LEARNS_NOTHING = [
+    OneHotEncoder(**GIVEN, handle_unknown="ignore", sparse_output=False),
+    OneHotEncoder(**GIVEN, handle_unknown="infrequent_if_exist"),
+    OrdinalEncoder(**GIVEN, handle_unknown="use_encoded_value", unknown_value=-1),
+]
+LEARNS = [  # the last three: which values fail or are put together depends on the rows
+    OneHotEncoder(), OrdinalEncoder(), OneHotEncoder(**GIVEN), OneHotEncoder(**GIVEN, handle_unknown="ignore", min_frequency=3),
+    OrdinalEncoder(**GIVEN, handle_unknown="use_encoded_value", unknown_value=-1, max_categories=2),
+]  # fmt: skip
+
+
+def test_encoders_with_given_categories_learn_nothing() -> None:
+    assert [learning_steps(Pipeline([("step", step), ("forest", None)])) for step in LEARNS_NOTHING] == [[]] * 3
+    assert all(learning_steps(Pipeline([("step", step), ("forest", None)])) for step in LEARNS)
+    encoder = LEARNS_NOTHING[-1].set_output(transform="pandas")
+    schema = Schema([Categorical("letter", [0.0, 1.0, 2.0], other="other")], Target("class", ["no", "yes"]))
+    pipeline = Pipeline([("encoder", encoder), ("forest", forest(Budget(5), schema))]).fit(LETTERS, Y)
+    assert pipeline[-1].release_.certificate.guarantee == "epsilon-DP"
+
+
+def test_persons_on_both_sides_of_cross_validation_are_told() -> None:
+    budget = Budget(1000)
+    scoring = private_scorer(1, budget)
+    says = r"'who' names the person of each row, and no groups are given.*GroupKFold\(5\).*groups=X\['who'\]"
+    with pytest.warns(SharedPersonsWarning, match=rf"^cross-validation: .*{says}") as told:
+        cross_val_score(forest(budget, PERSONS), X, Y, scoring=scoring, cv=3, error_score="raise")
+    assert len(told) == 1
+    with pytest.warns(SharedPersonsWarning, match=rf"^GridSearchCV: .*{says}") as told:
+        GridSearchCV(forest(budget, PERSONS), {"max_depth": [1, 2]}, scoring=scoring, cv=2).fit(X, Y)
+    assert len(told) == 1
+
+
+def test_persons_on_one_side_are_not_warned_of(tmp_path: Path) -> None:
+    rows, persons = Budget(1000), Budget(1000)
+    PERSONS.save(tmp_path / "schema.toml")
+    scoring = private_scorer(1, persons)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = PrivateRDTClassifier(tmp_path / "schema.toml", 5, budget=persons)
+        cross_val_score(model, X, Y, scoring=scoring, cv=GroupKFold(2), groups=X["who"])
+        GridSearchCV(model, {"max_depth": [1]}, scoring=scoring, cv=GroupKFold(2)).fit(X, Y, groups=X["who"])
+        cross_val_score(model, X, Y, scoring=scoring, cv=list(GroupKFold(2).split(X, Y, X["who"])))  # the splits are the user's own
+        cross_val_score(forest(rows), X, Y, scoring=private_scorer(1, rows), cv=2)  # no persons
+
+
+def test_a_model_that_cannot_be_pickled_says_how_it_is_kept(tmp_path: Path) -> None:
+    model = forest(Budget(5)).fit(X, Y)
+    with pytest.raises(BudgetError, match=r"model\.release_\.save\(path\)"):
+        pickle.dumps(model)
+    model.release_.save(tmp_path / "forest.json")
+    assert (Release.load(tmp_path / "forest.json").predict(X) == model.predict(X)).all()
