@@ -310,7 +310,7 @@ def test_ctrl_c_while_records_are_read_is_no_error_of_the_file(tmp_path: Path, m
 
 def test_a_certificate_says_that_cells_go_over_lines(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
-    path.write_bytes(b"a,b,y\n" + b"x,1,n\n" * 50)
+    path.write_bytes(b"a,b,y\n" + b"x,1,n\n" * 50 + "x,1,é\n".encode() * 50)
     schema = Schema([Categorical("a", ["x", "z"]), Numeric("b", 0, 10)], Target("y", ["n", "é"]))
 
     def trained(table: Any, declared: Schema = schema) -> Release:
