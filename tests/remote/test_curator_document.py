@@ -37,8 +37,8 @@ def run(words: list[str], folder: Path, **more: str) -> str:
 
 @pytest.mark.slow
 def test_ten_minutes(tmp_path: Path) -> None:
-    demo, *owner, serve, plan, fit = commands(FIRST)
-    assert [demo[0], *(words[1] for words in owner), serve[0], plan[0], fit[0]] == [
+    demo, *owner, serve, left, plan, fit = commands(FIRST)
+    assert [demo[0], *(words[1] for words in owner), serve[0], left[0], plan[0], fit[0]] == [
         "demo",
         "register",
         "register",
@@ -46,6 +46,7 @@ def test_ten_minutes(tmp_path: Path) -> None:
         "analyst",
         "ceiling",
         "serve",
+        "budget",
         "plan",
         "fit",
     ]
@@ -65,7 +66,7 @@ def test_ten_minutes(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         assert done.stdout.count("(ε = 0.5, δ = 1e-06) differential privacy") == 1
         assert done.stdout.count("ε = 0.5 differential privacy") == 1
-        for words in (plan, fit):
+        for words in (left, plan, fit):
             run([word.replace("http://127.0.0.1:8300", served.address) for word in words], folder, HEDGEROW_TOKEN=token)
         for words in commands(BACKUP):
             run(words, folder)

@@ -73,11 +73,15 @@ class ServiceDataset:
 
     def counts(self, plan: PublicPlan, epsilon: str | None, budget: RequestBudget) -> Release:
         """Counts in the trees of a plan: the service says whose they are."""
+        from hedgerow.remote.federation import differences
 
         def submit(purpose: str) -> Job:
             return self.connection.counts(self.public.name, plan, epsilon=epsilon, purpose=purpose)
 
-        return self._release(f"count {plan.algorithm}", plan.epsilon, plan.delta, budget, submit)
+        found = self._release(f"count {plan.algorithm}", plan.epsilon, plan.delta, budget, submit)
+        if wrong := differences(found, plan):
+            warn(f"what the service has sent is not an answer to the plan: {wrong} Ask its owner what went wrong.")
+        return found
 
     def _release(self, what: str, epsilon: Fraction, delta: Fraction, budget: RequestBudget, submit: Submit) -> Release:
         """What the service makes of a request that it is paid for, with its signature. A budget file is charged as well."""

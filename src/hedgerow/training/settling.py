@@ -39,4 +39,5 @@ def mismatches(counted: CountedForest, rows: int | None, rows_sd: float, whole: 
 def mismatches_of(release: Release, whole: bool) -> list[str]:
     """The same of the release of one table."""
     sd = max((variance_of(event.noise) ** 0.5 for event in release.certificate.events if event.query == "rows"), default=0.0)
-    return mismatches(release.forest, release.released.get("rows", release.schema.rows), sd, whole)
+    declared = release.schema.rows if whole else None  # a declared number is that of the whole table
+    return mismatches(release.forest, release.released.get("rows", declared), sd, whole)
