@@ -33,6 +33,7 @@ def test_fit_and_evaluate(served: Served, place: str, run: Callable[..., Any], t
     assert (served.spent, Release.load(forest).certificate.epsilon) == (1, "1")
     scored = run("evaluate", str(forest), place, "--epsilon", "2", "--purpose", "research")
     assert (scored.exit_code, served.spent) == (0, 3), scored.output
+    assert "left for you at the service, for 'research': (ε = 47, δ = 0.001)" in " ".join(scored.stdout.split())
     schema.write_text(SCHEMA.to_toml())
     again = run("fit", place, "--schema", str(schema), "--algorithm", "dpdf", "--epsilon", "1/2", "-o", str(tmp_path / "dpdf.json"))
     assert again.exit_code == 0, again.output

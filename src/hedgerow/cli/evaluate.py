@@ -156,6 +156,8 @@ def evaluate(
         say(f"charged: {each}")
     guarantee(score.certificate.sentence(), score.certificate.private)
     print_remaining(request_budget)
+    if place.remote:
+        place.service.print_left(request_budget)
 
 
 WHAT = {"confusion": "the confusion matrix", "reliability": "the reliability counts", "score_bins": "the counts of score bins"}
