@@ -95,7 +95,7 @@ def test_a_forest_that_is_grown_here_says_that_nobody_signed_it(page: str, run: 
 def test_a_misspelled_class_is_told_of_a_forest_that_the_service_made(
     servers: Servers, run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clinic = servers.new("Clinic B", epsilon="50", schema=Schema(SCHEMA.attributes, Target("class", ["a", "bb"])))
+    clinic = servers.new("Clinic B", rows=1000, epsilon="50", schema=Schema(SCHEMA.attributes, Target("class", ["a", "bb"])))
     monkeypatch.setenv("HEDGEROW_TOKEN", clinic.ada)
     fitted = run("fit", clinic.page, "--epsilon", "40", "-o", tmp_path / "forest.json")
     assert fitted.exit_code == 0, fitted.output
