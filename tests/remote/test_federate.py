@@ -477,3 +477,21 @@ def test_answers_that_are_signed(three: Three) -> None:
     (trust / "b.pub").unlink()
     said = three.run("--require-signed", "--trust", trust, "--force", clinics=three.clinics[:2], code=2)
     assert "is not signed with a trusted key" in said
+
+
+@pytest.mark.slow
+def test_two_datasets_of_one_service_have_its_key(servers: Servers, tmp_path: Path) -> None:
+    """Whoever asks names both, and states that nobody is in both: that one key has signed them is no surprise."""
+    clinic = servers.new("both", called="")
+    curator = clinic.curator
+    make_key(curator.releases.parent / KEY_FILE, "both")
+    curator.registry.register("stays", curator.releases.parent / "visits.csv", SCHEMA)
+    curator.ledger.ceiling("stays", "2")
+    curator.accounts.grant("ada", "stays", ["research"])
+    plan = HedgerowClassifier(SCHEMA, epsilon="0.5").public_plan(rows=1000, tables=2)
+    plan.save(tmp_path / "plan.json")
+    tokens(tmp_path, [clinic])
+    Three(tmp_path, [clinic], plan).run(f"{clinic.url}/datasets/stays", "--disjoint")
+    parts = Release.load(tmp_path / "forest.json").certificate.parts
+    assert [part.owner for part in parts] == ["stays", "visits"]
+    assert parts[0].signed_by == parts[1].signed_by == [curator.signed_with]

@@ -226,7 +226,8 @@ class Federation:
                     f"They are kept in {self.folder.path}: show them to the owners."
                 ) from None
         kept = (Release.load(self.folder.file(place)) for place in places)
-        return merge(kept, disjoint=disjoint, batches=True, names=[p.url for p in places])  # datasets of one service have its key
+        one_key = len({place.service for place in places}) < len(places)  # datasets of one service, each under a name of its own
+        return merge(kept, disjoint=disjoint, batches=one_key, names=[place.url for place in places])
 
 
 def _status_of(work: Callable[[Place, float], CuratorStatus], place: Place, ends: float) -> CuratorStatus:
