@@ -49,7 +49,7 @@ def file(tmp_path: Path) -> Path:
 @pytest.mark.slow
 def test_files_patterns_folders_and_databases(registry: Registry, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with duckdb.connect(str(tmp_path / "clinic.duckdb")) as connection:
-        connection.execute(f"CREATE TABLE visits AS SELECT * FROM read_csv('{file}')")
+        connection.execute(f"CREATE TABLE visits AS SELECT * FROM read_csv('{file}', auto_type_candidates = ['BIGINT', 'VARCHAR'])")
     monkeypatch.chdir(tmp_path)
     places: dict[str, Any] = {
         "file": "rows/table.csv",
