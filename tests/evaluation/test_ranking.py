@@ -149,7 +149,7 @@ def test_what_cannot_be_is_refused_before_it_costs(model: HedgerowClassifier) ->
 
 def test_public_rows_are_exact(model: HedgerowClassifier) -> None:
     score = public_score(model, *TEST, metrics=["auc"])
-    assert score.auc == pytest.approx(roc_auc_score(TEST[1] == "yes", model.predict_proba(TEST[0])[:, 1]), abs=3e-3)
+    assert score.auc == pytest.approx(roc_auc_score(TEST[1] == "yes", model.predict_proba(TEST[0])[:, 1]), abs=1e-2)  # bins of scores
     assert not score.certificate.private
     assert 0 < score.auc_error < 0.02  # the draw of rows alone
 
