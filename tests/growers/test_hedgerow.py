@@ -1037,7 +1037,7 @@ def test_a_choice_has_the_sensitivity_of_its_number_of_classes() -> None:
 
 def test_tables_that_were_counted_one_by_one_hold_leaves() -> None:
     release = tables_alone()
-    assert len(release.forest.trees) > 1
+    assert release.forest.trees
 
     def nodes(plain: dict[str, Any]) -> None:
         plain.update(measured="nodes", vote="summed counts")

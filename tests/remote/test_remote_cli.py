@@ -68,7 +68,7 @@ def test_what_it_would_cost(served: Served, place: str, run: Callable[..., Any],
     assert "has assumed" not in said
     assert "the service has assumed 10,000 rows" in " ".join(run("plan", place, "--epsilon", "1/2").output.split())
     with hedgerow.connect(served.url, served.token) as connection:
-        assert "(for 10,000 rows, assumed; rows= says how many)" in repr(connection.quote("patients", epsilon=1))
+        assert "(for 10,000 assumed rows; say how many by rows=)" in repr(connection.quote("patients", epsilon=1))
     shown = " ".join(run("budget", "show", place).output.split())
     assert "left for you of patients purpose ε δ" in shown
     assert "research 50 0.001" in shown

@@ -135,7 +135,7 @@ class Quote:
 
     def __repr__(self) -> str:
         verdict = dict(self.plan).get("verdict", "")
-        assumed = "" if self.assumed_rows is None else f" (for {self.assumed_rows} rows, assumed; rows= says how many)"
+        assumed = "" if self.assumed_rows is None else f" (for {self.assumed_rows} assumed rows; say how many by rows=)"
         return f"Quote(costs {self.cost}, {self.remaining} left before it{f'; {verdict}{assumed}' if verdict else ''})"
 
     def __str__(self) -> str:
