@@ -169,7 +169,7 @@ def test_an_owner(servers: Servers, served: Served) -> None:
     made = owner.register("more", file, SCHEMA)
     assert (made.name, made.closed, made.balances) == ("more", False, ())
     with duckdb.connect(str(servers.folder / "clinic.duckdb")) as connection:
-        connection.execute(f"CREATE TABLE visits AS SELECT * FROM read_csv('{file}')")
+        connection.execute(f"CREATE TABLE visits AS SELECT * FROM read_csv('{file}', types = {{'smoker': 'VARCHAR'}})")
     database = hedgerow.SQLTable(str(servers.folder / "clinic.duckdb"), "visits")
     assert owner.register("in a database", database, SCHEMA).place["table"] == "visits"
     assert {each.name: each.unit for each in owner.datasets()} == {"visits": hedgerow.Unit(), "more": None, "in a database": None}

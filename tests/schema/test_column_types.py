@@ -48,7 +48,7 @@ def test_a_column_of_objects_is_not_looked_into() -> None:
     ("changed", "said"),
     [
         ({"branch": [42, 7] * 50}, "column 'branch': it holds numbers, .* codes such as '0007'"),
-        ({"kind": [True, False] * 50}, "column 'kind': it holds booleans"),
+        ({"kind": [True, False] * 50}, "column 'kind': it holds booleans.*DuckDB's read_csv"),
         ({"y": [0, 1] * 50}, "column 'y': it holds numbers, but the schema declares 'no', 'yes'"),
     ],
 )

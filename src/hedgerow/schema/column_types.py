@@ -16,6 +16,7 @@ from hedgerow.errors import TableError
 from hedgerow.schema.attributes import Attribute, Categorical, Value, text_of
 from hedgerow.schema.schema import Schema
 
+FROM_DUCKDB = " (DuckDB's read_csv makes booleans of yes and no, unless types = {'column': 'VARCHAR'} says otherwise)"
 CODE = re.compile(r"0\d+")  # text that a program may take for a number
 WORDS = {"text": "text", "numbers": "numbers", "whole": "numbers", "booleans": "booleans (true, false)"}
 
@@ -62,7 +63,7 @@ def check_values(name: str, values: Sequence[Value], held: str | None) -> None:
         raise TableError(
             f"column {name!r}: it holds {WORDS[held]}, but the schema declares {', '.join(map(repr, values[:5]))}"
             f"{', …' if len(values) > 5 else ''}: no row would have a declared value. Nothing was spent. Declare the values as the table "
-            "has them, or convert the column."
+            f"has them, or convert the column{FROM_DUCKDB if held == 'booleans' else ''}."
         )
 
 
