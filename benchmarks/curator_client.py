@@ -46,9 +46,12 @@ async def measured(host: str, port: int, given: dict[str, Any]) -> dict[str, Any
 
     async def one(due: float, request: bytes) -> None:
         connection = await free.get()
-        if connection[0].at_eof():  # the service closes a connection that was not used for a while
+        try:
+            status = await answered(connection, request)
+        except (asyncio.IncompleteReadError, ConnectionError):  # the service closes a connection that was not used for a while
             connection = await asyncio.open_connection(host, port)
-        statuses[await answered(connection, request)] += 1
+            status = await answered(connection, request)
+        statuses[status] += 1
         taken.append(1000 * (loop.time() - due))
         free.put_nowait(connection)
 
