@@ -50,9 +50,10 @@ LEARNS_NOTHING = [
     OneHotEncoder(**GIVEN, handle_unknown="infrequent_if_exist"),
     OrdinalEncoder(**GIVEN, handle_unknown="use_encoded_value", unknown_value=-1),
 ]
-LEARNS = [  # the last three: which values fail or are put together depends on the rows
+LEARNS = [  # the last four: which values fail, are put together or are warned of depends on the rows
     OneHotEncoder(), OrdinalEncoder(), OneHotEncoder(**GIVEN), OneHotEncoder(**GIVEN, handle_unknown="ignore", min_frequency=3),
     OrdinalEncoder(**GIVEN, handle_unknown="use_encoded_value", unknown_value=-1, max_categories=2),
+    OneHotEncoder(**GIVEN, handle_unknown="ignore", drop="first"),
 ]  # fmt: skip
 
 

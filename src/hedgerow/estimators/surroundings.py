@@ -108,6 +108,7 @@ def _given_categories(step: Any) -> bool:
         and step.handle_unknown in ("ignore", "infrequent_if_exist", "use_encoded_value")
         and step.min_frequency is None
         and step.max_categories is None
+        and getattr(step, "drop", None) is None  # with one, a warning names the columns that hold other values
     )
 
 
