@@ -91,10 +91,11 @@ VARIANTS: dict[str, dict[str, Any]] = {  # one constant of growers/sizes.py at a
     "deeper": {"DEPTH_ADDED": 3.0},
     "smaller steps": {"STEP": 0.2},
     "larger steps": {"STEP": 0.45},
-    "less for tables": {"TABLES_NU": 2.0},
-    "more for tables": {"TABLES_NU": 8.0},
-    "more tables": {"ROWS_PER_TABLE": 20.0},
-    "fewer tables": {"ROWS_PER_TABLE": 80.0},
+    "less for the joint fit": {"JOINT_NU": 1.0},
+    "more for the joint fit": {"JOINT_NU": 4.0},
+    "fewer joint rounds": {"JOINT_ROUNDS": 8},
+    "more joint rounds": {"JOINT_ROUNDS": 32},
+    "joint fits seldom": {"ROWS_PER_TABLE": 80.0},
 }
 ROTATION_EPSILONS = ("0.5", "2")
 ROTATION_FOLDS = 1

@@ -5,7 +5,9 @@
     2. Tables  of q attributes, q = √(n̂ε/40): one after the other the one that tells most about what the tables before it leave open is
                privately chosen, and its class counts are released. Where q = m all are counted at once; in pure ε under one or two top
                questions that are privately chosen: a row is still in one cell of each table, so that the noise stays what it was.
-    3. Read    the tables as log-odds, shrunk as far as they are noise: the start of the model F.               (`inference/additive.py`)
+    3. Start   of the model F. With Gaussian noise a joint fit: scores of all attributes at once, in 16 rounds (`joint_fit.py`); the tables
+               then are few and tell how frequent values are. Else the tables, read as log-odds and shrunk as far as they are noise
+               (`inference/additive.py`).
     4. Boost   T oblivious trees of depth D. In a round, one of 25 random trees is privately chosen by Σ_leaves ‖Σ R‖, and Σ R and Σ H
                of its leaves are released, R = e_y − p, H = p(1 − p), p = softmax F: F ← F + η·(C−1)/C·ΣR / (ΣH + σ²/(vΣH) + 1/v).
                v is ½, or less where released sums show it (`leaf_steps.py`). Four trees a round look at the same gradients.
@@ -30,6 +32,7 @@ from hedgerow.accounting.events import PERMUTE_AND_FLIP, Event
 from hedgerow.accounting.noise import noise_of, variance_of
 from hedgerow.errors import PlanError
 from hedgerow.growers.budget_shares import BudgetShares, price_of_rows
+from hedgerow.growers.joint_fit import JointFit
 from hedgerow.growers.leaf_steps import LeafSteps
 from hedgerow.growers.proposals import HALVES, Proposals
 from hedgerow.growers.sizes import MOST_CELLS, TOP_KEEPS, TOP_SHARE, Settings, Sizes, top_questions
@@ -78,6 +81,8 @@ def plan(codebook: Codebook, settings: Settings, epsilon: Fraction, delta: Fract
     else:
         events += [Choose.cost(shares.choice(TOP_SHARE, shares.mechanism), k, GINI, shares.mechanism)] * sizes.questions
         events.append(LeafCounts.cost(shares.price(sizes.of_tables), k, sizes.measured))
+        if sizes.joint:
+            events += BoostRound.costs(shares.price(sizes.of_joint_round), k, 1, sizes.measured, classes) * sizes.joint
         if sizes.reading:
             events.append(BestModel.cost(shares.choice(sizes.reading, PERMUTE_AND_FLIP), k, BRIER))
     if sizes.rounds:
@@ -109,7 +114,8 @@ def grow(table: PrivateTable, plan: Plan, rng: np.random.Generator) -> Grown:
     tables = _tables(table, shares, sizes, cells, rng)  # 2.
     reading = _read(table, shares, sizes, tables)
     start = tables.model(reading)  # 3.
-    correction = _boosted(table, shares, sizes, cells, tables, start, rng) if sizes.rounds else NO_CORRECTION  # 4.
+    joint = _joint(table, shares, sizes, tables, start, n) if sizes.joint else NO_CORRECTION
+    correction = _boosted(table, shares, sizes, cells, tables, start, joint, rng) if sizes.rounds else joint  # 4.
     chosen: dict[str, Any] = {
         "top questions": tables.layout.top.height,
         "joined": tables.layout.joined,
@@ -120,12 +126,15 @@ def grow(table: PrivateTable, plan: Plan, rng: np.random.Generator) -> Grown:
         "attributes measured": len(tables.tables),
         "signal to noise": round(sizes.x, 3),
     }
-    if correction.trees:
-        chosen |= {"boosted trees": len(correction.trees), "depth": sizes.depth}
+    if joint.trees:
+        chosen |= {"joint rounds": sizes.joint}
+    if len(correction.trees) > len(joint.trees):
+        chosen |= {"boosted trees": len(correction.trees) - len(joint.trees), "depth": sizes.depth}
     return Grown(tables.forest, released, chosen, correction)
 
 
 PLAIN = Reading(FLAT, 1.0)
+SILENT = Reading(FLAT, 0.0)  # where scores are fitted jointly, tables have none
 
 
 # ------------------------------------------------------------ 1. cells
@@ -238,6 +247,8 @@ def _top_tree(table: PrivateTable, shares: BudgetShares, sizes: Sizes) -> tuple[
 
 def _read(table: PrivateTable, shares: BudgetShares, sizes: Sizes, tables: Tables) -> Reading:
     """With the top questions or without, and how strongly the attributes speak: what has the best probabilities, by private choice."""
+    if sizes.joint:
+        return SILENT
     readings = tables.readings
     if not sizes.reading:
         return readings[0]
@@ -252,6 +263,28 @@ def _groups(codebook: Codebook, j: int, cell: NDArray[np.int64], most: int) -> N
         return cell
     own = fewer(cell[:cells], most)
     return np.concatenate([own, own[-1] + 1 + np.arange(len(cell) - cells)])
+
+
+# ------------------------------------------------------------ 3. joint fit
+
+
+def _joint(table: PrivateTable, shares: BudgetShares, sizes: Sizes, tables: Tables, start: AdditiveModel, n: int) -> Correction:
+    """A tree of one level for each attribute that has several groups, and its scores."""
+    codebook, classes = table.codebook, table.codebook.n_classes
+    groups = {j: tables.layout.branches(j) for j in tables.tables}
+    trees = [one_question(codebook.sizes, j, [*group.tolist(), int(group.max()) + 1]) for j, group in groups.items() if group.max() > 0]
+    if not trees:
+        return NO_CORRECTION
+    price = shares.price(sizes.of_joint_round)
+    event = BoostRound.costs(price, codebook.schema.k, 1, len(trees), classes)[-1]
+    sd = math.sqrt(variance_of(noise_of(event))) / GRID
+    fit = JointFit([tree.n_nodes - 1 for tree in trees], n, tables.pi, sd, sizes.joint, hessian_weight(shares.concentrated))
+    model = start
+    for _ in range(sizes.joint):
+        _, sums = table.ask(BoostRound(trees, model, shares.concentrated, len(trees)), price)
+        fit.learn([own[: tree.n_nodes] / GRID for tree, own in zip(trees, sums, strict=True)])
+        model = AdditiveModel(start.base, (*start.trees, *trees), (*start.scores, *fit.now()))
+    return Correction(tuple(trees), tuple(fit.result()), tuple(fit.errors()))
 
 
 # ------------------------------------------------------------ 4. boosted trees
@@ -272,17 +305,16 @@ def _boosted(
     sizes: Sizes,
     cells: list[NDArray[np.int64]],
     tables: Tables,
-    model: AdditiveModel,
+    start: AdditiveModel,
+    joint: Correction,
     rng: np.random.Generator,
 ) -> Correction:
     codebook, classes = table.codebook, table.codebook.n_classes
-    known = tables.attributes
-    scores = [known[j].flat[known[j].group] if j in known else np.zeros((d, classes)) for j, d in enumerate(codebook.sizes)]
-    most = max(one.told for one in known.values())
-    told = np.array([known[j].told if j in known else 0.1 * most for j in range(len(codebook.sizes))])
+    model = AdditiveModel(start.base, (*start.trees, *joint.trees), (*start.scores, *joint.scores))
+    scores, told = _of_joint(codebook, joint) if joint.trees else _of_tables(codebook, tables)
     proposals = Proposals(codebook.sizes, cells_of(codebook), cells, scores, np.maximum(told, 1e-9), rng)
     if not proposals.any:
-        return NO_CORRECTION
+        return joint
     price = shares.price(sizes.of_round)
     event = BoostRound.costs(price, codebook.schema.k, HALVES**2, sizes.together, classes)[-1]
     sd = math.sqrt(variance_of(noise_of(event))) / GRID
@@ -299,7 +331,26 @@ def _boosted(
             found.errors.append(error)
         new = slice(-sizes.together, None)
         model = AdditiveModel(model.base, (*model.trees, *found.trees[new]), (*model.scores, *found.scores[new]))
-    return Correction(tuple(found.trees), tuple(found.scores), tuple(found.errors))
+    return Correction((*joint.trees, *found.trees), (*joint.scores, *found.scores), (*joint.errors, *found.errors))
+
+
+def _of_tables(codebook: Codebook, tables: Tables) -> tuple[list[NDArray[np.float64]], NDArray[np.float64]]:
+    """What is released of each attribute: the scores of its codes, and how much it tells."""
+    known = tables.attributes
+    scores = [known[j].flat[known[j].group] if j in known else np.zeros((d, codebook.n_classes)) for j, d in enumerate(codebook.sizes)]
+    most = max(one.told for one in known.values())
+    return scores, np.array([known[j].told if j in known else 0.1 * most for j in range(len(codebook.sizes))])
+
+
+def _of_joint(codebook: Codebook, joint: Correction) -> tuple[list[NDArray[np.float64]], NDArray[np.float64]]:
+    """The same, where scores were fitted jointly: how far they differ, less what the noise does."""
+    scores, told = [np.zeros((d, codebook.n_classes)) for d in codebook.sizes], np.zeros(len(codebook.sizes))
+    for tree, own, errors in zip(joint.trees, joint.scores, joint.errors, strict=True):
+        assert isinstance(tree, ObliviousTree)
+        j, groups = tree.attributes[0], own[:-1] - own[:-1].mean(axis=0)
+        scores[j] = groups[tree.answers[0].array[:-1]]
+        told[j] = max(float((groups**2).mean() - (errors[:-1] ** 2).mean()), 0.0)
+    return scores, told + 1e-3 * max(float(told.max()), 1e-3)
 
 
 # ------------------------------------------------------------ 5. scale

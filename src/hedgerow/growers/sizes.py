@@ -13,15 +13,19 @@ from hedgerow.growers.budget_shares import BudgetShares
 from hedgerow.growers.proposals import HALVES
 from hedgerow.inference.layout import cells_of
 from hedgerow.queries.boosting import MOST_SUMS
+from hedgerow.queries.boosting import MOST_TREES as MOST_CANDIDATES
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.additive_model import gradient_width
 from hedgerow.trees.splits import Split
 
 CELLS_SHARE, MOST_CELLS = Fraction(5, 100), 64
 CHOICE_SHARE = Fraction(1, 4)  # of the tables, where they are chosen
-ROWS_PER_TABLE = 40.0  # q² = n̂ε over this
+ROWS_PER_TABLE = 40.0  # q² = n̂ε over this; where it is at least m, scores can be fitted jointly
 TABLES_NU = {True: 4.0, False: 60.0}  # the tables get a = this/ν of the budget: by whether the noise is Gaussian
 TABLES_LEAST, TABLES_MOST = {True: 0.1, False: 0.3}, {True: 0.6, False: 1.0}
+JOINT_ROUNDS, FEWEST_JOINT = 16, 4  # of the joint fit, where the noise is Gaussian
+JOINT_NU, JOINT_LEAST, JOINT_MOST = 2.0, 0.08, 0.6  # it and the tables get this/ν of the budget
+BESIDE_JOINT = Fraction(3, 100)  # of that, the tables: then they tell how frequent values are, and no scores
 TOP_SHARE, TOP_QUESTIONS = Fraction(3, 100), 2
 # Under L answers the tables of all rows have √L times the noise, a loss wherever attributes only add up. So they are asked from ν·C/2 on,
 # each answer must keep some of it, and of ν itself there is a floor, for very many classes.
@@ -31,7 +35,7 @@ TREES_LEAST = 0.1  # trees that would get less than this share are not grown
 MOST_GROUPS = 24  # of a number in its table
 TOP_PLACES = 32  # where a top question may cut a number
 TREES_PER_ROOT = {True: 5.0, False: 0.25}  # T = this·√x
-FEWEST_TREES, MOST_TREES = {True: 8, False: 2}, {True: 300, False: 64}
+FEWEST_TREES, MOST_TREES = {True: 8, False: 2}, {True: 600, False: 128}
 DEPTH_ADDED, MOST_DEPTH = {True: 2.0, False: 1.0}, 8
 TOGETHER, MOST_TOGETHER = 4, 10  # trees that are chosen and measured on the same gradients; where passes are dear
 STEP = {True: 0.3, False: 0.5}  # η
@@ -52,6 +56,7 @@ class Sizes:
 
     x: rows of a class against the noise on one number that gets the whole budget; nu: the same of a cell of a table
     top: ν·C/2, which the answers of top questions divide
+    joint: rounds of the joint fit; without any, the tables are the start of the model
     """
 
     x: float
@@ -63,8 +68,10 @@ class Sizes:
     groups: int
     cells: Fraction
     tables: Fraction
+    joint_fit: Fraction
     trees: Fraction
     scale: Fraction
+    joint: int
     rounds: int
     together: int
     depth: int
@@ -80,11 +87,14 @@ class Sizes:
         cells = CELLS_SHARE if numbers else Fraction(0)
         scale = SCALE_SHARE if shares.rate(SCALE_SHARE) * n >= SCALE_FROM else Fraction(0)
         passes = (settings.max_passes or 10**9) - 2 - bool(cells) - bool(scale)  # one for n̂, whether it is asked or not, and one for tables
-        measured = min(m, max(1, round(math.sqrt(pure_x * classes / ROWS_PER_TABLE))))
         width = 2 * gradient_width(classes)
-        if 4 * measured > passes or max(codebook.sizes) * width > MOST_SUMS:
+        bears = pure_x * classes / ROWS_PER_TABLE
+        joint = min(JOINT_ROUNDS, (passes - 1) // 2) if gaussian and bears >= m and classes > 1 and m <= MOST_CANDIDATES else 0
+        joint = joint if joint >= FEWEST_JOINT and m * _widest(codebook) * width <= MOST_SUMS else 0
+        measured = min(m, max(1, round(math.sqrt(bears))))
+        if joint or 4 * measured > passes or max(codebook.sizes) * width > MOST_SUMS:
             measured = m  # counted at once, in one pass
-        passes -= 2 * measured - 1 if measured < m else 0
+        passes -= joint + (2 * measured - 1 if measured < m else 0)
         typical = sum(min(size, 16) for size in codebook.sizes) / m
         nu = n / (typical * classes * shares.noise_sd(measured))
         top = nu * classes / 2 if nu >= TOP_LEAST else 0.0
@@ -92,19 +102,25 @@ class Sizes:
         questions = TOP_QUESTIONS if asks and passes > TOP_QUESTIONS else 0
         reading = READ_SHARE if questions and shares.rate(READ_SHARE) * n >= READ_FROM else Fraction(0)
         passes -= questions + bool(reading)
-        trees = min(max(round(TREES_PER_ROOT[gaussian] * math.sqrt(x)), FEWEST_TREES[gaussian]), MOST_TREES[gaussian])
+        depth = min(max(round(DEPTH_ADDED[gaussian] + math.log2(max(x, 1.0)) / 3), 2), MOST_DEPTH)
+        most = min(MOST_TREES[gaussian], max(MOST_TREES[gaussian] // 2, MOST_SCORES // (classes << depth)))  # not at the cost of depth
+        trees = min(max(round(TREES_PER_ROOT[gaussian] * math.sqrt(x)), FEWEST_TREES[gaussian]), most)
         sums = min(MOST_SUMS // (HALVES**2 * MOST_TOGETHER * width), MOST_SCORES // (trees * classes))
         deepest = math.floor(math.log2(max(1, sums)))  # what can be summed in a pass, and held and sent as a model
-        a = min(max(TABLES_NU[gaussian] / nu, TABLES_LEAST[gaussian]), TABLES_MOST[gaussian])
+        if joint:
+            a = min(max(JOINT_NU / nu, JOINT_LEAST), JOINT_MOST)
+        else:
+            a = min(max(TABLES_NU[gaussian] / nu, TABLES_LEAST[gaussian]), TABLES_MOST[gaussian])
         grows = a <= 1 - TREES_LEAST and passes > 0 and classes > 1 and deepest >= 2
         part = Fraction(round(100 * a), 100) if grows else Fraction(1)
         rest = 1 - cells - scale
         groups = round(min(0.4 * n / (classes * shares.noise_sd(measured, rest * part)), 1.2 * n ** (1 / 3)))
         together = min(trees, max(TOGETHER, min(MOST_TOGETHER, -(-trees // max(1, passes)))))
-        depth = round(DEPTH_ADDED[gaussian] + math.log2(max(x, 1.0)) / 3)
+        of_tables = BESIDE_JOINT if joint else part
         return cls(
-            x, nu, top, numbers, measured, m, min(max(groups, 2), MOST_GROUPS), cells, rest * part, rest * (1 - part), scale,
-            min(-(-trees // together), passes) if part < 1 else 0, together, min(max(depth, 2), MOST_DEPTH, deepest), questions, reading,
+            x, nu, top, numbers, measured, m, min(max(groups, 2), MOST_GROUPS), cells, rest * of_tables, rest * (part - of_tables),
+            rest * (1 - part), scale, joint, min(-(-trees // together), passes) if part < 1 else 0, together,
+            min(depth, deepest), questions, reading,
         )  # fmt: skip
 
     @property
@@ -125,6 +141,10 @@ class Sizes:
         return self.tables - self.questions * TOP_SHARE - self.reading
 
     @property
+    def of_joint_round(self) -> Fraction:
+        return self.joint_fit / self.joint
+
+    @property
     def of_round(self) -> Fraction:
         return self.trees / self.rounds
 
@@ -132,7 +152,7 @@ class Sizes:
     def passes(self) -> int:
         """Looks at all rows, with that for n̂."""
         tables = 2 * self.measured if self.chooses else 1 + self.questions + bool(self.reading)
-        return 1 + bool(self.cells) + tables + self.rounds + bool(self.scale)
+        return 1 + bool(self.cells) + tables + self.joint + self.rounds + bool(self.scale)
 
     def step(self, concentrated: bool) -> float:
         """η: where many trees look at the same gradients, each goes less far."""
@@ -152,11 +172,19 @@ class Sizes:
             if self.cells else "none are needed: there are no numbers",
             "tables": f"of {which}, {paid(self.tables)}; numbers in at most {self.groups} groups"
             + ("; under up to two top splits, by private choice" if self.questions else ""),
+            "joint fit": f"of all attributes, in {self.joint} rounds, {paid(self.joint_fit)}"
+            if self.joint else "none: the tables are the start",
             "boosted trees": trees if self.rounds else "none: the tables need all "
             f"({number(self.nu, 3)} rows in a cell for each unit of noise), or there are too many classes or too few passes",
             "probabilities": f"scaled, by private choice {paid(self.scale)}" if self.scale else "as they come: too few rows for a choice",
             "passes over the rows": f"{self.passes}",
         }  # fmt: skip
+
+
+def _widest(codebook: Codebook) -> int:
+    """The most groups that an attribute may have in the joint fit, with that of undeclared values."""
+    cells = cells_of(codebook)
+    return 1 + max(size - cells[j] + min(cells[j], MOST_GROUPS) for j, size in enumerate(codebook.sizes))
 
 
 def top_questions(codebook: Codebook) -> tuple[Split, ...]:

@@ -30,7 +30,10 @@ def chosen_in_words(forest: AdditiveForest, chosen: Mapping[str, Any]) -> list[t
     strength = _STRENGTH.get(reading.strength, f"attributes at strength {reading.strength:g}")
     where = "inside the branches of the top splits" if layout.joined else "beside the top split"
     where = "without top splits" if reading.kind == FLAT else where
-    lines.append(("reading", strength if not reading.strength else f"{strength}, {where}"))
+    if "joint rounds" in chosen:
+        lines.append(("scores", f"of all attributes, fitted jointly in {chosen['joint rounds']} rounds"))
+    else:
+        lines.append(("reading", strength if not reading.strength else f"{strength}, {where}"))
     few = len(forest.tables.tables) < len(names)
     lines.append(("measured", f"{len(forest.tables.tables)} of {len(names)} attributes" if few else f"all {len(names)} attributes"))
     if layout.together > 1:

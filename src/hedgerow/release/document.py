@@ -186,9 +186,9 @@ def correction_of(document: Document, codebook: Codebook) -> Correction:
 
 
 def _boosted_of(document: Document, records: list[BoostedRecord], codebook: Codebook) -> Correction:
-    paid = sum(event.queries for event in document.certificate.events if event.query == "boost_round")
     alone = isinstance(document.corrections, msgspec.UnsetType) and document.vote == ADDITIVE
-    if not alone or not 1 <= len(records) <= MAX_TREES or (document.certificate.guarantee != "none" and len(records) > paid):
+    paid = document.certificate.guarantee == "none" or _rounds_pay(document, records)
+    if not alone or not 1 <= len(records) <= MAX_TREES or not paid:
         raise ReleaseError("it holds boosted trees that were not paid for, or that its vote does not use.")
     width = gradient_width(codebook.n_classes)
     trees, scores, errors = [], [], []
@@ -203,6 +203,19 @@ def _boosted_of(document: Document, records: list[BoostedRecord], codebook: Code
         scores.append(np.hstack([-numbers, numbers]) if width == 1 else numbers)
         errors.append(np.repeat(error[:, None] / STEPS, codebook.n_classes, axis=1))
     return Correction(tuple(trees), tuple(scores), tuple(errors))
+
+
+def _rounds_pay(document: Document, records: list[BoostedRecord]) -> bool:
+    """Whether the first rounds asked about all attributes that have joint scores (trees of one level), and the others for other trees."""
+    rounds = [event.queries for event in document.certificate.events if event.query == "boost_round"]
+    joint = [record.asks[0] for record in records if len(record.asks) == 1]
+    first = document.chosen.get("joint rounds", 0)
+    if type(first) is not int or not 0 <= first <= len(rounds) or bool(first) != bool(joint) or len(set(joint)) != len(joint):
+        return False
+    other = len(records) - len(joint)
+    if not first:
+        return other <= sum(rounds)
+    return all(queries == len(joint) for queries in rounds[:first]) and other == sum(rounds[first:])
 
 
 def boosted_records_of(correction: Correction) -> list[BoostedRecord] | msgspec.UnsetType:
@@ -232,11 +245,12 @@ def check_additive(document: Document, forest: CountedForest) -> None:
         raise ReleaseError("it does not say in whole numbers how its trees stand.")
     if document.certificate.guarantee == "none":
         return
-    plain = (chosen.get("reading", "flat"), chosen.get("strength", 1.0)) == ("tree" if questions else "flat", 1.0)
+    reading = (chosen.get("reading", "flat"), chosen.get("strength", 1.0))
+    plain = reading == ("tree", 1.0) if questions else reading in (("flat", 1.0), ("flat", 0.0))  # 0: scores were fitted jointly
     few = not questions and len(forest.trees) < len(forest.codebook.sizes)
     fitted = "signal to noise" in chosen or questions or few or chosen.get("together", 1) != 1
     grouped = chosen.get("rules", 1) != 1
-    boosted = 0 if isinstance(document.boosted, msgspec.UnsetType) else len(document.boosted)
+    boosted = 0 if isinstance(document.boosted, msgspec.UnsetType) else sum(len(tree.asks) > 1 for tree in document.boosted)
     numbers = any(forest.codebook.numeric_cells(j) > 2 for j in range(len(forest.codebook.sizes)))
     unpaid = [
         events.count("choose") < questions + (not grouped) * few * len(forest.trees),
