@@ -60,6 +60,15 @@ def test_attributes_that_say_the_same_do_not_count_twice(same: int) -> None:
     np.testing.assert_allclose(log_odds(fitted(codes, labels, groups, 1.0), codes), true, atol=0.2)
 
 
+def test_steps_that_go_too_far_together_are_taken_back() -> None:
+    """Thirty copies of one attribute: γ = 3/30 for each would be three times what all of them need."""
+    groups = [2] * 30
+    codes, labels = table(20_000, groups, same=30)
+    fit = fitted(codes, labels, groups, 0.1)
+    assert fit.gamma < 0.1
+    np.testing.assert_allclose(log_odds(fit, codes), np.log([0.1 / 0.9, 0.9 / 0.1])[codes[:, 0]], atol=0.3)
+
+
 def test_three_classes() -> None:
     groups = [3, 4]
     codes, labels = table(20_000, groups, classes=3)

@@ -311,7 +311,7 @@ def _boosted(
 ) -> Correction:
     codebook, classes = table.codebook, table.codebook.n_classes
     model = AdditiveModel(start.base, (*start.trees, *joint.trees), (*start.scores, *joint.scores))
-    scores, told = _of_joint(codebook, joint) if joint.trees else _of_tables(codebook, tables)
+    scores, told = _of_joint(codebook, tables, joint) if joint.trees else _of_tables(codebook, tables)
     proposals = Proposals(codebook.sizes, cells_of(codebook), cells, scores, np.maximum(told, 1e-9), rng)
     if not proposals.any:
         return joint
@@ -342,14 +342,16 @@ def _of_tables(codebook: Codebook, tables: Tables) -> tuple[list[NDArray[np.floa
     return scores, np.array([known[j].told if j in known else 0.1 * most for j in range(len(codebook.sizes))])
 
 
-def _of_joint(codebook: Codebook, joint: Correction) -> tuple[list[NDArray[np.float64]], NDArray[np.float64]]:
-    """The same, where scores were fitted jointly: how far they differ, less what the noise does."""
+def _of_joint(codebook: Codebook, tables: Tables, joint: Correction) -> tuple[list[NDArray[np.float64]], NDArray[np.float64]]:
+    """The same, where scores were fitted jointly: how far they differ from row to row, less what the noise does."""
     scores, told = [np.zeros((d, codebook.n_classes)) for d in codebook.sizes], np.zeros(len(codebook.sizes))
     for tree, own, errors in zip(joint.trees, joint.scores, joint.errors, strict=True):
         assert isinstance(tree, ObliviousTree)
-        j, groups = tree.attributes[0], own[:-1] - own[:-1].mean(axis=0)
+        j = tree.attributes[0]
+        rows = np.maximum(tables.tables[j].sum(axis=(0, 2)), 1e-9)
+        groups = own[:-1] - np.average(own[:-1], axis=0, weights=rows)
         scores[j] = groups[tree.answers[0].array[:-1]]
-        told[j] = max(float((groups**2).mean() - (errors[:-1] ** 2).mean()), 0.0)
+        told[j] = max(float(np.average((groups**2 - errors[:-1] ** 2).mean(axis=1), weights=rows)), 0.0)
     return scores, told + 1e-3 * max(float(told.max()), 1e-3)
 
 

@@ -7,9 +7,10 @@ round brings these sums for all attributes, under the scores so far; K rounds sh
                                           draw around 0 of variance v
 
 Scores of an attribute add up to 0, and an intercept is fitted with them. γ is small where there are many attributes, since they may all
-say the same and would go too far together; v likewise: margins, sums over m attributes, are taken for draws of variance V = m·v. The
-result is the mean of the second half of the rounds. ΣH is averaged over the rounds, and believed as far as it stands out from its noise.
-All of this is computed from released numbers.
+say the same and would go too far together; it begins with a quarter of that and doubles, until a step goes back by more than noise does:
+then half of the last one is taken back, and γ is halved for good. v is small there, too: margins, sums over m attributes, are taken for
+draws of variance V = m·v. The result is the mean of the second half of the rounds. ΣH is averaged over the rounds, and believed as far
+as it stands out from its noise. All is computed from released numbers.
 """
 
 from __future__ import annotations
@@ -37,67 +38,83 @@ class JointFit:
 
     def __init__(self, groups: Sequence[int], rows: float, shares: Floats, sd: float, rounds: int, w: float) -> None:
         self.classes, self.rounds, self.sd, self.w = len(shares), rounds, sd, w
-        self.v, self.gamma = VARIANCE / len(groups), min(STEP, STEP_OF_ALL / len(groups))
+        self.largest = min(STEP, STEP_OF_ALL / len(groups))
+        self.gamma, self.taken = self.largest / 4, 0
         spread = (shares * (1 - shares))[-gradient_width(len(shares)) :]
         self.guess = [np.tile(np.maximum(rows * spread / g, 1e-3), (g, 1)) for g in groups]
-        self.scores = [np.zeros_like(h) for h in self.guess]
-        self.intercept = np.zeros_like(spread)
         self.hessians = [np.zeros_like(h) for h in self.guess]
-        self.late = [np.zeros_like(h) for h in self.guess]
-        self.late_intercept = np.zeros_like(spread)
-        self.taken = 0
+        # The attributes, and last the intercept, of which every attribute tells the sums, that with many groups worse.
+        self.scores: list[Floats] = [*(np.zeros_like(h) for h in self.guess), np.zeros((1, spread.size))]
+        self.known = sum(1 / (g + 1) for g in groups)
+        self.noise = [*(sd for _ in groups), sd / math.sqrt(self.known)]
+        self.v = [*(VARIANCE / len(groups) for _ in groups), VARIANCE]
+        self.last = [np.zeros_like(scores) for scores in self.scores]
+        self.moves = [np.zeros_like(scores) for scores in self.scores]
+        self.late = [np.zeros_like(scores) for scores in self.scores]
 
     def learn(self, sums: Sequence[Floats]) -> None:
         """One round: of each attribute ΣR and Σ w·H, (groups and one, 2 · width)."""
         self.taken += 1
-        width = self.intercept.size
-        known = sum(1 / len(own) for own in sums)  # each attribute tells the sum over all rows, that with many groups worse
-        total, curvature = np.zeros(width), np.zeros(width)
-        for i, own in enumerate(sums):
-            g = len(self.guess[i])
-            self.hessians[i] += own[:g, width:] / self.w
-            h = self._hessian(i)
-            total += own[:, :width].sum(axis=0) / len(own) / known
-            curvature += h.sum(axis=0) / len(own) / known
-            gradient = own[:g, :width] - own[:g, :width].mean(axis=0)
-            ridge = self._ridge(h, self.v, self.sd)
-            moved = self.scores[i] + self.gamma * (gradient - ridge * self.scores[i]) / (h + ridge)
-            self.scores[i] = np.clip(moved - moved.mean(axis=0), -LARGEST, LARGEST)
-        ridge = self._ridge(curvature, VARIANCE, self.sd / math.sqrt(known))
-        moved = self.intercept + self.gamma * (total - ridge * self.intercept) / (curvature + ridge)
-        self.intercept = np.clip(moved, -LARGEST, LARGEST)
-        if 2 * self.taken > self.rounds:
-            for late, scores in zip(self.late, self.scores, strict=True):
-                late += scores
-            self.late_intercept += self.intercept
+        width = self.scores[-1].size
+        gradients = []
+        for own, seen in zip(sums, self.hessians, strict=True):
+            seen += own[:-1, width:] / self.w
+            gradients.append(own[:-1, :width] - own[:-1, :width].mean(axis=0))
+        gradients.append(sum(own[:, :width].sum(axis=0) / len(own) for own in sums)[None] / self.known)
+        damped = self._damped()
+        steps = [
+            (gradient - ridge * scores) / np.sqrt(all_of_it)
+            for gradient, scores, (ridge, all_of_it) in zip(gradients, self.scores, damped, strict=True)
+        ]
+        if self._goes_back(steps, damped):
+            self.gamma /= 2
+            self.largest = self.gamma
+            self.moves = [-move / 2 for move in self.moves]
+        else:
+            self.moves = [self.gamma * step / np.sqrt(all_of_it) for step, (_, all_of_it) in zip(steps, damped, strict=True)]
+            self.last = steps
+            self.gamma = min(2 * self.gamma, self.largest)
+        for i, move in enumerate(self.moves):
+            moved = np.clip(self.scores[i] + move, -LARGEST, LARGEST)
+            self.scores[i] = moved - moved.mean(axis=0) if i < len(sums) else moved
+            self.late[i] += self.scores[i] if 2 * self.taken > self.rounds else 0.0
 
-    def _hessian(self, i: int) -> Floats:
+    def _goes_back(self, steps: list[Floats], damped: list[tuple[Floats, Floats]]) -> bool:
+        """Whether this step would go back what the last one went, by more than noise does: all went too far together."""
+        noise = sum(float((sd**2 / all_of_it).sum()) for sd, (_, all_of_it) in zip(self.noise, damped, strict=True))
+        return -sum(float((step * last).sum()) for step, last in zip(steps, self.last, strict=True)) > noise
+
+    def _hessians(self) -> list[Floats]:
         """H, from the sums so far and the first guess."""
-        guess, seen, sd = self.guess[i], self.hessians[i] / self.taken, self.sd / self.w / math.sqrt(self.taken)
-        away = seen - guess
-        believed = max(0.0, 1 - away.size * sd**2 / max(float((away**2).sum()), 1e-300))
-        return np.asarray(np.maximum(guess + believed * away, 0.1 * guess))
+        found, sd = [], self.sd / self.w / math.sqrt(self.taken)
+        for guess, seen in zip(self.guess, self.hessians, strict=True):
+            away = seen / self.taken - guess
+            believed = max(0.0, 1 - away.size * sd**2 / max(float((away**2).sum()), 1e-300))
+            found.append(np.maximum(guess + believed * away, 0.1 * guess))
+        return [*found, sum(h.sum(axis=0) / (len(h) + 1) for h in found)[None] / self.known]
 
-    def _ridge(self, hessian: Floats, v: float, sd: float) -> Floats:
-        return np.asarray(1 / v + sd**2 / (self.rounds * v * hessian))
+    def _damped(self) -> list[tuple[Floats, Floats]]:
+        """r and H + r; of more than two classes, which move together, the latter times C/(C − 1)."""
+        together = 1.0 if self.classes == 2 else self.classes / (self.classes - 1)
+        ridges = [(h, 1 / v + sd**2 / (self.rounds * v * h)) for h, v, sd in zip(self._hessians(), self.v, self.noise, strict=True)]
+        return [(ridge, together * (h + ridge)) for h, ridge in ridges]
 
     # ------------------------------------------------------------ what it says
 
     def now(self) -> list[Floats]:
         """The scores after the last round, as a model takes them."""
-        return self._of_classes(self.scores, self.intercept)
+        return self._of_classes(self.scores)
 
     def result(self) -> list[Floats]:
         """The mean of the second half of the rounds. For each attribute (groups and one, classes); the intercept is with the first."""
         rounds = self.rounds - self.rounds // 2
-        return self._of_classes([late / rounds for late in self.late], self.late_intercept / rounds)
+        return self._of_classes([late / rounds for late in self.late])
 
     def errors(self) -> list[Floats]:
         """About what the noise did to each result, one number for all classes of a group."""
         found, gain = [], self._gain() * self.sd
-        for i in range(len(self.guess)):
-            h = self._hessian(i)
-            error = gain / (h + self._ridge(h, self.v, self.sd)).min(axis=1, keepdims=True)
+        for _, damped in self._damped()[:-1]:
+            error = gain / damped.min(axis=1, keepdims=True)
             halved = error / 2 if self.classes == 2 else error
             found.append(np.repeat(_whole(np.vstack([halved, [[0.0]]])), self.classes, axis=1))
         return found
@@ -108,10 +125,10 @@ class JointFit:
         later = [np.arange(max(s, self.rounds - last), self.rounds) - s for s in range(self.rounds)]
         return math.sqrt(sum(float((self.gamma * kept**rounds).sum() / last) ** 2 for rounds in later))
 
-    def _of_classes(self, scores: Sequence[Floats], intercept: Floats) -> list[Floats]:
+    def _of_classes(self, scores: Sequence[Floats]) -> list[Floats]:
         found = []
-        for i, own in enumerate(scores):
-            own = np.vstack([own, np.zeros(own.shape[1])]) + (intercept if i == 0 else 0.0)
+        for i, own in enumerate(scores[:-1]):
+            own = np.vstack([own, np.zeros(own.shape[1])]) + (scores[-1] if i == 0 else 0.0)
             own = np.hstack([-own / 2, own / 2]) if self.classes == 2 else own - own.mean(axis=1, keepdims=True)
             found.append(_whole(own))
         return found
