@@ -215,16 +215,16 @@ def check(
 
 
 def _show_misfits(schema: Schema, data: Path, csv: str | None) -> None:
-    from hedgerow.engines.table_check import check_table
+    from hedgerow.engines.table_check import EYES_ALONE, check_table
 
-    rows, found = check_table(csv_rows(data, csv), schema)
-    misfits = [each.line() for each in found if not each.fits]
+    found = check_table(csv_rows(data, csv), schema)
+    rows, misfits = found.rows, found.misfits
     if misfits:
         heads = ["column", "missing", "undeclared or not readable", "below the bounds", "above", "which are undeclared"]
         table(f"values of {data} that do not fit, of {rows:,} rows", heads, misfits, numbers=range(1, 5))
     else:
         say(f"every value of {data} fits: {rows:,} rows")
-    say("This is an exact look at the rows, for their owner alone: not for publication. It costs no ε, because nothing is released.")
+    say(EYES_ALONE)
 
 
 def show(schema: Schema, only: tuple[str, ...] = ()) -> None:

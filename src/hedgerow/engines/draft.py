@@ -51,7 +51,7 @@ def draft_of(table: Any, target: Any, person: str | None = None, rows_per_person
         if not isinstance(target, str):
             columns[label] = one_column(target, label)
         orders = {name: order for name, column in columns.items() if (order := _own_order(column)) is not None}
-        schema = draft({name: _as_array(column) for name, column in columns.items()}, label, person, rows_per_person, keep, orders)
+        schema = draft({name: as_array(column) for name, column in columns.items()}, label, person, rows_per_person, keep, orders)
     notes = "".join(f" {note[:1].upper()}{note[1:]}." for note in schema.notes)
     warnings.warn(
         f"the draft was read from the rows and is as private as they are.{notes} Compare each entry with what is publicly known, then "
@@ -169,8 +169,8 @@ def draft_from_table(table: Any, labels: Any, target: str) -> Schema:
     """All columns of a data frame, mapping or array as they are, for what claims no ε; the columns of an array are named x0, x1, …"""
     names = column_names(table)
     columns = zip(names, columns_of(table, names), strict=True)
-    attributes = [_as_it_is(name, _as_array(column)) for name, column in columns]
-    present = _values(_as_array(labels))
+    attributes = [_as_it_is(name, as_array(column)) for name, column in columns]
+    present = _values(as_array(labels))
     if not present:
         raise TableError(f"table: the target column {target!r} has no values to draft classes from.")
     return Schema(attributes, Target(target, in_order(present), unreviewed=True))
@@ -197,7 +197,7 @@ class _Any(Coder):
         return objects([None if gone else value for value, gone in zip(values.tolist(), missing, strict=True)])
 
 
-def _as_array(column: Any) -> NDArray[Any]:
+def as_array(column: Any) -> NDArray[Any]:
     return _Any().whole_column(one_column(column, "table", any_type=True))
 
 

@@ -5,6 +5,7 @@ As a draft it looks at the rows themselves, so what it says is as private as the
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,15 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.engines.files import TableFile
+from hedgerow.engines.draft import as_array
+from hedgerow.engines.files import CSVTable, TableFile
+from hedgerow.errors import TableError
 from hedgerow.schema.attributes import Attribute, Categorical, Numeric, is_missing, text_of
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.coders import CategoricalCoder, Coder, NumericCoder
-from hedgerow.schema.columns import objects
+from hedgerow.schema.columns import columns_of, objects
 from hedgerow.schema.dates import EPOCH, day_of
 from hedgerow.schema.schema import Schema
 
 SHOWN = 3  # undeclared values of a column that are named
+EYES_ALONE = "This is an exact look at the rows, for their owner alone: not for publication. It costs no ε, because nothing is released."
 
 
 @dataclass(frozen=True)
@@ -45,8 +49,48 @@ class ColumnCheck:
         return (self.name, *(f"{n:,}" for n in (self.missing, self.undeclared.total(), self.below, self.above)), named + more)
 
 
-def check_table(path: Any, schema: Schema) -> tuple[int, tuple[ColumnCheck, ...]]:
-    """The number of rows, and what does not fit in each column; the target is the last. Reads a file, as a draft does."""
+@dataclass(frozen=True)
+class TableCheck:
+    """Exact counts of a table: private, for the owner alone. The target is the last of the columns."""
+
+    rows: int
+    columns: tuple[ColumnCheck, ...]
+
+    @property
+    def fits(self) -> bool:
+        return all(column.fits for column in self.columns)
+
+    @property
+    def misfits(self) -> list[tuple[str, ...]]:
+        """The lines of the columns that do not fit."""
+        return [column.line() for column in self.columns if not column.fits]
+
+    def __repr__(self) -> str:
+        lines = [
+            f"  {name}: {missing} missing, {undeclared} undeclared or not readable, {below} below the bounds, {above} above"
+            + (f" ({named})" if named else "")
+            for name, missing, undeclared, below, above, named in self.misfits
+        ]
+        head = f"{self.rows:,} rows: " + ("values that do not fit:" if lines else "every value fits")
+        return "\n".join([head, *lines, EYES_ALONE])
+
+
+def check_rows(table: Any, schema: Schema, labels: Any = None) -> TableCheck:
+    """`Schema.check`: of a file, or of a data frame or mapping, whose labels may stand apart."""
+    if isinstance(table, (str, os.PathLike, CSVTable)):
+        return check_table(table, schema)
+    codebook, target = Codebook(schema), schema.target.name
+    columns = columns_of(table, schema.names, dates=schema.dates)
+    columns.append(columns_of(table, [target])[0] if labels is None else labels)
+    entries: tuple[Attribute, ...] = (*schema.attributes, Categorical(target, schema.target.classes))
+    arrays = [as_array(column) for column in columns]
+    if len({len(array) for array in arrays}) > 1:
+        raise TableError(f"check: got {len(arrays[0]):,} rows and {len(arrays[-1]):,} labels; expected one label for each row.")
+    return TableCheck(len(arrays[-1]), tuple(map(_checked, entries, codebook.coders, arrays)))
+
+
+def check_table(path: Any, schema: Schema) -> TableCheck:
+    """What does not fit in each column of a file, which is read as a draft reads it."""
     names = [*schema.names, schema.target.name]
     file = TableFile(path, [*names, *([] if schema.person is None else [schema.person])], dialect=schema.csv)
     columns = file.text_columns(names)
@@ -55,7 +99,7 @@ def check_table(path: Any, schema: Schema) -> tuple[int, tuple[ColumnCheck, ...]
     for entry, coder in zip(entries, Codebook(schema).coders, strict=True):
         dates = isinstance(entry, Numeric) and file.columns[entry.name].startswith(("DATE", "TIMESTAMP"))
         found.append(_checked(entry, coder, _dates(columns[entry.name]) if dates else columns[entry.name]))
-    return len(columns[schema.target.name]), tuple(found)
+    return TableCheck(len(columns[schema.target.name]), tuple(found))
 
 
 def _checked(entry: Attribute, coder: Coder, column: NDArray[Any]) -> ColumnCheck:

@@ -1,0 +1,65 @@
+"""`Schema.check`: what of a table does not fit, in Python, for its owner alone."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import polars
+import pytest
+
+from hedgerow import Categorical, Numeric, Schema, Target
+from hedgerow.errors import TableError
+
+SCHEMA = Schema(
+    (Numeric("age", 0, 100), Categorical("sex", ["f", "m"]), Numeric("since", 0, 20_000, date="%Y-%m-%d")), Target("ill", ["no", "yes"])
+)
+COLUMNS: dict[str, Any] = {
+    "age": [30.0, None, -1.0, 200.0],
+    "sex": ["f", "m", "female", None],
+    "since": ["2001-01-01", "soon", "1999-12-31", "2001-01-01"],
+    "ill": ["no", "yes", "yess", "yes"],
+}
+FOUND = {"age": (1, 0, 1, 1), "sex": (1, 1, 0, 0), "since": (0, 1, 0, 0), "ill": (0, 1, 0, 0)}
+
+
+def counts(found: Any) -> dict[str, tuple[int, ...]]:
+    return {each.name: (each.missing, each.undeclared.total(), each.below, each.above) for each in found.columns}
+
+
+@pytest.mark.parametrize("frame", [pandas.DataFrame, polars.DataFrame, dict])
+def test_a_frame_is_counted_exactly(frame: Any) -> None:
+    found = SCHEMA.check(frame(COLUMNS))
+    assert (found.rows, found.fits, counts(found)) == (4, False, FOUND)
+    assert "sex: 1 missing, 1 undeclared or not readable, 0 below the bounds, 0 above ('female' 1)" in str(found)
+    assert "for their owner alone" in str(found)
+
+
+def test_labels_may_stand_apart() -> None:
+    frame = pandas.DataFrame(COLUMNS)
+    assert counts(SCHEMA.check(frame.drop(columns="ill"), frame["ill"])) == FOUND
+    with pytest.raises(TableError, match="got 4 rows and 3 labels"):
+        SCHEMA.check(frame.drop(columns="ill"), ["no"] * 3)
+
+
+def test_files_are_read_as_by_the_command(tmp_path: Path) -> None:
+    for name in ("rows.csv", "rows.parquet"):
+        path = tmp_path / name
+        frame = pandas.DataFrame(COLUMNS)
+        frame.to_csv(path, index=False) if name.endswith("csv") else frame.to_parquet(path)
+        assert counts(SCHEMA.check(path)) == counts(SCHEMA.check(str(path))) == FOUND
+
+
+def test_a_table_that_fits_says_so() -> None:
+    dates = [datetime.date(2001, 1, 1)] * 2
+    found = SCHEMA.check(polars.DataFrame({"age": [1, 2], "sex": ["f", "m"], "since": dates, "ill": ["no", "yes"]}))
+    assert found.fits
+    assert str(found).startswith("2 rows: every value fits")
+
+
+def test_booleans_where_texts_are_declared_are_undeclared() -> None:
+    found = SCHEMA.check({**COLUMNS, "sex": np.array([True, False, True, True])})
+    assert "('True' 3, 'False' 1)" in str(found)
