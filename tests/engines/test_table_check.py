@@ -41,7 +41,7 @@ def test_a_frame_is_counted_exactly(frame: Any) -> None:
 def test_labels_may_stand_apart() -> None:
     frame = pandas.DataFrame(COLUMNS)
     assert counts(SCHEMA.check(frame.drop(columns="ill"), frame["ill"])) == FOUND
-    with pytest.raises(TableError, match="got 4 rows and 3 labels"):
+    with pytest.raises(TableError, match="one label for each row"):
         SCHEMA.check(frame.drop(columns="ill"), ["no"] * 3)
 
 
@@ -51,6 +51,15 @@ def test_files_are_read_as_by_the_command(tmp_path: Path) -> None:
         frame = pandas.DataFrame(COLUMNS)
         frame.to_csv(path, index=False) if name.endswith("csv") else frame.to_parquet(path)
         assert counts(SCHEMA.check(path)) == counts(SCHEMA.check(str(path))) == FOUND
+
+
+def test_labels_are_given_where_the_table_has_none_and_not_twice(tmp_path: Path) -> None:
+    schema = Schema([Numeric("age", 0, 100)], Target("ill", ["no", "yes"]))
+    assert schema.check(np.array([[30.0], [31.0]]), ["no", "yes"]).fits
+    with pytest.raises(TableError, match=r"schema.check\(X, y\)"):
+        schema.check(np.array([[30.0], [31.0]]))
+    with pytest.raises(TableError, match="got a file and y"):
+        schema.check(tmp_path / "rows.csv", ["no"])
 
 
 def test_a_table_that_fits_says_so() -> None:

@@ -22,6 +22,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from golden import __main__ as writing
 from golden import cases
@@ -132,8 +133,14 @@ def test_scores(engine: str, places: dict[tuple[str, str], Any]) -> None:
 
 
 @pytest.mark.slow
-def test_predictions_are_the_same_to_the_last_bit() -> None:
-    compare("predictions.json", cases.all_predictions(), expected("predictions.json"))
+def test_predictions_are_the_same_but_for_last_bits() -> None:
+    """Numpy's logarithm differs in its last bits between processors, and so do the scores that are read from counts."""
+    got, wanted = json.loads(cases.all_predictions()), json.loads(expected("predictions.json"))
+    assert got.keys() == wanted.keys()
+    for name, each in wanted.items():
+        for kind in ("codes", "rows"):
+            numbers = [[[float.fromhex(number) for number in row.split()] for row in found[kind]] for found in (got[name], each)]
+            np.testing.assert_allclose(*numbers, rtol=1e-11, err_msg=f"{name}, {kind}")
 
 
 # ---------------------------------------------------------------- files of old

@@ -78,14 +78,18 @@ class TableCheck:
 def check_rows(table: Any, schema: Schema, labels: Any = None) -> TableCheck:
     """`Schema.check`: of a file, or of a data frame or mapping, whose labels may stand apart."""
     if isinstance(table, (str, os.PathLike, CSVTable)):
+        if labels is not None:
+            raise TableError("check: got a file and y; expected a file with its target column, or rows and y.")
         return check_table(table, schema)
+    if labels is None and isinstance(table, np.ndarray):
+        raise TableError("check: got an array without labels; expected them as y: schema.check(X, y).")
     codebook, target = Codebook(schema), schema.target.name
     columns = columns_of(table, schema.names, dates=schema.dates)
     columns.append(columns_of(table, [target])[0] if labels is None else labels)
     entries: tuple[Attribute, ...] = (*schema.attributes, Categorical(target, schema.target.classes))
     arrays = [as_array(column) for column in columns]
     if len({len(array) for array in arrays}) > 1:
-        raise TableError(f"check: got {len(arrays[0]):,} rows and {len(arrays[-1]):,} labels; expected one label for each row.")
+        raise TableError("check: rows and labels are not equally many; expected one label for each row.")
     return TableCheck(len(arrays[-1]), tuple(map(_checked, entries, codebook.coders, arrays)))
 
 

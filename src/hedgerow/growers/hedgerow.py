@@ -5,9 +5,9 @@
     2. Tables  of q attributes, q = √(n̂ε/40): one after the other the one that tells most about what the tables before it leave open is
                privately chosen, and its class counts are released. Where q = m all are counted at once; in pure ε under one or two top
                questions that are privately chosen: a row is still in one cell of each table, so that the noise stays what it was.
-    3. Start   of the model F. With Gaussian noise a joint fit: scores of all attributes at once, in 16 rounds (`joint_fit.py`); the tables
-               then are few and tell how frequent values are. Else the tables, read as log-odds and shrunk as far as they are noise
-               (`inference/additive.py`).
+    3. Start   of the model F. With Gaussian noise and rows enough a joint fit: scores of all attributes at once, in 16 rounds
+               (`joint_fit.py`); the tables then get little, and tell how frequent values are. Else the tables, read as log-odds and shrunk
+               as far as they are noise (`inference/additive.py`).
     4. Boost   T oblivious trees of depth D. In a round, one of 25 random trees is privately chosen by Σ_leaves ‖Σ R‖, and Σ R and Σ H
                of its leaves are released, R = e_y − p, H = p(1 − p), p = softmax F: F ← F + η·(C−1)/C·ΣR / (ΣH + σ²/(vΣH) + 1/v).
                v is ½, or less where released sums show it (`leaf_steps.py`). Four trees a round look at the same gradients.

@@ -21,13 +21,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.growers.leaf_steps import STEPS
 from hedgerow.trees.additive_model import gradient_width
 
 Floats = NDArray[np.float64]
 VARIANCE = 1.5  # V
 STEP, STEP_OF_ALL = 0.5, 3.0  # γ is at most this; and this for all attributes together
 LARGEST = 20.0  # the most that a score may become
-STEPS = 10_000  # scores are whole in 1/STEPS, as a file holds them
 
 
 class JointFit:

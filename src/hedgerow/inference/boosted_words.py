@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from hedgerow.inference.additive import AdditiveForest
 from hedgerow.inference.text import plain
-from hedgerow.trees.oblivious import ObliviousTree
 from hedgerow.trees.plan import tables_and_trees
 
 NAMED = 4  # attributes
@@ -45,14 +44,9 @@ def forest_in_words(trees: int, additive: AdditiveForest | None) -> str:
     )
 
 
-def is_joint(tree: ObliviousTree) -> bool:
-    """Whether it holds the scores of one attribute, from the joint fit: boosted trees have two levels at least."""
-    return len(tree.attributes) == 1
-
-
 def boosted(forest: AdditiveForest) -> Boosted | None:
     """None where there are none."""
-    trees = [tree for tree in forest.correction.trees if isinstance(tree, ObliviousTree) and not is_joint(tree)]
+    trees = forest.correction.boosted_trees
     if not trees:
         return None
     names = forest.tables.codebook.schema.names

@@ -287,7 +287,7 @@ class Release:
         return interactions(self.additive)
 
     def __repr__(self) -> str:
-        boosted = f" and {len(self.correction.trees)} boosted ones" if self.correction.trees else ""
+        boosted = f" and {len(self.correction.boosted_trees)} boosted ones" if self.correction.boosted_trees else ""
         return f"Release({self.algorithm}, {len(self.forest.trees)} trees{boosted}, {self.certificate.sentence()})"
 
     def _repr_html_(self) -> str:

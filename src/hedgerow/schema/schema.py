@@ -27,12 +27,15 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import SchemaError
 from hedgerow.formatting import pairs_html
 from hedgerow.schema.attributes import MAX_ROWS_PER_PERSON, Attribute, Categorical, Numeric, Target, column_name
 from hedgerow.schema.csv_dialect import CSVDialect
+
+if TYPE_CHECKING:
+    from hedgerow.engines.table_check import TableCheck
 
 MOST_SHOWN = 12  # names of columns in a repr
 
@@ -178,7 +181,7 @@ class Schema:
 
         return draft_of(table, target, person, rows_per_person, keep)
 
-    def check(self, table: Any, y: Any = None) -> Any:
+    def check(self, table: Any, y: Any = None) -> TableCheck:
         """What of a table does not fit, counted exactly before anything is paid: missing, undeclared, beyond bounds. For the owner alone.
 
         table: a data frame, a mapping of columns, an array, or the path of a CSV or Parquet file

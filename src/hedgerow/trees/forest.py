@@ -106,6 +106,11 @@ class Correction:
     def boosted(self) -> bool:
         return any(isinstance(tree, ObliviousTree) for tree in self.trees)
 
+    @property
+    def boosted_trees(self) -> tuple[ObliviousTree, ...]:
+        """Those of two levels or more: one level holds the scores of an attribute, from the joint fit."""
+        return tuple(tree for tree in self.trees if isinstance(tree, ObliviousTree) and len(tree.attributes) > 1)
+
 
 NO_CORRECTION = Correction()
 

@@ -12,8 +12,8 @@ HEAD = (
     "floating point: a yardstick too. Its rule is the best of about fifty, tried at ε = 0.5 and 2 on two test folds of adult, mushroom, "
     "tic-tac-toe, nursery, cmc and car (not stored), which favours it on these.",
     "It is the rival that Hedgerow does not catch: where the class follows from a sum over the attributes, and rows are few, it is far "
-    "ahead (tic-tac-toe). Hedgerow with a δ begins with a joint fit of the same kind; more of it would cost other sets what it brings: "
-    "[HEDGEROW_TRIED.md](HEDGEROW_TRIED.md).",
+    "ahead (tic-tac-toe), on adult a little. Hedgerow with a δ begins with a joint fit of the same kind; more of it would cost other "
+    "sets what it brings: [HEDGEROW_TRIED.md](HEDGEROW_TRIED.md).",
     "MST and AIM make synthetic rows (package dpmm), from which boosting learns with the settings of the one without privacy. Domains and "
     "bounds are given, numbers are in 16 equal-width cells; only the number of synthetic rows is read from the rows: it is that of the "
     "training rows. Both fit their models in fewer iterations than by dpmm's defaults, and AIM has fewer rounds and smaller models: with "
