@@ -1,38 +1,114 @@
-"""Reads for answers: on the loop for a file, by a few threads for a server."""
+"""Reads for responses: on the loop for a file, in batches for a server."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from types import SimpleNamespace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import pytest
+
 from hedgerow.curator.http import reading
+from hedgerow.errors import LedgerError
+
+
+class Server:
+    """A database on a server, as far as reads see it: each snapshot has a number."""
+
+    embedded = False
+
+    def __init__(self, away: bool = False) -> None:
+        self.away, self.snapshots = away, 0
+
+    @contextmanager
+    def reading(self) -> Iterator[Any]:
+        self.snapshots += 1
+        if self.away:
+            raise LedgerError("away")
+        yield self.snapshots
+
+
+class File(Server):
+    embedded = True
 
 
 def test_a_file_is_read_on_the_loop() -> None:
-    database: Any = SimpleNamespace(embedded=True)
-    assert asyncio.run(reading.read(database, threading.get_ident)) == threading.get_ident()
+    database: Any = File()
+    found: Any = asyncio.run(reading.read(database, lambda snapshot: (snapshot, threading.get_ident())))
+    assert found == (1, threading.get_ident())
 
 
-def test_a_server_is_read_by_a_few_threads_at_once_in_each_loop() -> None:
-    database: Any = SimpleNamespace(embedded=False)
-    lock, full, under_way, most = threading.Lock(), threading.Barrier(reading.READERS), 0, 0
+async def busy(database: Any, then: list[Any]) -> list[Any]:
+    """What becomes of reads that are requested while all readers are at work."""
+    started, go = threading.Semaphore(0), threading.Event()
 
-    def work() -> int:
-        nonlocal under_way, most
-        with lock:
-            under_way += 1
-            most = max(most, under_way)
-        full.wait(60)  # so many are at work at once …
-        with lock:
-            under_way -= 1
-        return threading.get_ident()
+    def first(snapshot: Any) -> Any:
+        started.release()
+        assert go.wait(60)
+        return snapshot
 
-    async def all_of_them() -> list[int]:
-        return await asyncio.gather(*(reading.read(database, work) for _ in range(5 * reading.READERS)))
+    slow = []
+    for _ in range(reading.READERS):
+        slow.append(asyncio.create_task(reading.read(database, first)))
+        await asyncio.to_thread(started.acquire)
+    waiting = [asyncio.create_task(reading.read(database, work)) for work in then]
+    await asyncio.sleep(0)  # all are in the queue
+    go.set()
+    assert sorted(await asyncio.gather(*slow)) == list(range(1, reading.READERS + 1))
+    return await asyncio.gather(*waiting, return_exceptions=True)
 
-    for _ in range(2):
-        found = asyncio.run(all_of_them())
-        assert threading.get_ident() not in found
-        assert most == reading.READERS  # … and never more
+
+def test_reads_that_waited_share_a_snapshot_that_began_after_them() -> None:
+    for _ in range(2):  # in a loop of its own, too
+        database = Server()
+        found = asyncio.run(busy(database, [lambda snapshot: (snapshot, threading.get_ident())] * reading.MOST))
+        assert {snapshot for snapshot, _ in found} == {reading.READERS + 1}
+        assert database.snapshots == reading.READERS + 1
+        assert threading.get_ident() not in {thread for _, thread in found}
+
+
+def test_no_batch_is_larger_than_the_most() -> None:
+    found = asyncio.run(busy(Server(), [lambda snapshot: snapshot] * (2 * reading.MOST + 1)))
+    assert max(found.count(snapshot) for snapshot in set(found)) == reading.MOST
+    assert len(found) == 2 * reading.MOST + 1
+
+
+def test_an_error_is_of_its_own_read_alone() -> None:
+    def wrong(_: int) -> int:
+        raise LedgerError("wrong")
+
+    found = asyncio.run(busy(Server(), [lambda snapshot: snapshot, wrong, lambda snapshot: snapshot]))
+    assert (found[0], found[2]) == (reading.READERS + 1, reading.READERS + 2)  # the transaction may be broken: the rest gets another
+    assert isinstance(found[1], LedgerError)
+
+
+def test_a_database_that_is_away_is_tried_once_for_a_batch() -> None:
+    database = Server()
+
+    async def all_of_them() -> list[Any]:
+        def fall(snapshot: int) -> int:
+            database.away = True
+            return snapshot
+
+        return await busy(database, [fall, *[lambda snapshot: snapshot] * reading.MOST])
+
+    found = asyncio.run(all_of_them())
+    assert found[: reading.MOST] == [reading.READERS + 1] * reading.MOST
+    assert isinstance(found[-1], LedgerError)
+    away: Any = Server(away=True)
+    with pytest.raises(LedgerError, match="away"):
+        asyncio.run(reading.read(away, lambda snapshot: snapshot))
+
+
+def test_who_has_gone_does_not_hinder_others() -> None:
+    async def some() -> Any:
+        database: Any = Server()
+        gone = asyncio.create_task(reading.read(database, lambda snapshot: snapshot))
+        stays = asyncio.create_task(reading.read(database, lambda snapshot: snapshot))
+        await asyncio.sleep(0)
+        gone.cancel()
+        return await stays, gone.cancelled()
+
+    assert asyncio.run(some()) == (1, True)

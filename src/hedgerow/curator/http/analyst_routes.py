@@ -15,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from hedgerow.accounting.loss import text_of_fraction
 from hedgerow.accounting.meter import Budget
 from hedgerow.accounting.units import Unit
-from hedgerow.curator.http import reading, responses, scores
+from hedgerow.curator.http import responses, scores
 from hedgerow.curator.http.counts import checked_count
 from hedgerow.curator.http.errors import Refusal, not_found
 from hedgerow.curator.http.forests import ASSUMED_ROWS, as_dummy, checked_plan, dummy_rows, plan_as_json, recipe_of, trained
@@ -218,7 +218,7 @@ def release(context: Context, id: str) -> Response:
 @router.post("/releases/{id}/predict", response_model=responses.Predictions)
 async def predict(context: Context, id: str, body: Rows) -> dict[str, Any]:
     """Classes of rows that are sent, by a release: nothing is charged, no row is kept. What is not declared takes the fallback."""
-    await reading.read(context.curator.database, lambda: context.reservation(id))  # whose it is, before the cache is read
+    await context.in_snapshot(lambda snapshot: snapshot.reservation(id))  # whose it is, before the cache is read
     releases, most = context.service.releases, context.service.limits.predict_rows
     cached = releases.cached(id)
     if cached is not None and len(body.rows) <= FEW_ROWS:

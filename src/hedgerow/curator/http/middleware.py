@@ -148,7 +148,7 @@ class ServiceMiddleware:
 
     async def _person_of(self, token: str) -> Person | None:
         """The same work for whatever was sent."""
-        return await reading.read(self.accounts.database, lambda: self.accounts.authenticate(token))
+        return await reading.read(self.accounts.database, lambda connection: self.accounts.within(connection).authenticate(token))
 
     async def _body(self, scope: Scope, receive: Receive, slots: ExitStack) -> bytes:
         headers = dict(scope["headers"])

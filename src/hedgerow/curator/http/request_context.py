@@ -101,13 +101,8 @@ class RequestContext:
 
         It must only read.
         """
-        database = self.service.curator.database
-
-        def result() -> Result:
-            with database.reading() as connection:
-                return read(replace(self, snapshot=self.service.curator.within(connection)))
-
-        return await reading.read(database, result)
+        curator = self.service.curator
+        return await reading.read(curator.database, lambda connection: read(replace(self, snapshot=curator.within(connection))))
 
     async def with_timeout(self, work: Callable[[], Result]) -> Result:
         """Compute something free in a thread, and give up waiting when it takes too long."""

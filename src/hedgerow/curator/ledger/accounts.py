@@ -20,7 +20,7 @@ from hedgerow.curator.ledger.checks import checked_name, checked_new_name
 from hedgerow.curator.ledger.database import Database
 from hedgerow.curator.ledger.records import record
 from hedgerow.curator.ledger.sql_tables import datasets, grants, people, tokens
-from hedgerow.curator.ledger.transactions import exclusive_transaction, now, timestamp
+from hedgerow.curator.ledger.transactions import JoinedTransaction, exclusive_transaction, now, timestamp
 from hedgerow.errors import LedgerError
 from hedgerow.mechanisms.coins import SYSTEM
 
@@ -77,6 +77,10 @@ class Accounts:
     def __init__(self, database: Database, clock: Callable[[], datetime] = now) -> None:
         self.database = database
         self._clock = clock
+
+    def within(self, connection: sql.Connection) -> Accounts:
+        """The same, as one transaction sees them."""
+        return Accounts(JoinedTransaction(self.database, connection), self._clock)
 
     def _now(self) -> str:
         return timestamp(self._clock())
@@ -149,7 +153,7 @@ class Accounts:
         The look-up is by the hash, of which nobody can choose a part; so its time tells nothing about existing tokens.
         """
         digest = _digest(token)
-        with self.database.statement() as connection:
+        with self.database.reading() as connection:
             row = connection.execute(_PERSON_BY_TOKEN, {"digest": digest}).one_or_none()
         name, role, kept, expires, revoked = ("", "", "0" * 64, "", "") if row is None else row
         valid = hmac.compare_digest(digest, kept) & (self._now() < expires) & (revoked is None)

@@ -102,16 +102,6 @@ class Database:
                 yield connection
 
     @contextmanager
-    def statement(self) -> Iterator[sql.Connection]:
-        """For one statement that reads, which is a snapshot by itself: a server need not be told that one begins and ends."""
-        if self.embedded:
-            with self.reading() as connection:
-                yield connection
-            return
-        with self._errors_translated(), self._reading_engine().connect() as connection:
-            yield connection.execution_options(isolation_level="AUTOCOMMIT")
-
-    @contextmanager
     def session(self) -> Iterator[sql.Connection]:
         """A connection without a transaction, for a lock that lasts as long as it does. It is not given to anybody else afterwards."""
         with self._errors_translated(), self._process_engine.connect() as connection:

@@ -247,7 +247,7 @@ class Ledger:
             return list(LedgerTables(connection).accounts(wanted or [(dataset, DATASET, "")]).values())
 
     def reservation(self, key: str) -> Reserved:
-        with self.database.statement() as connection:
+        with self.database.reading() as connection:
             return _existing(LedgerTables(connection), key)
 
     def reservations(self, dataset: str, analyst: str | None = None, purpose: str | None = None) -> list[Reserved]:

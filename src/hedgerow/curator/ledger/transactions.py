@@ -41,8 +41,6 @@ class JoinedTransaction(Database):
     def reading(self) -> Iterator[sql.Connection]:
         yield self._connection
 
-    statement = reading
-
     def close(self) -> None:
         """Whoever began the transaction ends it."""
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from functools import partial
 from typing import Annotated
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
@@ -19,7 +18,7 @@ from starlette.types import Scope
 from hedgerow.curator.http import reading
 from hedgerow.curator.http.errors import Refusal, error_response, not_found
 from hedgerow.curator.http.request_context import Context, RequestContext
-from hedgerow.curator.ledger.accounts import Accounts
+from hedgerow.curator.ledger.accounts import Accounts, Person
 from hedgerow.curator.web.sign_in_sessions import LIFETIME, SignInSessions
 from hedgerow.curator.web.templating import render
 from hedgerow.plots import svg
@@ -86,11 +85,14 @@ class PageAuthentication:
         if scope["path"] in PUBLIC:
             return None
         token = self.sessions.token(request.cookies.get(self._cookie(request), ""))
-        person = None if token is None else await reading.read(self.accounts.database, partial(self.accounts.authenticate, token))
+        person = None if token is None else await self._person_of(token)
         if person is None:
             return RedirectResponse(sign_in_path(scope), 303)
         scope["state"]["person"] = person
         return None
+
+    async def _person_of(self, token: str) -> Person | None:
+        return await reading.read(self.accounts.database, lambda connection: self.accounts.within(connection).authenticate(token))
 
     def sign_in(self, request: Request, token: str, to: str = "") -> Response | None:
         """To the page that was wanted, or the first one, with a cookie; None where the token is not valid."""
