@@ -4,6 +4,7 @@ looks are told."""
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import joblib
@@ -13,8 +14,21 @@ import pytest
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import StackingClassifier, VotingClassifier
-from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, TunedThresholdClassifierCV, cross_val_score, cross_validate
+from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
+from sklearn.feature_selection import RFE, SequentialFeatureSelector
+from sklearn.metrics import f1_score, make_scorer
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    GridSearchCV,
+    TunedThresholdClassifierCV,
+    cross_val_predict,
+    cross_val_score,
+    cross_validate,
+    learning_curve,
+    permutation_test_score,
+    validation_curve,
+)
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 from strategies import small_schema, small_table
@@ -223,6 +237,100 @@ def test_what_the_scorer_could_not_score_is_refused_before_it_costs() -> None:
     assert budget.spent == 0
     FixedThresholdClassifier(forest(budget), threshold=0.3, pos_label="yes").fit(X, Y)
     assert budget.spent == 5  # a threshold that is given learns nothing
+
+
+# ------------------------------------------------------------ what scikit-learn would do to the rows, columns and labels
+
+
+def test_rows_that_are_drawn_twice_are_refused() -> None:
+    """Each certificate named an ε that did not hold for a row which was counted several times."""
+    budget = Budget(100)
+    for n_jobs in (1, 2):
+        with (
+            joblib.parallel_config("threading", n_jobs=n_jobs),
+            pytest.raises(PlanError, match=r"BaggingClassifier draws rows with repetition.*Nothing was spent"),
+        ):
+            BaggingClassifier(forest(budget), n_estimators=2).fit(X, Y == "yes")
+    assert budget.spent == 0
+    numbered = PrivateRDTClassifier(replace(SCHEMA, target=Target("class", [0, 1])), 5, budget=budget)
+    BaggingClassifier(numbered, n_estimators=2, bootstrap=False, max_samples=0.5).fit(X, (Y == "yes").astype(int))
+    assert budget.spent == 10
+
+
+MANY = {
+    "cross_val_predict": (5, lambda model: cross_val_predict(model, X, Y, cv=5)),
+    "permutation_test_score": (12, lambda model: permutation_test_score(model, X, Y, cv=2, n_permutations=5)),
+    "learning_curve": (6, lambda model: learning_curve(model, X, Y, cv=3, train_sizes=[0.5, 1.0])),
+    "validation_curve": (4, lambda model: validation_curve(model, X, Y, cv=2, param_name="max_depth", param_range=[1, 2])),
+}
+
+
+@pytest.mark.filterwarnings("ignore::hedgerow.errors.ExactScoreWarning")
+@pytest.mark.parametrize("name", MANY)
+def test_all_fits_are_counted_before_the_first(name: str) -> None:
+    """They used up a budget, and returned nothing."""
+    fits, ask = MANY[name]
+    budget = Budget(5 * fits - 1)
+    with pytest.raises(BudgetError, match=rf"{name}: {fits} fits need ε = {5 * fits} together.*Nothing was spent"):
+        ask(forest(budget))
+    assert budget.spent == 0
+    enough = Budget(5 * fits)
+    ask(forest(enough))
+    assert enough.remaining == 0
+
+
+def test_scores_of_curves_are_counted() -> None:
+    budget = Budget(28)
+    with pytest.raises(BudgetError, match=r"4 fits and 8 scores need ε = 28.8 together"):
+        validation_curve(forest(budget), X, Y, cv=2, param_name="max_depth", param_range=[1, 2], scoring=private_scorer("1.1", budget))
+    assert budget.spent == 0
+
+
+def test_a_class_that_a_score_is_about_must_be_declared() -> None:
+    """Every score was nan, and every fit was paid."""
+    budget = Budget(100)
+    with pytest.raises(PlanError, match="positive: got 'Yes'; expected one of the declared classes"):
+        cross_val_score(forest(budget), X, Y, cv=2, scoring=private_scorer(1, budget, "auc", positive="Yes"))
+    for metric in ("f1", "recall", "precision"):
+        with pytest.raises(PlanError, match=rf"{metric}_score, which is about the class 1; .*Nothing was spent.*pos_label='yes'"):
+            cross_val_score(forest(budget), X, Y, cv=2, scoring=metric)
+    assert budget.spent == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExactScoreWarning)
+        scores = cross_val_score(forest(budget), X, Y, cv=2, scoring=make_scorer(f1_score, pos_label="yes"))
+        assert np.isfinite([*scores, *cross_val_score(forest(budget), X, Y, cv=2, scoring="f1_macro")]).all()
+
+
+def test_classes_that_scikit_learn_numbers_are_named() -> None:
+    budget = Budget(100)
+    with pytest.raises(PlanError, match=r"cross_val_predict of scikit-learn hands the classes over as the numbers.*'no', 'yes'"):
+        cross_val_predict(forest(budget), X, Y, cv=2, method="predict_proba")
+    with pytest.raises(PlanError, match="VotingClassifier of scikit-learn hands the classes over"):
+        VotingClassifier([("forest", forest(budget))], voting="soft").fit(X, Y)
+    with pytest.raises(PlanError, match=r"OneVsRestClassifier .* shows each fit other labels"):
+        OneVsRestClassifier(forest(budget)).fit(X, Y)
+    assert budget.spent == 0
+    numbered = PrivateRDTClassifier(replace(SCHEMA, target=Target("class", [0, 1])), 5, budget=budget)
+    assert cross_val_predict(numbered, X, (Y == "yes").astype(int), cv=2, method="predict_proba").shape == (600, 2)
+
+
+def test_a_selection_of_columns_is_refused_before_the_first_fit() -> None:
+    budget = Budget(100)
+    for selection in (RFE(forest(budget), n_features_to_select=1), SequentialFeatureSelector(forest(budget), n_features_to_select=1, cv=2)):
+        with pytest.raises((PlanError, ValueError), match=r"a selection of columns is around this estimator|fits failed"):
+            selection.fit(X, Y)
+    assert budget.spent == 0
+
+
+def test_columns_keep_their_names_behind_a_column_transformer() -> None:
+    """They were taken for each other, and the fit was paid."""
+    budget = Budget(100)
+    turned = ColumnTransformer([("all", "passthrough", ["b", "a"])], verbose_feature_names_out=False)
+    with pytest.raises(PlanError, match="ColumnTransformer, in front of this estimator, passes columns on without their names"):
+        piped(turned, budget=budget).fit(X, Y)
+    assert budget.spent == 0
+    pipeline = piped(turned, budget=budget).set_output(transform="pandas").fit(X, Y)
+    assert (pipeline.predict(X) == Y).mean() > 0.8
 
 
 # ------------------------------------------------------------ free looks are told

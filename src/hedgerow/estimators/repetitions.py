@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from types import FrameType
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakValueDictionary
 
 from joblib import Parallel
 
@@ -23,10 +23,12 @@ from hedgerow.accounting.meter import Budget
 from hedgerow.errors import BudgetError, PlanError, SharedPersonsWarning
 from hedgerow.estimators.surroundings import VALIDATION, frames, instead_of_a_search, scorers_of
 from hedgerow.evaluation.scorer import PrivateScorer
+from hedgerow.inference.ranking import positive_code
 
 SEARCH = "sklearn.model_selection._search"
+OF_ONE_CLASS = ("f1_score", "fbeta_score", "jaccard_score", "precision_score", "recall_score")  # of scikit-learn; by default of class 1
 
-_checked: WeakSet[Any] = WeakSet()  # the `Parallel` of each search or validation that was looked at
+_checked: WeakValueDictionary[int, Any] = WeakValueDictionary()  # what each search or validation that was looked at has of its own
 
 
 @dataclass(frozen=True)
@@ -58,12 +60,14 @@ def check_repetitions(estimator: Any) -> None:
     """Called when an estimator that keeps ε is cloned: refuses what is around it before anything is paid."""
     for frame in frames():
         parallel = frame.f_locals.get("parallel")
-        if not isinstance(parallel, Parallel) or parallel in _checked:
+        own = parallel if isinstance(parallel, Parallel) else frame.f_locals.get("routed_params")
+        if own is None or _checked.get(id(own)) is own:
             continue
         found = _repetitions(frame)
         if found is None:
             continue
-        _checked.add(parallel)
+        _checked[id(own)] = own
+        _check_scorers(found, estimator)
         budgets = [estimator.budget, *(each.budget for each in found.scorers if isinstance(each, PrivateScorer))]
         _check_processes(parallel, budgets, found.who)
         _check_budgets(found, estimator)
@@ -79,21 +83,62 @@ def _repetitions(frame: FrameType) -> Repetitions | None:
         scored = 1 + bool(getattr(search, "return_train_score", False))
         folds = int(known.get("n_splits", 1))
         return Repetitions(type(search).__name__, folds, known["candidate_params"], scorers, scored, bool(getattr(search, "refit", False)))
-    if module == VALIDATION and name == "cross_validate":
-        try:
-            folds = int(known["cv"].get_n_splits(known["X"], known["y"], known.get("groups")))
-        except (KeyError, TypeError, ValueError, AttributeError):
-            return None
-        scored = 1 + bool(known.get("return_train_score"))
-        return Repetitions("cross-validation", folds, [{}], scorers_of(known.get("scorers")), scored, False)
-    if module == VALIDATION:
-        return Repetitions(name, 0, [{}], [], 0, False)  # its processes are looked at, its fits are not counted
-    return None
+    if module != VALIDATION or not {"X", "y"} <= known.keys():
+        return None
+    try:
+        return _validation(name, known)
+    except (KeyError, TypeError, ValueError, AttributeError):  # another scikit-learn
+        return None
 
 
-def _check_processes(parallel: Parallel, budgets: Sequence[Budget | None], who: str) -> None:
+def _validation(name: str, known: Mapping[str, Any]) -> Repetitions | None:
+    """What a function of scikit-learn's validation is about to do, by its local variables."""
+
+    def folds() -> int:
+        return int(known["cv"].get_n_splits(known["X"], known["y"], known.get("groups")))
+
+    scorers = scorers_of(known.get("scorers", known.get("scorer")))
+    match name:
+        case "cross_validate":
+            return Repetitions("cross-validation", folds(), [{}], scorers, 1 + bool(known.get("return_train_score")), False)
+        case "cross_val_predict":
+            return Repetitions(name, len(known["splits"]), [{}], [], 0, False)
+        case "learning_curve":
+            return Repetitions(name, len(known["train_test_proportions"]), [{}], scorers, 2, False)
+        case "validation_curve":
+            return Repetitions(name, folds(), [{known["param_name"]: value} for value in known["param_range"]], scorers, 2, False)
+        case "permutation_test_score":
+            return Repetitions(name, folds() * (1 + known["n_permutations"]), [{}], scorers, 1, False)
+    return Repetitions(name, 0, [{}], [], 0, False) if "parallel" in known else None  # its fits are not counted
+
+
+def _check_scorers(found: Repetitions, estimator: Any) -> None:
+    """A class that a score is about must be declared: else every score is nan, and all fits are paid."""
+    if estimator._inferred or estimator.schema is None:
+        return
+    classes = estimator._declared_schema("fit").target.classes
+    for each in found.scorers:
+        if isinstance(each, PrivateScorer):
+            positive_code(classes, each.positive)
+        about = getattr(getattr(each, "_score_func", None), "__name__", "")
+        given = getattr(each, "_kwargs", {})
+        if about in OF_ONE_CLASS and given.get("average", "binary") == "binary" and given.get("pos_label", 1) not in classes:
+            raise PlanError(
+                f"{found.who}: scoring is {about}, which is about the class {given.get('pos_label', 1)!r}; the schema declares "
+                f"{', '.join(map(repr, classes))}, so every score would be nan. Nothing was spent. Use "
+                f"scoring=make_scorer({about}, pos_label={classes[-1]!r}) of sklearn.metrics; where the rows are private, "
+                f"private_scorer(epsilon, budget, metric=…, positive={classes[-1]!r})."
+            )
+
+
+def _check_processes(parallel: Parallel | None, budgets: Sequence[Budget | None], who: str) -> None:
     in_memory = [each for each in budgets if each is not None and not isinstance(each, BudgetFile)]
-    if in_memory and parallel.n_jobs not in (None, 1) and not getattr(parallel._backend, "supports_sharedmem", False):
+    if (
+        in_memory
+        and parallel is not None
+        and parallel.n_jobs not in (None, 1)
+        and not getattr(parallel._backend, "supports_sharedmem", False)
+    ):
         raise PlanError(
             f"{who}: n_jobs is {parallel.n_jobs}, and a Budget in memory cannot be shared by several processes. Nothing was spent. Use "
             "hedgerow.BudgetFile(path) for the estimator and the scorer, which all processes share; or n_jobs=1; or threads: "

@@ -20,6 +20,7 @@ from hedgerow.accounting.loss import exact_delta, exact_epsilon, text_of_loss
 from hedgerow.engines.engine import Engine
 from hedgerow.engines.remote import RemoteEngine
 from hedgerow.errors import ExactScoreWarning, NoBudgetWarning, PlanError, TransformerWarning
+from hedgerow.estimators.class_order import sorted_classes
 from hedgerow.evaluation.scorer import PrivateScorer
 
 said: set[str] = set()  # what was told once in this process
@@ -37,12 +38,25 @@ _CALIBRATION = (
 _STACKING = (
     "StackingClassifier", "its last estimator learns from the rows without noise", "the mean of the predict_proba of several forests",
 )  # fmt: skip
+_SELECTION = (
+    "a selection of columns", "it fits again and again, on fewer columns than the schema declares",
+    "a schema without the columns that you know to be of no use, or model.feature_importances_ of one fit, and another schema",
+)  # fmt: skip
+_ONE_OF_MANY = (
+    "OneVsRestClassifier or OneVsOneClassifier", "it fits once for each class or two, and shows each fit other labels",
+    "the estimator alone: a forest takes any number of classes, and one fit is paid once",
+)  # fmt: skip
 REFUSED = {  # by the module, and the name of a function or of the class whose method runs; "" is any function of the module
     ("sklearn.calibration", ""): _CALIBRATION,
     ("sklearn.model_selection._classification_threshold", "_fit_and_score_over_thresholds"): _THRESHOLD,
     ("sklearn.model_selection._classification_threshold", "TunedThresholdClassifierCV"): _THRESHOLD,
     ("sklearn.ensemble._stacking", ""): _STACKING,
+    ("sklearn.feature_selection._rfe", ""): _SELECTION,
+    ("sklearn.feature_selection._sequential", ""): _SELECTION,
+    ("sklearn.multiclass", ""): _ONE_OF_MANY,
 }
+BAGGING, VOTING = "sklearn.ensemble._bagging", "sklearn.ensemble._voting"
+OF_PROBABILITIES = ("decision_function", "predict_proba", "predict_log_proba")
 VALIDATION = "sklearn.model_selection._validation"
 
 
@@ -53,6 +67,7 @@ def check_surroundings(estimator: Any, no_guarantee: bool = False) -> str | None
     The reason for which what it releases can claim no guarantee, or None.
     """
     found: list[str] = []
+    numbering = ""
     for frame in frames():
         module, caller = frame.f_globals.get("__name__", ""), frame.f_locals.get("self")
         for name in ("", frame.f_code.co_name, type(caller).__name__):
@@ -60,9 +75,16 @@ def check_surroundings(estimator: Any, no_guarantee: bool = False) -> str | None
                 who, why, instead = REFUSED[module, name]
                 raise PlanError(f"fit: {who} is around this estimator: {why}, which no budget pays for. Nothing was spent. Use {instead}.")
         if isinstance(caller, Pipeline) and frame.f_code.co_name.startswith("fit") and caller.steps[-1][1] is estimator:
+            _check_names(frame, caller)
             found += learning_steps(caller)
+        if module == BAGGING:
+            _check_bagging(frame.f_locals.get("ensemble", caller))
+        if module == VOTING or (module == VALIDATION and frame.f_locals.get("method") in OF_PROBABILITIES):
+            numbering = "VotingClassifier" if module == VOTING else "cross_val_predict"
         if module == VALIDATION and frame.f_code.co_name == "_fit_and_score":
             _check_scorer(frame, estimator)
+    if numbering:
+        _check_numbered(estimator, numbering)
     if not found:
         return None
     names = ", ".join(dict.fromkeys(found))
@@ -81,6 +103,38 @@ def check_surroundings(estimator: Any, no_guarantee: bool = False) -> str | None
         stacklevel=4,
     )
     return f"the rows were changed before by what had learnt from them without noise ({names})"
+
+
+def _check_bagging(ensemble: Any) -> None:
+    """A row that is drawn twice adds twice what the noise hides."""
+    if getattr(ensemble, "bootstrap", False):
+        raise PlanError(
+            "fit: BaggingClassifier draws rows with repetition, so that one person's row would count several times, and ε would not hold. "
+            "Nothing was spent. Use the estimator alone, which grows many trees; or BaggingClassifier(…, bootstrap=False, "
+            "max_samples=0.5), of which every fit is charged."
+        )
+
+
+def _check_numbered(estimator: Any, who: str) -> None:
+    classes = [] if estimator._inferred or estimator.schema is None else list(estimator._declared_schema("fit").target.classes)
+    if classes and sorted_classes(estimator._declared_schema("fit")).tolist() != list(range(len(classes))):
+        raise PlanError(
+            f"fit: {who} of scikit-learn hands the classes over as the numbers 0, 1, …, and the schema declares "
+            f"{', '.join(map(repr, classes[:6]))}. Nothing was spent. Declare the classes as {list(range(len(classes)))[:6]} and give such "
+            "labels; or fit and predict without it."
+        )
+
+
+def _check_names(frame: FrameType, pipeline: Pipeline) -> None:
+    """Behind a ColumnTransformer columns stand in another order: without names they would be taken for each other."""
+    given, passed = frame.f_locals.get("X"), frame.f_locals.get("Xt")
+    orders = any(hasattr(step, "transformers") for _, step in pipeline.steps[:-1])
+    if orders and hasattr(given, "columns") and passed is not None and not hasattr(passed, "columns"):
+        raise PlanError(
+            "fit: ColumnTransformer, in front of this estimator, passes columns on without their names and in an order of its own, so that "
+            'they would be taken for others. Nothing was spent. Keep the names: pipeline.set_output(transform="pandas"), and '
+            "verbose_feature_names_out=False for the ColumnTransformer."
+        )
 
 
 def learning_steps(pipeline: Pipeline) -> list[str]:
