@@ -24,7 +24,9 @@
     ├── TransformerWarning                what stands in front of an estimator has learnt from its rows without noise
     ├── SharedPersonsWarning              cross-validation may learn from rows of the persons whom it scores
     ├── ExactScoreWarning                 a score is an exact look at rows: no budget pays for it
-    └── MissingColumnsWarning             rows are classified without some columns
+    ├── MissingColumnsWarning             rows are classified without some columns
+    ├── UnknownValuesWarning              rows are classified of which a column has hardly any declared value
+    └── LargeEpsilonWarning               an ε that protects hardly at all
 
 A message says what is wrong, what was got, what was expected and what to do next. It never holds a value, a count or a
 length that was read from private rows.
@@ -122,6 +124,14 @@ class NoBudgetWarning(HedgerowWarning):
 
 class MissingColumnsWarning(HedgerowWarning):
     """Rows are classified by the columns that they have; others are missing from the table."""
+
+
+class UnknownValuesWarning(HedgerowWarning):
+    """In a column of rows that are classified, many values are missing, undeclared or not readable."""
+
+
+class LargeEpsilonWarning(HedgerowWarning):
+    """An ε protects hardly at all."""
 
 
 class TransformerWarning(HedgerowWarning):

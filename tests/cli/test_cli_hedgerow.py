@@ -76,6 +76,16 @@ def test_delta_buys_boosted_trees(here: Path, run: Callable[..., Any]) -> None:
     assert len(done(run("predict", "forest.json", "b.csv")).stdout.splitlines()) == 3001
 
 
+def test_a_forest_without_rules_says_so_and_what_to_use(here: Path, run: Callable[..., Any]) -> None:
+    done(run("fit", "a.csv", "--schema", "schema.toml", "--epsilon", 2, "--delta", "1e-6", "-o", "joint.json"))
+    assert Release.load("joint.json").chosen["joint rounds"]
+    for more in ([], ["--noisy"], ["--sub-rules", "--min-support", 0]):
+        said = " ".join(run("rules", "joint.json", *more).stdout.split())
+        assert "This forest has no rules" in said
+        assert "hedgerow show joint.json --attribute NAME" in said
+        assert "--algorithm dpdf" in said
+
+
 def test_fit_says_what_epsilon_means_with_its_delta(here: Path, run: Callable[..., Any]) -> None:
     done(run("budget", "init", "large.json", "--epsilon", 1, "--delta", "0.1"))
     words = ["fit", "a.csv", "--schema", "schema.toml", "--epsilon", 1, "--delta", "0.1", "-o", "forest.json"]

@@ -17,7 +17,7 @@ import hedgerow
 from hedgerow import Budget, BudgetFile, HedgerowClassifier
 from hedgerow.accounting.loss import exact_epsilon
 from hedgerow.accounting.zcdp import rho_for
-from hedgerow.errors import BudgetError, PlanError, SchemaMismatchWarning
+from hedgerow.errors import BudgetError, PlanError, SchemaError, SchemaMismatchWarning
 from hedgerow.estimators import all_estimators
 from hedgerow.mechanisms.coins import SeededCoins
 from hedgerow.queries import BY_NAME
@@ -170,7 +170,7 @@ def test_any_labels_are_learnt(algorithm: Any, classes: list[Any]) -> None:
 
 
 @private
-def test_many_classes_and_one_class(algorithm: Any) -> None:
+def test_many_classes_are_learnt_and_one_class_is_refused(algorithm: Any) -> None:
     columns, labels = small_table(3000)
     three = np.where(columns["flag"] == 1, "flag", labels)
     schema = Schema(small_schema().attributes, Target("class", ["no", "yes", "flag", "never"]))
@@ -179,7 +179,12 @@ def test_many_classes_and_one_class(algorithm: Any) -> None:
         model = algorithm(schema, 500, random_state=0, budget=budget).fit(columns, three)
     assert (model.predict(columns) == three).mean() > 0.6
     alone = Schema(small_schema().attributes, Target("class", ["only"]))
-    assert set(algorithm(alone, 1).fit(columns, np.repeat("only", 3000)).predict(columns)) == {"only"}
+    budget = Budget(1)
+    with pytest.raises(SchemaError, match=r"one class alone, 'only', so there is nothing to learn\. Nothing was spent"):
+        algorithm(alone, 1, budget=budget).fit(columns, np.repeat("only", 3000))
+    with pytest.raises(SchemaError, match="one class alone"):
+        algorithm(alone, 1).plan(3000)
+    assert budget.spent == 0
 
 
 @private

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from hedgerow import Categorical, HedgerowClassifier, Numeric, Schema
+from hedgerow.engines.draft import draft_from_file
 from hedgerow.engines.draft_columns import outward
 from hedgerow.errors import DraftWarning, SchemaError, TableError, UnreviewedSchemaWarning
 
@@ -213,3 +214,26 @@ def test_numbers_with_commas_or_a_few_words_are_numbers(tmp_path: Path, as_file:
     assert "to_csv): income" in said
     kept = {each.name: each for each in quietly(MESSY, "default", keep=["income"]).attributes}
     assert kept["income"] == entries["income"]
+
+
+def test_booleans_and_whole_numbers_of_a_file_are_declared_as_data_frames_read_them(tmp_path: Path) -> None:
+    """They were declared as texts: what was fitted to pandas' booleans could not be scored."""
+    path = tmp_path / "mix.csv"
+    path.write_text("a,flag,sick,y\n" + "".join(f"{i / 40},{i % 3 == 0},{i > 20},{float(i % 2)}\n" for i in range(40)))
+    for target, classes in (("sick", (False, True)), ("y", (0, 1))):
+        schema = draft_from_file(path, target)
+        assert schema.target.classes == classes
+        assert {type(value) for value in schema.target.classes} == {type(classes[0])}
+        frame = pd.read_csv(path)
+        assert schema.check(frame).fits
+        flag = next(each for each in schema.attributes if each.name == "flag")
+        assert isinstance(flag, Categorical)
+        assert flag.values == (False, True)
+
+
+def test_numbers_far_apart_and_one_class_alone_are_said(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("income,x,label\n" + "".join(f"{[2500, 7500, 35000, 200000][i % 4]},{i / 7},one\n" for i in range(40)))
+    notes = " ".join(draft_from_file(path, "label").notes)
+    assert "taken for codes without an order (if they are amounts, declare them as numeric): income" in notes
+    assert "label has one value alone, 'one': add the other classes" in notes

@@ -102,10 +102,10 @@ def test_the_last_declared_class_is_scored_unless_one_is_named() -> None:
     assert point == same
     for each in (model, model.release_):
         taken = point.takes(each, X)
-        assert taken[Y == "yes"].mean() == pytest.approx(point.recall)
-        assert taken[Y == "no"].mean() == pytest.approx(point.false_positive_rate)
+        assert taken[Y == "yes"].mean() == pytest.approx(point.recall, abs=2 * point.recall_error)
+        assert taken[Y == "no"].mean() == pytest.approx(point.false_positive_rate, abs=2 * point.false_positive_rate_error)
     other = by_default.threshold_for(recall=0.8)
-    assert other.takes(model, X)[Y == "no"].mean() == pytest.approx(other.recall)
+    assert other.takes(model, X)[Y == "no"].mean() == pytest.approx(other.recall, abs=2 * other.recall_error)
     assert private_scorer(ENOUGH, Budget(ENOUGH), "recall", positive="yes")(model, X, Y) == pytest.approx(named.recall)
     for score, label in ((by_default, "no"), (named, "yes")):
         assert f"of '{label}': recall {score.recall:.3f}" in repr(score)

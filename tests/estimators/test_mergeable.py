@@ -36,7 +36,7 @@ from hedgerow import (
     merge_columns,
 )
 from hedgerow.engines.memory import MemoryRows
-from hedgerow.errors import BudgetError, PlanError, SchemaError, SchemaMismatchWarning, UnreviewedSchemaWarning
+from hedgerow.errors import BudgetError, PlanError, SchemaError, SchemaMismatchWarning, TableError, UnreviewedSchemaWarning
 from hedgerow.estimators import all_estimators
 from hedgerow.estimators.mergeable import MergeableForestClassifier
 from hedgerow.estimators.private import PrivateForestClassifier
@@ -1073,7 +1073,7 @@ def test_batches_in_other_containers() -> None:
     model.partial_fit({**columns, "class": labels})
     model.partial_fit(columns, list(labels))
     assert len(model.release_.certificate.parts) == 4
-    with pytest.raises(ValueError, match="feature"):
+    with pytest.raises(TableError, match="are missing"):
         model.partial_fit(pd.DataFrame(columns)[["age", "flag"]], labels)
 
 

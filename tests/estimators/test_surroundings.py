@@ -48,11 +48,13 @@ from hedgerow import (
 from hedgerow.errors import (
     BudgetError,
     ExactScoreWarning,
+    LargeEpsilonWarning,
     NoBudgetWarning,
     PlanError,
     SchemaMismatchWarning,
     TableError,
     TransformerWarning,
+    UnknownValuesWarning,
 )
 from hedgerow.estimators import surroundings
 
@@ -363,6 +365,16 @@ def test_a_fit_without_a_budget_is_told_once() -> None:
 # ------------------------------------------------------------ weights
 
 
+def test_an_epsilon_that_protects_hardly_at_all_is_told_once() -> None:
+    with pytest.warns(LargeEpsilonWarning, match=r"ε = 100 is hardly any protection: a guess .* is right nearly always") as told:
+        forest(Budget(200), 100).fit(X, Y)
+    assert len([each for each in told if each.category is LargeEpsilonWarning]) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        forest(Budget(200), 100).fit(X, Y)
+        forest(Budget(8), 8).fit(X, Y)
+
+
 def test_weights_of_rows_are_refused_with_the_reason() -> None:
     budget = Budget(5)
     with pytest.raises(PlanError, match=r"sample_weight: a weight changes .* \(the sensitivity\)"):
@@ -518,7 +530,11 @@ def test_columns_that_hold_no_declared_value_are_refused_before_they_cost(kind: 
     with pytest.raises(TableError, match="'job': it holds"):
         private_score(model, table, y, epsilon=1, budget=budget)
     assert budget.spent == 0
-    assert len(model.predict(table)) == 600  # a prediction costs nothing: the job counts as another
+    with pytest.warns(UnknownValuesWarning, match=r"job \(100% of the rows: is each value spelled as it is declared\?\)"):
+        assert len(model.predict(table)) == 600  # a prediction costs nothing: the job counts as another
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict({name: column[:5] for name, column in table.items()})  # of a few rows nothing is said
 
 
 @pytest.mark.filterwarnings("ignore::hedgerow.errors.SchemaMismatchWarning")
@@ -550,7 +566,28 @@ def test_the_name_of_the_target_is_no_column_of_labels() -> None:
 def test_only_declared_columns_are_missed() -> None:
     frame = pd.DataFrame({**SIX, "default": LABELS, "customer_id": range(8000)})
     model = HedgerowClassifier(OF_SIX, 1, random_state=0).fit(frame)
-    with pytest.raises(ValueError, match=r"(?s)now missing:\n- job") as told:
+    with pytest.raises(TableError, match=r"the declared column\(s\) job are missing") as told:
         model.predict(frame.drop(columns="job"))
     assert "customer_id" not in str(told.value)
     assert "default" not in str(told.value)
+
+
+def test_a_column_that_may_be_meant_is_named() -> None:
+    frame = pd.DataFrame({**SIX, "default": LABELS})
+    for given, budget in (("Job", Budget(1)), ("jobs", Budget(1))):
+        with pytest.raises(TableError, match=rf"Did you mean '{given}' for 'job'\?"):
+            HedgerowClassifier(OF_SIX, 1, budget=budget).fit(frame.rename(columns={"job": given}))
+        assert budget.spent == 0
+
+
+def test_labels_in_a_frame_of_one_column() -> None:
+    model = HedgerowClassifier(OF_SIX, 1, random_state=0).fit(pd.DataFrame(SIX), pd.DataFrame({"whatever": LABELS}))
+    assert model.classes_.tolist() == [0, 1]
+
+
+def test_a_column_that_is_there_twice_is_refused() -> None:
+    frame, budget = pd.DataFrame(SIX), Budget(1)
+    twice = pd.concat([frame, frame[["job"]]], axis=1)
+    with pytest.raises(TableError, match="'job' is there more than once"):
+        HedgerowClassifier(OF_SIX, 1, budget=budget).fit(twice, LABELS)
+    assert budget.spent == 0

@@ -85,13 +85,23 @@ def test_a_threshold_does_what_it_says(model: HedgerowClassifier) -> None:
     for point in (score.threshold_for(recall=0.8), score.threshold_for(precision=0.9)):
         fixed = FixedThresholdClassifier(FrozenEstimator(model), threshold=point.threshold, pos_label="yes").fit(frame, y)
         taken = fixed.predict(frame) == "yes"
-        assert point.recall == pytest.approx(recall_score(truth, taken))
-        assert point.precision == pytest.approx(precision_score(truth, taken))
-        assert point.false_positive_rate == pytest.approx(taken[~truth].mean())
+        at_an_edge = point == next((each for each in score.roc() if each.threshold == point.threshold), None)
+        for value, error, found in (
+            (point.recall, point.recall_error, recall_score(truth, taken)),
+            (point.precision, point.precision_error, precision_score(truth, taken)),
+            (point.false_positive_rate, point.false_positive_rate_error, taken[~truth].mean()),
+        ):
+            assert value == pytest.approx(found, abs=1e-9 if at_an_edge else 2 * error)
         assert re.fullmatch(r"<OperatingPoint 'yes' from probability 0\.\d{3} on: recall [\d.]+ % ± .*>", repr(point))
     curve = score.roc()
     assert (curve[0].recall, curve[-1].recall) == (0, 1)
-    assert score.threshold_for(recall=0.8).recall >= 0.8 > next(p for p in curve[::-1] if p.recall < 0.8).recall
+    point = score.threshold_for(recall=0.8)
+    upper, lower = next(p for p in curve[::-1] if p.recall < 0.8), next(p for p in curve if p.recall >= 0.8)
+    assert lower.threshold <= point.threshold <= upper.threshold
+    assert point.recall == 0.8
+    assert upper.false_positive_rate <= point.false_positive_rate <= lower.false_positive_rate
+    assert point.recall_error >= (lower.recall - upper.recall) / 4
+    assert score.threshold_for(recall=lower.recall) == lower
     for wrong in ({}, {"recall": 0.5, "precision": 0.5}, {"recall": 0}, {"recall": "much"}):
         with pytest.raises(PlanError, match="expected"):
             score.threshold_for(**wrong)

@@ -446,3 +446,23 @@ def test_cells_that_share_a_branch_share_its_rows() -> None:
         assert effect.rows.shape == (len(effect.values),)
         assert effect.rows.sum() == pytest.approx(1)
     assert "<h2>Attributes</h2>" in html_report(release)
+
+
+def test_a_column_of_chance_is_within_the_noise() -> None:
+    rng = np.random.default_rng(8)
+    X = {"tells": rng.random(8000), "chance": rng.random(8000), "coin": rng.integers(0, 2, 8000)}
+    y = np.where(X["tells"] + rng.normal(0, 0.3, 8000) > 0.5, "yes", "no")
+    schema = Schema([Numeric("tells", 0, 1), Numeric("chance", 0, 1), Categorical("coin", [0, 1])], Target("class", ["no", "yes"]))
+    release = HedgerowClassifier(schema, 1, 1e-6, random_state=0).fit(X, y).release_
+    first, *others = release.effects()
+    assert first.attribute == "tells"
+    assert first.importance > 2 * first.importance_noise
+    assert release.within_noise() == [each.attribute for each in others if not each.above_noise]
+    assert "tells" not in release.within_noise()
+    by_chance = next(each for each in others if each.attribute == "chance")
+    assert 0 < by_chance.importance_noise < first.importance
+    assert repr(first).startswith("<Effect tells: ")
+    assert str(first) in str(release.effects())
+    assert "what its values add to the log-odds of yes" in str(first)
+    assert str(release.explain({name: column[:1] for name, column in X.items()})[0]).startswith("row 1: ")
+    assert all(repr(pair).startswith("<Interaction ") for pair in release.interactions())

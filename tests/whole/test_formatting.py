@@ -104,10 +104,12 @@ def test_the_odds_are_bounds() -> None:
     assert [meaning.odds(level.epsilon) for level in meaning.LEVELS] == [
         "52.5 % of the time", "73.2 % of the time", "95.3 % of the time", "99.97 % of the time",
     ]  # fmt: skip
-    for epsilon in (Fraction(1, 100), Fraction(1, 2), Fraction(2), Fraction(5), Fraction(20), Fraction(10**6)):
+    for epsilon in (Fraction(1, 100), Fraction(1, 2), Fraction(2), Fraction(5), Fraction(9)):
         said = meaning.odds(epsilon)
         percent = float(said.split()[0])
         assert percent >= 100 * float(1 / (1 + np.exp(-float(epsilon)))) - 1e-9
+    assert {meaning.odds(epsilon) for epsilon in (Fraction(20), Fraction(10**6))} == {"nearly always"}
+    assert "is right nearly always (a coin" in meaning.sentence(Fraction(100))
 
 
 def test_the_odds_hold_with_their_delta() -> None:

@@ -54,7 +54,7 @@ def test_the_commands_work_in_their_order(run: Callable[[list[str], Path], str],
     for name, seed in (("test.csv", 2), ("new.csv", 3)):
         patients(500, seed=seed).to_csv(tmp_path / name)
     asked = [words[1:] for words in commands(document("GUIDE.md"))]
-    assert {words[0] for words in asked} == {"schema", "plan", "budget", "fit", "evaluate", "explain", "rules", "show", "predict"}
+    assert {words[0] for words in asked} == {"schema", "plan", "budget", "fit", "evaluate", "explain", "show", "predict"}
     for words in [*asked, *(words[1:] for words in commands(document("SCORES.md")))]:
         run(words, tmp_path)
     for made in ("forest.json", "roc.html", "effects.svg", "report.html", "predictions.csv"):

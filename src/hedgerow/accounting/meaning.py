@@ -29,7 +29,7 @@ LEVELS = (
     Level(Fraction(3), "moderate", "a total for several releases, where the harm is small"),
     Level(Fraction(8), "weak", "better than nothing: an attacker may be nearly certain"),
 )
-BEYOND = "hardly any"
+BEYOND, ALWAYS = "hardly any", "nearly always"
 LARGE_DELTA = Fraction(1, 1000)  # where no number of rows is known
 SUGGESTED_DELTA, TOTAL_DELTA = "1e-6", "1e-5"  # of one fit, and of a budget: the δ of its fits add up
 INIT = f"hedgerow budget init budget.json --epsilon 2 --delta {TOTAL_DELTA}"  # as it is suggested everywhere
@@ -65,13 +65,14 @@ def odds(epsilon: Fraction, delta: Fraction = Fraction(0)) -> str:
     right = _right(epsilon, delta)
     places = 1 if right < 0.999 else 2  # beyond that nothing is left to be told apart
     percent = math.ceil(right * 100 * 10**places - 1e-9) / 10**places
-    return f"{percent:.{places}f} % of the time" if percent < 100 else "100 % of the time"
+    return f"{percent:.{places}f} % of the time" if percent < 100 else ALWAYS
 
 
 def sentence(epsilon: Fraction, delta: Fraction = Fraction(0)) -> str:
     """ "strong protection: a guess whether you are in the table is right at most 73.2 % of the time (a coin: 50 %)" """
-    said = f"{protection(epsilon, delta)} protection: a guess whether you are in the table is right at most"
-    return f"{said} {odds(epsilon, delta)} (a coin: 50 %)"
+    right = odds(epsilon, delta)
+    right = right if right == ALWAYS else f"at most {right}"
+    return f"{protection(epsilon, delta)} protection: a guess whether you are in the table is right {right} (a coin: 50 %)"
 
 
 def large_delta(delta: Fraction, rows: int | None = None) -> str | None:

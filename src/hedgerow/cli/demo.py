@@ -18,7 +18,7 @@ from hedgerow.cli.fit import fit
 from hedgerow.cli.outputs import check_output
 from hedgerow.cli.plan import plan
 from hedgerow.cli.predict import predict
-from hedgerow.cli.show import rules
+from hedgerow.cli.show import show
 from hedgerow.errors import BudgetError, PlanError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def demo(
 ) -> None:
     """Go through all steps on synthetic patients that come with the package, and write a report with pictures.
 
-    Everything is done as you would do it with your own table: schema, budget, plan, fit, private score, rules,
+    Everything is done as you would do it with your own table: schema, budget, plan, fit, private score, effects,
     predictions.
 
     Example:
@@ -130,8 +130,9 @@ def _steps(folder: Path, rows: int, output: Path) -> None:
     score = _score(forest, test, budget)
 
     _heading(6, "What it has learnt")
-    _command(f"rules {forest.name} --top 5 --min-support 100")
-    rules(forest, top=5, min_support=100)
+    most = _most_important(forest)
+    _command(f"show {forest.name} --attribute {most}")
+    show(forest, attribute=most)
 
     _heading(7, "Predictions")
     predictions = folder / "predictions.csv"
@@ -155,6 +156,13 @@ def _steps(folder: Path, rows: int, output: Path) -> None:
     output.write_text(page, encoding="utf-8")
     say()
     say(f"report with pictures: {output.resolve()}", style="bold")
+
+
+def _most_important(forest: Path) -> str:
+    from hedgerow.release.release import Release
+
+    importances = Release.load(forest).feature_importances()
+    return max(importances, key=lambda name: importances[name])
 
 
 def _score(forest: Path, test: Path, budget: Path) -> PrivateScore:

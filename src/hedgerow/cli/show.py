@@ -42,6 +42,13 @@ class RuleOrder(StrEnum):
     support = "support"
 
 
+NO_RULES = (
+    "This forest has no rules: it adds up what all attributes and trees say, and no path of a tree stands for itself. What each value "
+    "adds: hedgerow show {forest} --attribute NAME. Why a row is predicted so: hedgerow explain {forest} ROWS. For rules to read, fit "
+    "with --algorithm dpdf."
+)
+
+
 def rules(
     forest: ForestFile,
     top: Annotated[int | None, typer.Option("--top", min=1, help="How many rules at most.  [default: 20]", show_default=False)] = None,
@@ -76,7 +83,8 @@ def rules(
     class that is within a few errors of its share in all rows. How many errors grows with the number of paths, since the best of many
     looks good by noise alone: 2.0 for one path, 3.6 for 180, as what is printed at the end says.
     The order is by what is left of the confidence after two such errors, then by support, or as --sort says. A forest
-    that prunes itself has the rules of its pruned trees.
+    that prunes itself has the rules of its pruned trees. A Hedgerow forest that was fitted with a δ has none: `hedgerow show` tells what
+    its attributes say.
 
     Example:
 
@@ -107,6 +115,9 @@ def rules(
     found = release.rules(**wanted, top=most, sort=str(sort), pruned=not unpruned, above_noise=not noisy)
     left_out = None if noisy else within_noise(release.forest, **wanted, removed=None if unpruned else release.unused)
     kind = str(format) if format is not None else SUFFIXES.get(output.suffix.lower() if output is not None else "", "text")
+    if not found and output is None and not release.rules(sub_rules=True, above_noise=False, pruned=not unpruned, top=1):
+        say(NO_RULES.format(forest=forest))
+        return
     written = WRITERS[kind](found, release.schema.target.name)
     if output is not None:
         output.write_text(written, encoding="utf-8")
@@ -178,7 +189,7 @@ def show(
         from hedgerow.plots.report import html_report
 
         report.write_text(html_report(release), encoding="utf-8")
-        say(f"wrote {report}: a report with the certificate, pictures and rules")
+        say(f"wrote {report}: a report with the certificate and pictures of what it has learnt")
         return
     if certificate:
         show_certificate(release)
@@ -271,10 +282,11 @@ def _importances(release: Release) -> str:
     """The attributes that tell most about the class, as far as the noise lets that be known."""
     from hedgerow.inference.text import plain, share_text
 
-    shares = sorted(release.feature_importances().items(), key=lambda item: -item[1])
-    named = [f"{plain(name)} {share_text(share)}" for name, share in shares if share > 0]
+    shares, noise = sorted(release.feature_importances().items(), key=lambda item: -item[1]), release.within_noise()
+    named = [f"{plain(name)} {share_text(share)}" for name, share in shares if share > 0 and name not in noise]
     more = f" and {len(named) - IMPORTANCES:,} more" if len(named) > IMPORTANCES else ""
-    return ", ".join(named[:IMPORTANCES]) + more or "no split stands out from the noise"
+    alone = f"; within the noise: {', '.join(map(plain, noise))}" if noise else ""
+    return (", ".join(named[:IMPORTANCES]) + more or "no split stands out from the noise") + alone
 
 
 def show_certificate(release: Release) -> None:

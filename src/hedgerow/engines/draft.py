@@ -21,16 +21,17 @@ from hedgerow.engines.draft_columns import (
     AS_OTHER,
     EITHER,
     EMPTY,
+    FAR_APART,
     MANY,
     MAX_TEXT_CATEGORIES,
     MAX_WHOLE_CATEGORIES,
     WITH_COMMAS,
     Drafted,
     Values,
-    as_whole_numbers,
     drafted,
     in_order,
     plain_values,
+    typed,
 )
 from hedgerow.engines.files import CSVTable, TableFile
 from hedgerow.errors import DraftWarning, TableError
@@ -118,7 +119,7 @@ def _target(name: str, labels: Values, order: Sequence[Any] | None) -> Target:
             f"table: the target column {name!r} has more than {MAX_TEXT_CATEGORIES} different values; expected a few classes. "
             "If it is a number, put it into classes first (for example below and above a limit)."
         )
-    classes = in_order(as_whole_numbers(labels.values)) if order is None else plain_values(order)
+    classes = in_order(typed(labels.values)) if order is None else plain_values(order)
     return Target(name, classes, unreviewed=True)
 
 
@@ -138,11 +139,13 @@ def _notes(found: Mapping[str, Drafted], target: str, labels: Values, person: st
         )
     if EMPTY in said:
         notes.append(f"left out, since nothing stands in them: {', '.join(said[EMPTY])}")
-    for what in (AS_MISSING, WITH_COMMAS, AS_OTHER, AS_COUNTS, AS_CODES, AS_DATES):
+    for what in (AS_MISSING, WITH_COMMAS, AS_OTHER, AS_COUNTS, FAR_APART, AS_CODES, AS_DATES):
         if what in said:
             notes.append(f"{what}: {'; '.join(said[what])}")
     if EITHER in said:
         notes.append(f"these dates fit two formats, check which is right: {'; '.join(said[EITHER])}")
+    if len(labels.values) == 1:
+        notes.append(f"{target} has one value alone, {labels.values[0]!r}: add the other classes, or there is nothing to learn")
     if labels.gaps:
         notes.append(f"rows without a value of {target} are not counted")
     if any(isinstance(each.attribute, Numeric) for each in found.values()):

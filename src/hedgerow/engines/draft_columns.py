@@ -61,6 +61,7 @@ class Drafted:
 MANY, EMPTY = "many", "empty"
 AS_MISSING, AS_CODES, AS_DATES, EITHER = "taken for missing", "kept as text for the zeros they begin with", "read as dates", "either"
 AS_COUNTS = "few whole numbers, taken for amounts with an order (if they are codes, declare them as categories)"
+FAR_APART = "few whole numbers far apart, taken for codes without an order (if they are amounts, declare them as numeric)"
 WITH_COMMAS = (
     "numbers with commas between thousands cannot be read and would count as missing: write them without, as 65447.2 (in pandas: "
     'read_csv(…, thousands=","), then to_csv)'
@@ -131,7 +132,7 @@ def drafted(name: str, column: NDArray[Any], keep: bool = False, order: Sequence
         if len(found.values) > MAX_TEXT_CATEGORIES and not keep:
             return Drafted(None, MANY, tuple(each for each in said if each[0] != AS_CODES))
         said += [(AS_OTHER, name)] if found.marks else []
-        return Drafted(_categories(name, found.values, found), said=tuple(said))
+        return Drafted(_categories(name, found.values if codes else typed(found.values), found), said=tuple(said))
     whole = all(number.is_integer() for number in numbers)
     cells = found.cells - sum(isinstance(value, str) and value in words for value in (column.tolist() if words else ()))
     different = cells == len(numbers) >= FEWEST_IDENTIFIERS and not commas
@@ -140,6 +141,7 @@ def drafted(name: str, column: NDArray[Any], keep: bool = False, order: Sequence
     few = whole and len(numbers) <= MAX_WHOLE_CATEGORIES
     if few and (len(numbers) <= 2 or max(numbers) - min(numbers) >= 2 * len(numbers)):
         said += [(AS_OTHER, name)] if found.marks else []
+        said += [(FAR_APART, name)] if len(numbers) > 2 else []
         return Drafted(_categories(name, _without_gaps([int(number) for number in numbers]), found), said=tuple(said))
     said += [(AS_COUNTS, name)] if few else []
     low, high = _ends(numbers) if few else outward(*_ends(numbers))
@@ -172,10 +174,13 @@ def _codes(values: Sequence[Any]) -> bool:
     return any(len(value) > 1 and value[0] == "0" for value in values)
 
 
-def as_whole_numbers(values: Sequence[Any]) -> list[Any]:
-    """Texts that are whole numbers throughout, as those numbers: a file has no types of its own."""
-    if all(isinstance(value, str) and _WHOLE.fullmatch(value) for value in values):
-        return [int(value) for value in values]
+def typed(values: Sequence[Any]) -> list[Any]:
+    """Texts that are whole numbers or booleans throughout, as these: a file has no types of its own, and data frames read them so."""
+    texts = [text_of(value) if isinstance(value, str) else "" for value in values]
+    if all(_WHOLE.fullmatch(text) for text in texts):
+        return [int(text) for text in texts]
+    if set(texts) <= {"true", "false"}:
+        return [text == "true" for text in texts]
     return list(values)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import closing
@@ -20,9 +21,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from hedgerow.engines.draft import column_names, draft_from_table
 from hedgerow.engines.engine import Engine, Progress
 from hedgerow.engines.files import CSVTable, TableFile
-from hedgerow.errors import PlanError, SchemaError
+from hedgerow.errors import PlanError, SchemaError, UnknownValuesWarning
 from hedgerow.estimators.class_order import class_order, sorted_classes
 from hedgerow.inference.class_weights import IN_FIT
+from hedgerow.inference.coverage import NEARLY_ALL, Unknown
 from hedgerow.mechanisms.coins import SYSTEM, Coins
 from hedgerow.private_table import is_private_table
 from hedgerow.release.release import Release
@@ -36,6 +38,7 @@ from hedgerow.training.value_cells import codebook_for
 from hedgerow.trees.plan import Plan
 
 INFER = "infer"
+TOLD_FROM = 20  # rows that are predicted: of fewer, many may well lack a value
 
 
 class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
@@ -119,9 +122,14 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         check_is_fitted(self, "release_")
         if isinstance(X, (str, os.PathLike, CSVTable)):
             codes = TableFile(X, list(self.release_.schema.names), dialect=self.release_.schema.csv).codes(self.release_.codebook)
+            _say_unknown(self.release_, codes)
             return self.release_.predict_codes_proba(codes, self._threads())
         X = self._checked_rows(X)
-        return self.release_.predict_proba(X, self._threads())
+        if self.release_.forest.united:  # a row may lack columns of some owners
+            return self.release_.predict_proba(X, self._threads())
+        codes = self.release_.codebook.encode(X, self._threads())
+        _say_unknown(self.release_, codes)
+        return self.release_.predict_codes_proba(codes, self._threads())
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """The logarithm of `predict_proba`: −∞ for a class that has no chance."""
@@ -215,7 +223,7 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         return X, y, None
 
     def _checked_rows(self, X: Any) -> Any:
-        X = rows.declared_only(X, self.release_.schema)
+        X = rows.declared_only(X, self.release_.schema, some=bool(self.release_.forest.united))
         if not rows.is_frame(X):
             X = X if isinstance(X, np.ndarray) or hasattr(X, "__array__") else rows_as_array(X, self.n_features_in_)
             X = check_array(X, dtype=None, ensure_all_finite=False)
@@ -249,6 +257,17 @@ def refuse_weights(who: str, given: Mapping[str, Any]) -> None:
     unknown = [name for name in given if name != "sample_weight"]
     if unknown:
         raise TypeError(f"{who}.fit() got an unexpected keyword argument {unknown[0]!r}")
+
+
+def _say_unknown(release: Release, codes: NDArray[Any]) -> None:
+    """As `hedgerow predict` does: columns that could not be read are predicted as unknown, which nobody would notice."""
+    if len(codes) < TOLD_FROM:
+        return
+    unknown = Unknown(release.codebook)
+    unknown.add(codes)
+    text = unknown.text(NEARLY_ALL)
+    if text is not None:
+        warnings.warn(f"predict: {text}. These are predicted as the schema says for them.", UnknownValuesWarning, stacklevel=4)
 
 
 def _free_name(name: str, X: Any) -> str:

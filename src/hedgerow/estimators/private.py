@@ -11,7 +11,7 @@ from hedgerow.engines.engine import Engine
 from hedgerow.estimators.base import ForestClassifier
 from hedgerow.estimators.class_order import sorted_classes
 from hedgerow.estimators.repetitions import check_repetitions
-from hedgerow.estimators.surroundings import check_surroundings, say_exact_score, say_no_budget
+from hedgerow.estimators.surroundings import check_surroundings, say_exact_score, say_large_epsilon, say_no_budget
 from hedgerow.release.parts import TableName
 from hedgerow.release.release import Release
 from hedgerow.training.fit import train
@@ -74,6 +74,7 @@ class PrivateForestClassifier(ForestClassifier):
         how: dict[str, Any] = {"budget": self.budget, "sampler": self.sampler, "coins": self._coins, "name": name, "keep": self._keep}
         how["no_guarantee"] = self.__dict__.pop("_no_guarantee", None)  # of this fit alone
         say_no_budget(self, engine)
+        say_large_epsilon(self)
         return train(recipe or self._recipe(), engine, **how, **search)
 
     def _keep(self, release: Release, chosen: Mapping[str, Any]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterator
+from fractions import Fraction
 from types import FrameType
 from typing import Any
 
@@ -16,14 +17,17 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.utils import get_tags
 
+from hedgerow import formatting
 from hedgerow.accounting.loss import exact_delta, exact_epsilon, text_of_loss
+from hedgerow.accounting.meaning import sentence
 from hedgerow.engines.engine import Engine
 from hedgerow.engines.remote import RemoteEngine
-from hedgerow.errors import ExactScoreWarning, NoBudgetWarning, PlanError, TransformerWarning
+from hedgerow.errors import ExactScoreWarning, LargeEpsilonWarning, NoBudgetWarning, PlanError, TransformerWarning
 from hedgerow.estimators.class_order import sorted_classes
 from hedgerow.evaluation.scorer import PrivateScorer
 
 said: set[str] = set()  # what was told once in this process
+LARGE = 20  # an ε above this protects hardly at all
 
 _THRESHOLD = (
     "TunedThresholdClassifierCV", "it chooses a threshold by exact scores of the rows",
@@ -240,6 +244,16 @@ def say_no_budget(estimator: Any, engine: Engine) -> None:
         NoBudgetWarning,
         stacklevel=5,
     )
+
+
+def say_large_epsilon(estimator: Any) -> None:
+    """Once in a process."""
+    epsilon = exact_epsilon(estimator.epsilon)
+    if epsilon > LARGE and "large" not in said:
+        said.add("large")
+        warnings.warn(
+            f"fit: {formatting.loss(epsilon, Fraction(0))} is {sentence(epsilon)}. (This is said once.)", LargeEpsilonWarning, stacklevel=5
+        )
 
 
 def frames() -> Iterator[FrameType]:

@@ -1,5 +1,5 @@
 """Do the released counts add up to the table? Rows that no leaf counted show a schema that does not fit its table; so do columns of which
-nearly all rows are counted as missing, and classes without rows.
+nearly all rows are counted as missing or above their bounds, classes without rows, and counts that hold hardly any rows at all.
 
 A comparison of released numbers: it costs nothing.
 """
@@ -20,6 +20,8 @@ from hedgerow.trees.forest import CountedForest
 
 WORTH_SAYING = 0.05  # of the rows
 NEARLY_ALL = 0.9  # of the rows of a column
+FEW_CELLS, FINE = 0.5, 50  # of the cells of a number, at its upper bound; where it has so many at least
+FEWEST = 2  # standard deviations of the number of all rows: counts that hold fewer may hold none
 MANY_UNKNOWN = 0.1  # of the rows that are predicted: these are the user's own, and the number is exact
 FEW = 3  # attributes that are named
 FAR = 8  # standard deviations of a tree's total: noise alone goes so far once in 100,000 trees, since Laplace noise has long tails
@@ -88,6 +90,40 @@ def without_rows(forest: CountedForest) -> str | None:
     )
 
 
+def hardly_any(forest: CountedForest) -> str | None:
+    """A sentence about counts that may hold no row at all, or None."""
+    rows, error = class_rows(forest)
+    whole, error = float(rows.sum()), error * math.sqrt(len(rows))
+    if whole >= FEWEST * error:
+        return None
+    target = forest.codebook.schema.target
+    known = ", ".join(plain(value) for value in target.classes[:FEW]) + (", …" if len(target.classes) > FEW else "")
+    return (
+        f"about {max(whole, 0):,.0f} ± {error:,.0f} rows are counted, and noise alone may make as many: these are too few rows for this "
+        f"ε, or the column {plain(target.name)} holds other values than the declared classes ({known}). `hedgerow schema check`, in Python "
+        "`schema.check(table)`, tells its owner which, and costs nothing."
+    )
+
+
+def at_upper_bound(forest: CountedForest) -> str | None:
+    """A sentence about numbers of which nearly all rows lie at their upper bound, or None where noise could explain them.
+
+    Nothing is said of lower bounds: amounts are often 0, and 0 is often the bound.
+    """
+    schema, said = forest.codebook.schema, []
+    for a, attribute in enumerate(schema.attributes):
+        share = max((_last_share(forest, t, a) for t in range(len(forest.trees))), default=0.0)
+        if share > NEARLY_ALL:
+            said.append(f"{plain(attribute.name)} (about {share:.0%})")
+    if not said:
+        return None
+    more = f" and {len(said) - FEW} more columns" if len(said) > FEW else ""
+    return (
+        f"nearly all rows lie at or above the upper bound of {', '.join(said[:FEW])}{more}, where they cannot be told apart: are the "
+        "bounds right, and is the table in the same unit? Correct one of them before you pay again."
+    )
+
+
 def not_read(forest: CountedForest) -> str | None:
     """A sentence about columns of which nearly all rows are counted as missing (or `other`), or None where noise could explain them.
 
@@ -121,9 +157,9 @@ class Unknown:
         self.rows += len(codes)
         self.unknown += (codes >= self.declared).sum(axis=0)
 
-    def text(self) -> str | None:
-        """A sentence about the columns where these are many, or None."""
-        many = [a for a in np.argsort(-self.unknown, kind="stable") if self.unknown[a] > MANY_UNKNOWN * self.rows]
+    def text(self, most: float = MANY_UNKNOWN) -> str | None:
+        """A sentence about the columns where these are more than that share, or None."""
+        many = [a for a in np.argsort(-self.unknown, kind="stable") if self.unknown[a] > most * self.rows]
         if not many:
             return None
         shares = [(self.unknown[a] / self.rows, self.schema.attributes[a]) for a in many[:FEW]]
@@ -151,6 +187,24 @@ def _unread_share(forest: CountedForest, t: int, a: int) -> float:
     lost, whole = float(rows[unread].sum()), float(rows[0])
     error = math.sqrt(float(variance[unread].sum()) + float(variance[0]) / 4)
     return min(lost / whole, 1.0) if whole > 0 and lost - whole / 2 > FAR * error else 0.0
+
+
+def _last_share(forest: CountedForest, t: int, a: int) -> float:
+    """The share of all rows in the last cells of a number, which a tree asks for first; 0 where noise could explain it, and where these
+    are more than a few of its cells.
+    """
+    tree, codebook = forest.trees[t], forest.codebook
+    cells = codebook.numeric_cells(a)
+    if tree.attribute[0] != a or cells < FINE:
+        return 0.0
+    children = tree.branch[tree.first_branch[0] + np.arange(cells)]
+    last = int(children[-1])
+    if last < 0 or int((children == last).sum()) > FEW_CELLS * cells:
+        return 0.0
+    rows, variance = forest.node_counts[t].sum(axis=1), forest.node_noise_sd(t) ** 2 * codebook.n_classes
+    there, whole = float(rows[last]), float(rows[0])
+    error = math.sqrt(float(variance[last]) + float(variance[0]) / 4)
+    return min(there / whole, 1.0) if whole > 0 and there - whole / 2 > FAR * error else 0.0
 
 
 def _what_to_check(attribute: Attribute) -> str:

@@ -8,7 +8,8 @@ the table.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,17 +22,18 @@ from hedgerow.inference.parts import Parts
 from hedgerow.inference.parts import contributions as contributions
 from hedgerow.inference.parts import score_errors as score_errors
 from hedgerow.inference.tables import Floats
-from hedgerow.inference.text import plain, values_in_words
+from hedgerow.inference.text import plain, share_text, values_in_words
 from hedgerow.schema.attributes import Numeric
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.few_rows import few_margins
 from hedgerow.trees.oblivious import ObliviousTree
 from hedgerow.trees.tree import Tree
 
+ABOVE_NOISE = 2.0  # times what noise alone would make; columns of chance had 0.2 to 1.6 times that, at ε = 0.5 to 16
 LISTED = 3  # values that need no count before them
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Effect:
     """What one attribute does, value by value.
 
@@ -43,6 +45,7 @@ class Effect:
     errors:      standard errors that the noise gives the scores                                  (values, classes)
     class_rows:  the share of rows of each class, from noisy counts                               (classes,)
     importance:  the attribute's share in what all attributes add
+    importance_noise:  the share that an attribute with these errors would have by noise alone
     cuts:        of a numeric attribute the numbers between its ranges; the values after the last range have no number
     cut_texts:   the same for people, where a date is a date
     """
@@ -57,6 +60,25 @@ class Effect:
     importance: float
     cuts: tuple[float, ...] | None = None
     cut_texts: tuple[str, ...] = ()
+    importance_noise: float = 0.0
+
+    @property
+    def above_noise(self) -> bool:
+        """Whether it says more than noise alone would make it say."""
+        return self.importance > ABOVE_NOISE * self.importance_noise
+
+    @property
+    def noise_size(self) -> float:
+        """What `size` would be, on average, if there were no effect."""
+        return float(self.rows @ self.errors.mean(axis=1)) * math.sqrt(2 / math.pi)
+
+    def __repr__(self) -> str:
+        return f"<Effect {about(self)}, {len(self.values):,} values>"
+
+    def __str__(self) -> str:
+        from hedgerow.plots.effect_text import effect_text
+
+        return effect_text(self)
 
     @property
     def size(self) -> float:
@@ -80,6 +102,9 @@ class Effects(tuple[Effect, ...]):
 
     __slots__ = ()
 
+    def __str__(self) -> str:
+        return "\n\n".join(map(str, self))
+
     def _repr_html_(self) -> str:
         """How a notebook shows them."""
         from hedgerow.plots.notebook import effects_html
@@ -92,7 +117,7 @@ def effects(forest: AdditiveForest) -> Effects:
     parts = Parts(forest)
     found = [_effect(parts, j) for j in parts.scores]
     total = sum(effect.size for effect in found)
-    shared = [_with_importance(effect, effect.size / total if total > 0 else 0.0) for effect in found]
+    shared = [_with_importance(effect, max(total, 1e-300)) for effect in found]
     return Effects(sorted(shared, key=lambda effect: -effect.importance))
 
 
@@ -154,8 +179,14 @@ def _in_words(codebook: Codebook, j: int, codes: list[int]) -> str:
     return f"{len(codes):,} values: {words}" if several else words
 
 
-def _with_importance(effect: Effect, importance: float) -> Effect:
-    return Effect(**{**vars(effect), "importance": importance})
+def _with_importance(effect: Effect, total: float) -> Effect:
+    return replace(effect, importance=effect.size / total, importance_noise=effect.noise_size / total)
+
+
+def about(effect: Effect) -> str:
+    """ "age: 16 % of what the attributes say"; of one that may be noise alone, that too."""
+    noise = "" if effect.above_noise or not effect.importance else " (within the noise)"
+    return f"{plain(effect.attribute)}: {share_text(effect.importance)} of what the attributes say{noise}"
 
 
 def alike(parts: Parts, j: int) -> list[list[int]]:

@@ -61,6 +61,11 @@ class Explanation:
         said = f"{self.predicted}, probability {number(self.probability, 3)}; intercept {number(self.start, 3)}, {added}"
         return f"Explanation(row {self.row}: {said})"
 
+    def __str__(self) -> str:
+        from hedgerow.plots.effect_text import explanation_text
+
+        return explanation_text(self)
+
     def _repr_html_(self) -> str:
         """How a notebook shows it."""
         from hedgerow.plots.notebook import explanation_html  # see pyproject.toml

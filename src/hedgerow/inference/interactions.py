@@ -21,13 +21,16 @@ from hedgerow.trees.oblivious import ObliviousTree
 MOST_ATTRIBUTES = 12  # the most important ones, whose pairs are looked at
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Interaction:
     """attributes: two names; size: as above, on the scale of `Effect.size`; share: of all that attributes and these pairs do"""
 
     attributes: tuple[str, str]
     size: float
     share: float
+
+    def __repr__(self) -> str:
+        return f"<Interaction {self.text()}>"
 
     def text(self) -> str:
         return f"{plain(self.attributes[0])} and {plain(self.attributes[1])} together: {100 * self.share:.1f} %"

@@ -8,6 +8,8 @@ P and N are their sums, σ the standard deviation of the noise on a count.
                 + σ⁴·Σ_ab (k_ab − A)²/(P·N)²                                what the noise of two counts does together; k is 1, ½ or 0
     Brier       mean of (1 − m_b)² over rows of the class and m_b² over others, m_b the middle of the bin
     recall      of a threshold: the share of P above it; precision: the share of rows above it that are of the class
+    threshold   for a recall: within a bin rows are taken for evenly spread; what that may be wrong by is in the errors, as for a threshold
+                that lies anywhere in the bin (its width over √12)
 
 A class of which the noise leaves no clear number of rows (P or N not above 2·σ·√B) has no curve, and its area is 0.5 ± 0.5.
 
@@ -144,6 +146,34 @@ class ClassRanking:
             return ()
         return tuple(self._point(edge) for edge in range(len(self.others), -1, -1))
 
+    def at_recall(self, recall: float) -> OperatingPoint | None:
+        """The threshold that finds that share of the rows of the class; None where none does."""
+        points = self.roc()
+        place = next((i for i, point in enumerate(points) if point.recall >= recall), None)
+        if not place:
+            return None if place is None else points[0]
+        upper, lower = points[place - 1], points[place]
+        share = (recall - upper.recall) / (lower.recall - upper.recall)
+        if share == 1:
+            return lower
+
+        def between(name: str) -> float:
+            return float((1 - share) * getattr(upper, name) + share * getattr(lower, name))
+
+        def error(name: str) -> float:
+            within = (getattr(lower, name) - getattr(upper, name)) / math.sqrt(12)
+            return min(0.5, math.hypot(between(f"{name}_error"), within))
+
+        false = between("false_positive_rate")
+        precision, precision_error = math.nan, 0.5
+        if lower.precision == lower.precision:
+            precision = recall * self._positive / (recall * self._positive + false * self._negative)
+            other = upper.precision if upper.precision == upper.precision else precision
+            precision_error = min(0.5, math.hypot(lower.precision_error, (other - lower.precision) / math.sqrt(12)))
+        return OperatingPoint(
+            self.label, between("threshold"), recall, error("recall"), precision, precision_error, false, error("false_positive_rate"),
+        )  # fmt: skip
+
     def _point(self, edge: int) -> OperatingPoint:
         """All bins from `edge` up are taken for the class."""
         bins, variance = len(self.others), self.noise_sd**2
@@ -247,7 +277,7 @@ class Ranking:
         return self._named(label).roc()
 
     def threshold_for(self, *, recall: float | None = None, precision: float | None = None, label: Any = None) -> OperatingPoint:
-        """The highest threshold that finds at least that share of the rows of a class; or the lowest that is right so often.
+        """The threshold that finds about that share of the rows of a class; or the lowest edge of a bin that is right so often.
 
         Post-processing of counts that were paid for: any number of thresholds costs nothing more. Rows whose probability of the class is
         at least `threshold` are taken for it, as scikit-learn's FixedThresholdClassifier does.
@@ -257,17 +287,16 @@ class Ranking:
         name, wanted = ("recall", recall) if recall is not None else ("precision", precision)
         if not isinstance(wanted, (int, float)) or not 0 < wanted <= 1:
             raise PlanError(f"threshold_for: got {name}={wanted!r}; expected a share above 0, at most 1.")
-        points = self.roc(label)
         if recall is not None:
-            fitting: Sequence[OperatingPoint] = [point for point in points if point.recall >= recall]
+            found = self._named(label).at_recall(recall)
         else:
-            fitting = [point for point in points if precision is not None and point.precision >= precision][::-1]
-        if not fitting:
+            found = next((point for point in self.roc(label)[::-1] if precision is not None and point.precision >= precision), None)
+        if found is None:
             raise PlanError(
                 f"threshold_for: no threshold gives a {name} of {wanted}, or the noise leaves too few rows to say. Ask for less, or "
                 "score with more rows or a larger epsilon."
             )
-        return fitting[0]
+        return found
 
     def threshold_lines(self, recalls: Sequence[float] = RECALLS) -> list[tuple[str, ...]]:
         """Lines of a table under THRESHOLD_HEADS: of each class with enough rows, what the thresholds for these recalls give."""

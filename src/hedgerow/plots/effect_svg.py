@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from hedgerow.formatting import bound
-from hedgerow.inference.effects import Effect
+from hedgerow.inference.effects import Effect, about
 from hedgerow.inference.text import plain, share_text
-from hedgerow.plots.effect_text import about, values_to_show, with_error
+from hedgerow.plots.effect_text import values_to_show, with_error
 from hedgerow.plots.svg import BOLD, OTHER, PALETTE, document, escape, fit, label, scale_for, text_width
 
 WIDTH, MARGIN = 760.0, 20.0

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.inference.effects import Effect
+from hedgerow.inference.effects import Effect, about
 from hedgerow.inference.explain import Explanation
-from hedgerow.inference.text import plain, share_text
+from hedgerow.inference.text import share_text
 
 HALF = 14  # characters of a bar on each side of 0
 LONGEST = 40  # characters of a name or value
@@ -51,11 +51,6 @@ def values_to_show(effect: Effect, most: int) -> tuple[NDArray[np.int64], str]:
         return np.arange(len(effect.values)), ""
     many = f"{len(left_out):,} more value{'s' if len(left_out) > 1 else ''}"
     return np.sort(order[:most]), f"and {many} with {share_text(float(effect.rows[left_out].sum()))} of the rows"
-
-
-def about(effect: Effect) -> str:
-    """ "age: 16 % of what the attributes say"."""
-    return f"{plain(effect.attribute)}: {share_text(effect.importance)} of what the attributes say"
 
 
 def effect_text(effect: Effect, most: int = VALUES) -> str:

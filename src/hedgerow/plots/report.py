@@ -280,7 +280,7 @@ def _classes(release: Release) -> str:
 
 
 def _importances(release: Release) -> str:
-    """Shares have no simple error: what noise could have made alone is left out of them instead."""
+    """Of trees, what noise could have made alone is left out; of scores it is drawn."""
     shares = sorted(release.feature_importances().items(), key=lambda item: -item[1])
     shown = [(name, share) for name, share in shares if share > 0][:_MAX_BARS]
     if not shown:
@@ -288,7 +288,9 @@ def _importances(release: Release) -> str:
     names, values = zip(*shown, strict=True)
     numbers = [share_text(value) for value in values]
     title = "What the attributes add to the scores" if release.vote == ADDITIVE else "What the splits tell about the class"
-    picture = bars_svg(names, values, [0.0] * len(values), title, numbers=numbers)
+    noise = {each.attribute: each for each in release.effects()} if release.vote == ADDITIVE else {}
+    errors = [noise[name].importance_noise if name in noise else 0.0 for name in names]
+    picture = bars_svg(names, values, errors, title, numbers=numbers)
     rest = len(shares) - len(shown)
     more = f" Not drawn: {many(rest, 'attribute')} with less." if rest else ""
     note = (
@@ -296,7 +298,10 @@ def _importances(release: Release) -> str:
         f"than twice their noise are left out.{more}"
     )
     if release.vote == ADDITIVE:
-        note = f"Share of each attribute in what all of them add to the scores, each value weighted by its noisy share of rows.{more}"
+        note = "Share of each attribute in what all of them add to the scores, each value weighted by its noisy share of rows. Whiskers: ± "
+        note += f"what noise alone would make of it.{more}"
+        alone = [plain(name) for name in release.within_noise()]
+        note += f" Within the noise: {escape(', '.join(alone))}." if alone else ""
     return section("Attributes", f'<figure class="scroll" tabindex="0">{picture}</figure><p class="soft">{note}</p>')
 
 

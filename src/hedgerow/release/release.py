@@ -247,6 +247,13 @@ class Release:
             return effect_importances(self.additive)
         return importances(self.forest, self.removed)
 
+    def within_noise(self) -> list[str]:
+        """The attributes of a Hedgerow forest that add no more than noise alone may make them add, the most important first.
+
+        Of other forests none: what noise could have made is left out of their importances.
+        """
+        return [each.attribute for each in self.effects() if not each.above_noise] if self.vote == ADDITIVE else []
+
     # ------------------------------------------------------------ what the attributes of a Hedgerow forest say
 
     def scores(self, table: Any, return_errors: bool = False, n_jobs: int = 1) -> Any:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ def columns_of(table: Any, names: Sequence[str], any_type: bool = False, dates: 
     if isinstance(table, (str, os.PathLike)):
         raise TableError("table: got the path of a file; expected rows. Read it first, or use `hedgerow predict`.")
     if isinstance(table, Mapping):
-        _require(names, [name for name in names if name not in table])
+        require(names, table)
         columns = [one_column(table[name], name, any_type, name in dates) for name in names]
         if len({len(column) for column in columns}) > 1:
             raise TableError("table: its columns do not all have the same number of rows.")
@@ -28,9 +29,10 @@ def columns_of(table: Any, names: Sequence[str], any_type: bool = False, dates: 
     if not isinstance(table, np.ndarray) and hasattr(table, "columns"):
         import narwhals as nw
 
+        _check_once([str(name) for name in getattr(table, "column_names", table.columns)], names)
         frame = nw.from_native(table, eager_only=True)
         place = {str(name): i for i, name in enumerate(frame.columns)}  # pandas may name columns by numbers
-        _require(names, [name for name in names if name not in place])
+        require(names, place)
         return [one_column(frame[:, place[name]], name, any_type, name in dates) for name in names]
     array = rows_as_array(table, len(names))
     if array.ndim != 2 or array.shape[1] != len(names):
@@ -51,7 +53,7 @@ def absent_columns(table: Any, names: Sequence[str]) -> list[str]:
         return []  # an array has its columns by position: all of them
     absent = [name for name in names if name not in have]
     if len(absent) == len(names):
-        _require(names, absent)
+        require(names, have)
     return absent
 
 
@@ -62,6 +64,8 @@ def labels_column(y: Any, target: str) -> Any:
             f"y: got a text; expected the labels, one for each row. Nothing was spent. Leave y out where the table has the target column "
             f"{target!r}, or give that column itself, such as table[{target!r}]."
         )
+    if not isinstance(y, np.ndarray) and hasattr(y, "columns") and len(y.columns) == 1:  # a data frame with one column
+        return columns_of(y, [str(getattr(y, "column_names", y.columns)[0])])[0]
     return one_column(y, target)
 
 
@@ -122,11 +126,25 @@ def rows_as_array(table: Any, width: int) -> NDArray[Any]:
     return array
 
 
-def _require(names: Sequence[str], absent: list[str]) -> None:
+def _check_once(have: list[str], names: Sequence[str]) -> None:
+    twice = [name for name in names if have.count(name) > 1] if len(set(have)) < len(have) else []
+    if twice:
+        raise TableError(f"table: the declared column {twice[0]!r} is there more than once; expected it once. Nothing was spent. Drop one.")
+
+
+def require(names: Sequence[str], have: Iterable[Any]) -> None:
+    """Refuse a table that lacks declared columns, and name those that may be meant."""
+    have = [str(name) for name in have]
+    absent = [name for name in names if name not in have]
     if absent:
+        others = [name for name in have if name not in names]
+        lower = {name.lower(): name for name in reversed(others)}
+        near = {name: [lower[name.lower()]] if name.lower() in lower else get_close_matches(name, others, 1, 0.7) for name in absent}
+        alike = [f"{match[0]!r} for {name!r}" for name, match in near.items() if match]
         raise TableError(
             f"table: the declared column(s) {', '.join(absent)} are missing; the schema declares {', '.join(names)}. "
-            "Rename the column in the table or in the schema."
+            + (f"Did you mean {', '.join(alike[:3])}? " if alike else "")
+            + "Rename the column in the table or in the schema."
         )
 
 

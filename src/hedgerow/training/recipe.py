@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.errors import PlanError
+from hedgerow.errors import PlanError, SchemaError
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Schema
 from hedgerow.schema.value_edges import VALUES
@@ -59,6 +59,11 @@ class Recipe:
             )
         if self.algorithm.at_values and isinstance(self.bins, str) and not self.at_values:
             raise PlanError(f"bins: got {self.bins!r}; expected a whole number of at least 1, or {VALUES!r}.")
+        if self.algorithm.private and len(schema.target.classes) < 2:
+            raise SchemaError(
+                f"schema: the target {schema.target.name!r} has one class alone, {schema.target.classes[0]!r}, so there is nothing to "
+                "learn. Nothing was spent. Declare the classes that rows may have, whether or not this table holds them."
+            )
         return Codebook(schema, 1 if self.at_values else whole("bins", self.bins))
 
     def changed(self, **changes: Any) -> Recipe:

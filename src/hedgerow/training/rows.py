@@ -16,7 +16,7 @@ from hedgerow.mechanisms.coins import SYSTEM, Coins
 from hedgerow.private_table import is_private_table
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.column_types import check_column_types, check_label_type
-from hedgerow.schema.columns import columns_of, labels_column, rows_as_array
+from hedgerow.schema.columns import columns_of, labels_column, require, rows_as_array
 from hedgerow.schema.schema import Schema
 from hedgerow.training.recipe import Recipe
 from hedgerow.training.value_cells import codebook_for
@@ -144,15 +144,17 @@ def check_lengths(X: Any, y: Any) -> None:
         raise TableError("fit: X and y do not have the same number of rows.")
 
 
-def declared_only(X: Any, schema: Schema) -> Any:
+def declared_only(X: Any, schema: Schema, some: bool = False) -> Any:
     """The declared columns of a table that has others, too: an id, a label, what a draft left out. A prediction does not need them.
 
-    Where some declared ones are missing, the rest of them, so that only these are missed.
+    some: a table may lack declared columns
     """
     if isinstance(X, np.ndarray) or not is_frame(X):
         return X
     there = [name for name in schema.names if has_column(X, name)]
     if 0 < len(there) < len(schema.names):
+        if not some:
+            require(schema.names, X if isinstance(X, Mapping) else getattr(X, "column_names", X.columns))
         return select(X, there)
     more = len(X) > len(schema.names) if isinstance(X, Mapping) else X.shape[1] > len(schema.names)
     return select(X, schema.names) if more and all(has_column(X, name) for name in schema.names) else X

@@ -7,7 +7,7 @@ import warnings
 from hedgerow.accounting.meter import Reservation
 from hedgerow.accounting.noise import noise_of, variance_of
 from hedgerow.errors import BudgetError, HedgerowWarning, SchemaMismatchWarning
-from hedgerow.inference.coverage import not_counted, not_read, without_rows
+from hedgerow.inference.coverage import at_upper_bound, hardly_any, not_counted, not_read, without_rows
 from hedgerow.release.release import Release
 from hedgerow.trees.forest import CountedForest
 
@@ -32,7 +32,8 @@ def settled(counted: CountedForest, reservation: Reservation, rows: int | None, 
 
 def mismatches(counted: CountedForest, rows: int | None, rows_sd: float, whole: bool) -> list[str]:
     """What the released counts tell of a schema that does not fit its table."""
-    found = not_counted(counted, rows, rows_sd), without_rows(counted) if whole else None, not_read(counted)
+    lacking = not_counted(counted, rows, rows_sd) or hardly_any(counted)
+    found = lacking, without_rows(counted) if whole else None, not_read(counted), at_upper_bound(counted)
     return [text for text in found if text is not None]
 
 

@@ -1,0 +1,59 @@
+"""What released counts tell of a table that does not fit: hardly any rows, or nearly all at an upper bound."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import hedgerow
+from hedgerow import Budget, Categorical, HedgerowClassifier, Numeric, PrivateRDTClassifier, Schema, Target
+from hedgerow.errors import SchemaMismatchWarning
+from hedgerow.inference.coverage import at_upper_bound, hardly_any
+
+RNG = np.random.default_rng(5)
+ROWS = 20_000
+X = pd.DataFrame({"a": RNG.random(ROWS), "b": RNG.random(ROWS), "c": RNG.choice(["u", "v"], ROWS)})
+Y = np.where(X.a + RNG.normal(0, 0.3, ROWS) > 0.5, "yes", "no")
+SCHEMA = Schema([Numeric("a", 0, 1), Numeric("b", 0, 1), Categorical("c", ["u", "v"])], Target("class", ["no", "yes"]))
+
+
+def fitted(table: Any, labels: Any, **how: Any) -> HedgerowClassifier:
+    return HedgerowClassifier(SCHEMA, 1, 1e-6, budget=Budget(1, 1e-6), random_state=0, **how).fit(table, labels)
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_a_table_with_hardly_any_rows_is_told(rows: int) -> None:
+    with pytest.warns(SchemaMismatchWarning, match=r"rows are counted, and noise alone may make as many: .*schema\.check\(table\)"):
+        model = fitted(X.head(rows), Y[:rows])
+    assert hardly_any(model.release_.forest) is not None
+
+
+def test_counts_of_a_plan_that_hold_no_row_are_told() -> None:
+    """An owner paid, said nothing, and brought nothing to the merge."""
+    plan = HedgerowClassifier(replace(SCHEMA, rows=ROWS), "0.5").public_plan()
+    with pytest.warns(SchemaMismatchWarning, match=r"the column class holds other values than the declared classes \(no, yes\)"):
+        hedgerow.count(plan, X, np.char.upper(Y.astype(str)), budget=Budget(1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        hedgerow.count(plan, X, Y, budget=Budget(1))
+
+
+def test_numbers_above_their_bounds_are_told() -> None:
+    with pytest.warns(SchemaMismatchWarning, match=r"at or above the upper bound of a \(about (9\d|100)%\), where"):
+        fitted(X.assign(a=X.a + 1000), Y)
+
+
+def test_a_table_that_fits_is_not_warned_of() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        whole = fitted(X, Y).release_.forest
+        skewed = fitted(X.assign(a=X.a**12, b=1 - X.b**12), Y).release_.forest  # most at 0, most at 1
+        sparse = fitted(X.assign(b=np.where(X.b < 0.97, 0, X.b)), Y).release_.forest
+        trees = PrivateRDTClassifier(SCHEMA, 1, budget=Budget(1), random_state=0).fit(X, Y).release_.forest
+    for forest in (whole, skewed, sparse, trees):
+        assert (hardly_any(forest), at_upper_bound(forest)) == (None, None)
