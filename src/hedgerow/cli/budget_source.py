@@ -21,7 +21,7 @@ from hedgerow.accounting.advice import payable
 from hedgerow.accounting.budget_file import BudgetFile
 from hedgerow.accounting.loss import MOST_DELTA, exact_delta, exact_epsilon, text_of_delta, text_of_fraction
 from hedgerow.accounting.meaning import INIT
-from hedgerow.accounting.meter import Budget, Entry
+from hedgerow.accounting.meter import Budget, Entry, Reservation
 from hedgerow.accounting.units import ROW
 from hedgerow.cli.console import complain, gauge, say, warn
 from hedgerow.cli.errors import INTERRUPTED
@@ -32,9 +32,11 @@ class _ChargeTracking:
     """Mixin that knows this process's own charge: another process may charge the same file at the same time.
 
     The key of the charge is noted before it is written, and whether it was written is read when needed: Ctrl-C may come in between.
+    sent: of a request to a service that goes on with it: how to fetch its answer
     """
 
     _key = ""
+    sent = ""
 
     def _with_room_for(self, entries: tuple[Entry, ...], new: Entry) -> tuple[Entry, ...]:
         base: Any = super()
@@ -46,6 +48,13 @@ class _ChargeTracking:
     def charge(self) -> Entry | None:
         budget: Any = self
         return next((entry for entry in budget.entries if entry.key == self._key), None)
+
+    def reserve_once(self, key: str, *given: Any) -> Reservation:
+        """As `reserve`. In a file, what an earlier run of the same command has reserved is not charged again."""
+        budget: Any = self
+        self._key = key
+        reservation: Reservation = BudgetFile.reserve_once(budget, key, *given) if isinstance(self, BudgetFile) else budget.reserve(*given)
+        return reservation
 
 
 class TrackedBudget(_ChargeTracking, Budget):
@@ -99,20 +108,21 @@ def paid_query(budget: RequestBudget, unfinished: str) -> Iterator[None]:
             if isinstance(error, KeyboardInterrupt) or interrupted:
                 complain(f"interrupted. {unfinished} {_charge_that_stays(budget)}")
                 raise typer.Exit(INTERRUPTED) from error
-            if budget.charge is not None:
+            if budget.charge is not None or budget.sent:
                 warn(_charge_that_stays(budget))
             raise
 
 
 def _charge_that_stays(budget: RequestBudget) -> str:
     charge = budget.charge
-    if charge is None:
-        return "Nothing was charged, no row was read."
-    if isinstance(budget, RemoteBudget):
-        return "What was looked at stays charged in the owner's ledger."
+    if isinstance(budget, RemoteBudget) and charge is not None and not budget.sent:
+        return "What was looked at stays charged in the owner's ledger, and is looked at and charged again if you run the command again."
+    if charge is None or isinstance(budget, RemoteBudget):
+        return budget.sent or "Nothing was charged, no row was read."
     where = f" in {budget.name}" if isinstance(budget, BudgetFile) else " (there is no budget file: keep account of it)"
     spent = formatting.loss(charge.cost, charge.delta)
-    return f"The charge of {spent} stays{where}: the rows may have been looked at, so it is not given back."
+    stays = f"The charge of {spent} stays{where}: the rows may have been looked at, so it is not given back."
+    return f"{stays} {budget.sent}".rstrip()
 
 
 @contextmanager

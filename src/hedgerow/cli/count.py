@@ -78,7 +78,7 @@ def count(
     request_budget = open_budget(budget, cost, getattr(source, "delta", 0), place.remote)  # in the trees of a forest pure ε
     with paid_query(request_budget, unfinished="No counts were saved."):
         if place.remote and isinstance(source, PublicPlan):
-            release = place.service.counts(source, epsilon, request_budget)
+            release = place.service.counts(source, epsilon, request_budget, output)
         else:
             with place.rows() as rows, progress_bar("counting") as progress:
                 release = count_table(
@@ -97,6 +97,8 @@ def count(
         if key is not None:
             release = release.signed(key)
         saved = save_paid(release, output)
+        if place.remote and saved == output:
+            place.service.saved()
     summarise(release, saved)
     part = next(part for part in release.certificate.parts if part.counted)
     by_default = f" (the name of the {'output' if sign is None else 'key'}; --owner gives another)" if owner is None else ""

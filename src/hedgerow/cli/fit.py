@@ -193,11 +193,13 @@ def fit(
     made_there = place.remote and not named and sampler == "hedgerow" and place.service.makes(options, declared)
     with paid_query(request_budget, unfinished="No forest was saved."):
         if made_there:
-            release = place.service.forest(options, request_budget)
+            release = place.service.forest(options, request_budget, output)
         else:
             with place.rows(declared) as rows, progress_bar("counting") as progress:
                 release = train(recipe, rows, budget=request_budget, sampler=sampler, progress=progress, **how)
         saved = save_paid(release, output)
+        if made_there and saved == output:
+            place.service.saved()
     summarise(release, saved, events=False)
     if place.remote:
         place.service.print_signer(release)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from hedgerow import formatting
 from hedgerow.accounting.loss import exact_delta, exact_epsilon
 from hedgerow.cli.console import one_line, progress_bar, say, warn
 from hedgerow.cli.tables import who_signed
-from hedgerow.errors import BudgetError
+from hedgerow.errors import BudgetError, CuratorError, HedgerowError
 
 if TYPE_CHECKING:
     from hedgerow.cli.budget_source import RequestBudget
@@ -24,19 +25,24 @@ if TYPE_CHECKING:
     from hedgerow.remote.connection import Connection
     from hedgerow.remote.jobs import Job
     from hedgerow.remote.remote_table import RemoteTable
+    from hedgerow.remote.request_file import RequestFile
     from hedgerow.remote.responses import Dataset
     from hedgerow.schema.schema import Schema
 
-Submit = Callable[[str], "Job"]  # for a purpose
+BUSY, UNSURE = ("busy", "stopping"), "unsure"  # codes: try again, nothing was spent; it may have been taken
+Submit = Callable[[str], "Job"]  # with a key
 
 
 @dataclass
 class ServiceDataset:
-    """public: what the service says of it, such as its schema and whose rows they are; named: the purpose, where one was named"""
+    """public: what the service says of it, such as its schema and whose rows they are; named: the purpose, where one was named;
+    request: to the service, kept until its answer is saved
+    """
 
     connection: Connection
     public: Dataset
     named: str | None
+    request: RequestFile | None = field(default=None, init=False)
 
     @classmethod
     def at(cls, url: str, purpose: str | None) -> ServiceDataset:
@@ -61,54 +67,75 @@ class ServiceDataset:
         same = schema == self.public.schema
         return same and not {"sensitivity", "as_published"} & options.settings.keys()
 
-    def forest(self, options: ForestOptions, budget: RequestBudget) -> Release:
+    def forest(self, options: ForestOptions, budget: RequestBudget, output: Path) -> Release:
         """One that the service makes, for its price."""
         algorithm, settings = str(options.algorithm), options.plain
+        asked = {"purpose": self.table.purpose, "algorithm": algorithm, **settings}
         epsilon, delta = settings.pop("epsilon"), settings.pop("delta", 0)
 
-        def submit(purpose: str) -> Job:
-            return self.connection.forest(self.public.name, algorithm, epsilon=epsilon, delta=delta, purpose=purpose, **settings)
+        def submit(key: str) -> Job:
+            how = {"epsilon": epsilon, "delta": delta, "purpose": self.table.purpose, "key": key}
+            return self.connection.forest(self.public.name, algorithm, **how, **settings)
 
-        return self._release(f"fit {options.known.title}", exact_epsilon(epsilon), exact_delta(delta), budget, submit)
+        return self._release(f"fit {options.known.title}", exact_epsilon(epsilon), exact_delta(delta), budget, output, asked, submit)
 
-    def counts(self, plan: PublicPlan, epsilon: str | None, budget: RequestBudget) -> Release:
+    def counts(self, plan: PublicPlan, epsilon: str | None, budget: RequestBudget, output: Path) -> Release:
         """Counts in the trees of a plan: the service says whose they are."""
         from hedgerow.remote.federation import differences
 
-        def submit(purpose: str) -> Job:
-            return self.connection.counts(self.public.name, plan, epsilon=epsilon, purpose=purpose)
+        def submit(key: str) -> Job:
+            return self.connection.counts(self.public.name, plan, epsilon=epsilon, purpose=self.table.purpose, key=key)
 
-        found = self._release(f"count {plan.algorithm}", plan.epsilon, plan.delta, budget, submit)
+        asked = {"purpose": self.table.purpose, "plan": plan.content_hash, "epsilon": epsilon}
+        found = self._release(f"count {plan.algorithm}", plan.epsilon, plan.delta, budget, output, asked, submit)
         if wrong := differences(found, plan):
             warn(f"what the service has sent is not an answer to the plan: {wrong} Ask its owner what went wrong.")
         return found
 
-    def _release(self, what: str, epsilon: Fraction, delta: Fraction, budget: RequestBudget, submit: Submit) -> Release:
+    def _release(
+        self, what: str, epsilon: Fraction, delta: Fraction, budget: RequestBudget, output: Path, asked: dict[str, Any], submit: Submit
+    ) -> Release:
         """What the service makes of a request that it is paid for, with its signature. A budget file is charged as well."""
         from hedgerow.accounting.units import Unit
         from hedgerow.release.release import Release
+        from hedgerow.remote.request_file import RequestFile
 
-        unit = Unit.of(self.public.schema)
-        budget.check_room(epsilon, what, delta, unit)  # nothing may be refused here that was paid for there
-        job = submit(self.table.purpose)
+        unit, url = Unit.of(self.public.schema), f"{self.connection.url}/datasets/{self.public.name}"
+        request = RequestFile.open(output, url, f"{what}, {formatting.loss(epsilon, delta)}", asked)
+        if request.resumed:
+            say(f"going on with the request of an earlier run, which {request.path} has the key of: nothing is paid twice")
+        else:
+            with _given_up(request):
+                budget.check_room(epsilon, what, delta, unit)  # nothing may be refused here that was paid for there
+        again = f"Run the same command again to fetch it: {request.path} has the key of the request, and nothing is paid twice."
+        budget.sent = f"The service may have taken the request, and then goes on with it. {again}"
+        job = _submitted(request, submit, budget)
+        budget.sent = f"The service goes on with what it is paid for (its job {one_line(job.id)}). {again}"
         try:
-            reservation = budget.reserve(epsilon, what, delta, unit)
+            reservation = budget.reserve_once(request.key, epsilon, what, delta, unit)
         except BudgetError as error:  # somebody else was quicker, and the service is paid already
             warn(f"the service has charged this request, and the budget file could not: {error}")
             reservation = None
         try:
             with progress_bar("counting") as progress:
                 found = job.wait(progress)
-        except BaseException as error:
-            if getattr(error, "code", "") != "failed":
-                warn(f"the service goes on with what it is paid for. In Python: hedgerow.connect(…).job({one_line(job.id)!r}).wait()")
+        except CuratorError as error:
+            if error.code == "failed":  # it has no answer, and never will
+                budget.sent = ""
+                request.forget()
             raise
         assert isinstance(found, Release)
+        self.request = request
         if reservation is not None:
             with suppress(BudgetError):  # then the whole stays spent, and the release is kept all the same
                 reservation.charge(*(event.as_charged for event in found.certificate.events))
                 reservation.settle()
         return found
+
+    def saved(self) -> None:
+        """What the request was paid for is on disk."""
+        if self.request is not None:
+            self.request.forget()
 
     def print_signer(self, release: Release) -> None:
         """By whom, or why by nobody."""
@@ -121,7 +148,6 @@ class ServiceDataset:
     def print_left(self, budget: RequestBudget) -> None:
         """After a request. It is paid for, so that nothing may fail any more."""
         from hedgerow.accounting.budget_file import BudgetFile
-        from hedgerow.errors import HedgerowError
 
         if isinstance(budget, BudgetFile):
             say(f"charged twice, as you asked: in the service's ledger, and in {budget.name}. The first would do: leave --budget out")
@@ -130,3 +156,29 @@ class ServiceDataset:
         except (HedgerowError, KeyError):
             return
         say(f"left for you at the service, for {one_line(self.table.purpose)!r}: {formatting.loss(left.epsilon, left.delta)}")
+
+
+@contextmanager
+def _given_up(request: RequestFile) -> Iterator[None]:
+    """What is refused in here was never sent."""
+    try:
+        yield
+    except HedgerowError:
+        request.forget()
+        raise
+
+
+def _submitted(request: RequestFile, submit: Submit, budget: RequestBudget) -> Job:
+    """The job. A new request that is refused has cost nothing, and is forgotten; one that an earlier run has sent may be paid for."""
+    try:
+        return submit(request.key)
+    except HedgerowError as error:
+        status, code = (error.status, error.code) if isinstance(error, CuratorError) else (400, "")
+        if code == UNSURE and isinstance(error.__cause__, CuratorError):
+            raise error.__cause__ from None  # the key is kept: nobody need be told of it
+        if code == "key_used":
+            raise CuratorError(f"{error} If its answer is not to be had any more, give it up: rm {request.path}", status, code) from None
+        if not request.resumed and (400 <= status < 500 or code in BUSY):
+            budget.sent = ""
+            request.forget()
+        raise

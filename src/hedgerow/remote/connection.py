@@ -24,6 +24,7 @@ from hedgerow.remote.responses import Dataset, DatasetSummary, Predictions, Quot
 from hedgerow.remote.transport import Transport, path_segment
 
 DIGITS = 12  # of an amount that a service takes
+UNSURE = "unsure"  # of an error: the service may have taken the request; what was wrong is its cause
 AT_ONCE = 1000  # rows of one request for predictions
 
 
@@ -180,7 +181,7 @@ class Connection:
             if error.status:
                 raise
             again = f"It may have been taken and paid for: send it again with key={used!r}, and nothing is paid twice."
-            raise CuratorError(f"{error} {again}") from None
+            raise CuratorError(f"{error} {again}", code=UNSURE) from error
         return Job.read(self.transport, found, used)
 
     def close(self) -> None:

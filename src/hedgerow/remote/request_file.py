@@ -1,0 +1,90 @@
+"""A paid request that has not been answered, kept beside its output: its key is on disk before it is sent, so that the same command goes
+on with it and nothing is paid twice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shlex
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hedgerow.errors import CuratorError
+
+FORMAT, VERSION = "hedgerow-request", 1
+
+
+class State(msgspec.Struct, forbid_unknown_fields=True):
+    """request: a hash of all that was asked for, and of whom; what: the same in words."""
+
+    format: str
+    version: int
+    url: str
+    what: str
+    request: str
+    key: str
+
+
+class RequestFile:
+    """One request. resumed: an earlier run has sent it, or was about to."""
+
+    def __init__(self, path: Path, key: str, resumed: bool) -> None:
+        self.path, self.key, self.resumed = path, key, resumed
+
+    @classmethod
+    def open(cls, output: Path, url: str, what: str, asked: Mapping[str, Any]) -> RequestFile:
+        """The request beside this output, written down now if there is none. Another one, which may be paid for, is not given up."""
+        path = output.with_name(f"{output.name}.request")
+        hash_ = hashlib.sha256(msgspec.json.encode([url, dict(sorted(asked.items()))], order="sorted")).hexdigest()
+        state = State(FORMAT, VERSION, url, what, hash_, str(uuid.uuid4()))
+        try:
+            with open(path, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+                file.write(msgspec.json.encode(state) + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+            _sync_folder(path.resolve().parent)
+        except FileExistsError:
+            found = _read(path)
+            if found.request != hash_:
+                raise CuratorError(
+                    f"{path} holds another request, which was not answered and may be paid for: {found.what[:200]!r} at {found.url[:200]}. "
+                    f"This one does not go on with it. Nothing was spent. Give the command of then to fetch its answer, take another "
+                    f"--output, or give that one up: rm {shlex.quote(str(path))}"
+                ) from None
+            return cls(path, found.key, True)
+        except OSError as error:
+            raise CuratorError(f"{path}: the key of the request cannot be kept ({error.strerror}). Nothing was spent.") from None
+        return cls(path, state.key, False)
+
+    def forget(self) -> None:
+        """It was answered and saved, or was refused, or there will never be an answer."""
+        self.path.unlink(missing_ok=True)
+
+
+def _sync_folder(path: Path) -> None:
+    """The name of a file is on disk when its folder is."""
+    with contextlib.suppress(OSError):  # some systems cannot sync a folder
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _read(path: Path) -> State:
+    try:
+        state = msgspec.json.decode(path.read_bytes()[:100_000], type=State)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        state = State("", 0, "", "", "", "")
+    if (state.format, state.version) != (FORMAT, VERSION) or not state.key:
+        raise CuratorError(
+            f"{path} cannot be read; expected the key of a request that an earlier run may have sent. Nothing was spent. Take another "
+            f"--output, or pay for the request anew: rm {shlex.quote(str(path))}"
+        )
+    return state
