@@ -57,6 +57,10 @@ class Three:
     def forest(self) -> Release:
         return Release.load(self.folder / "forest.json")
 
+    @property
+    def forests(self) -> list[Path]:
+        return list(self.folder.glob("forest.json"))
+
     def charges(self) -> list[list[str]]:
         return [clinic.charges() for clinic in self.clinics]
 
@@ -106,18 +110,43 @@ def test_not_stated_to_be_disjoint_the_losses_add(three: Three) -> None:
 
 @pytest.mark.slow
 def test_one_is_down_and_comes_back(three: Three, servers: Servers) -> None:
+    """Nobody is charged while one is known to be away; what was charged before is fetched all the same."""
     servers.stop(three.clinics[1])
     said = three.run(code=2)
     assert f"{three.clinics[1].page}: the service cannot be reached" in said
-    assert "1 of 3 have not answered; nothing was merged" in said
-    assert not (three.folder / "forest.json").exists()
+    assert said.count("as another cannot take part. Nothing was spent") == 2
+    assert "3 of 3 have not answered; nothing was merged. Nobody was asked to count, and this run has cost nothing" in said
+    assert "Run the same command again to ask only" not in said
+    assert (three.forests, len(three.kept), three.charges()) == ([], 0, [[]] * 3)
+    three.run("--at-least", 2)
     assert (len(three.kept), three.charges()) == (2, [["0.5"], [], ["0.5"]])
     before = [file.read_bytes() for file in three.kept]
+    three.kept[0].unlink()  # as if its answer had not come
+    said = three.run("--force", code=2)
+    assert (len(three.kept), three.charges()) == (2, [["0.5"], [], ["0.5"]])
+    assert "1 of 3 have not answered; nothing was merged. What came is kept" in said
+    assert "What came before is kept" in three.run("--force", code=2)
     servers.start(three.clinics[1])
-    said = three.run("--disjoint")
+    said = three.run("--disjoint", "--force")
     assert said.count("kept from an earlier run") == 2
     assert (three.charges(), set(before) < {file.read_bytes() for file in three.kept}) == ([["0.5"]] * 3, True)
     assert len(three.forest.certificate.parts) == 3
+
+
+@pytest.mark.slow
+def test_another_output_does_not_pay_again(three: Three) -> None:
+    three.run(clinics=three.clinics[:2])
+    other = ("-o", three.folder / "second.json")
+    said = three.run(*other, code=2)
+    assert "forest.federation holds requests on this plan that were sent to" in said
+    assert "Nothing was spent" in said
+    assert (three.charges(), (three.folder / "second.federation").exists()) == ([["0.5"], ["0.5"], []], False)
+    three.run(*other, "--folder", three.folder / "forest.federation")
+    assert three.charges() == [["0.5"]] * 3
+    three.run(*other, "--again", "--force")
+    assert three.charges() == [["0.5", "0.5"]] * 3
+    three.run(*other, "--force")  # it has answers of its own now
+    assert three.charges() == [["0.5", "0.5"]] * 3
 
 
 @pytest.mark.slow
@@ -125,7 +154,8 @@ def test_one_refuses_and_the_others_are_enough(three: Three) -> None:
     three.clinics[2].curator.ledger.ceiling("visits", "0.25")
     said = three.run(code=2)
     assert "ε = 0.25 left" in said
-    assert said.count("as another cannot pay. Nothing was spent. To do without the other") == 2
+    assert said.count("as another cannot take part. Nothing was spent. To do without the other") == 2
+    assert "First put right what is said above" in said
     assert three.charges() == [[]] * 3
     for more in ((), ("--purpose", "research")):  # nor by the same command once more
         three.run(*more, code=2)
@@ -157,7 +187,7 @@ def test_reasons_in_words(three: Three, reason: str) -> None:
     found = three.run(code=2)
     assert f"{three.clinics[0].page}: " in found
     assert said in found
-    assert three.charges() == [[], ["0.5"], ["0.5"]]
+    assert three.charges() == [[]] * 3
     if reason == "another purpose":
         three.run("--purpose", "research")
         assert three.charges() == [["0.5"]] * 3
@@ -172,8 +202,10 @@ def test_another_schema_is_not_paid_for(three: Three, servers: Servers) -> None:
     other = Schema([Numeric("age", 0, 90), Categorical("smoker", ["no", "yes"])], Target("class", ["a", "b"]))
     three.clinics.append(servers.new("Clinic D", schema=other))
     tokens(three.folder, three.clinics)
-    assert "its schema is not that of the plan" in three.run(code=2)
-    assert three.charges() == [["0.5"], ["0.5"], ["0.5"], []]
+    said = three.run(code=2)
+    assert "its schema is not that of the plan" in said
+    assert "this run has cost nothing" in said
+    assert three.charges() == [[]] * 4
 
 
 @pytest.mark.slow
@@ -182,7 +214,7 @@ def test_two_of_one_name_are_not_paid_for(three: Three, servers: Servers) -> Non
     tokens(three.folder, three.clinics)
     said = three.run(code=2)
     assert said.count("calls its owner 'Clinic A'") == 2
-    assert three.charges() == [[], ["0.5"], ["0.5"], []]
+    assert three.charges() == [[]] * 4
     three.run(clinics=three.clinics[:3])
     assert "calls its owner 'Clinic A'" in three.run("--force", code=2)  # the name of a release that is kept counts too
     assert three.charges() == [["0.5"], ["0.5"], ["0.5"], []]
@@ -470,7 +502,7 @@ def test_answers_that_are_signed(three: Three) -> None:
     said = three.run("--require-signed", "--trust", trust, code=2)
     assert f"it signs with {keys[1].fingerprint}, which is not trusted. Nothing was spent" in said
     assert "it signs nothing" in said
-    assert three.charges() == [["0.5"], [], []]
+    assert three.charges() == [[]] * 3
     (trust / "b.pub").write_text(f"{keys[1].text} b\n")
     three.run("--require-signed", "--trust", trust, "--disjoint", clinics=three.clinics[:2])
     assert [part.signed_by for part in three.forest.certificate.parts] == [[key.text] for key in keys]

@@ -25,6 +25,7 @@ from hedgerow.errors import CuratorError, PlanError, TogetherError
 from hedgerow.multiparty.parties import add_party
 from hedgerow.multiparty.secure_sum import ShamirSum
 from hedgerow.release.parts import Together
+from hedgerow.remote.jobs import Job
 
 ROWS = (300, 400, 500)
 SHORT = replace(LIMITS, party_seconds=3)  # where somebody does not come
@@ -82,6 +83,8 @@ def test_one_is_down_and_nobody_begins(servers: Servers, tmp_path: Path) -> None
     said = three.run("--together", code=2)
     assert f"{three.clinics[1].page}: the service cannot be reached" in said
     assert said.count("it was not asked to count") == 2
+    assert "there is no release. Nobody was asked to count, and this run has cost nothing" in said
+    assert "pays again" not in said
     assert three.charges() == [[], [], []]
     servers.start(three.clinics[1])
     three.run("--together")
@@ -196,11 +199,28 @@ def test_one_leaves_in_the_middle_and_what_was_charged_stays(servers: Servers, t
         return adds(secure_sum, numbers)
 
     monkeypatch.setattr(ShamirSum, "sum", leaves)
-    assert "there is no release" in three.run("--together", code=2)
+    assert "each service then pays again" in three.run("--together", code=2)
     assert not (tmp_path / "forest.json").exists()
     assert spent(three) == ["1/2"] * 3
     three.run("--together")  # another run, which is paid for again
     assert spent(three) == ["1"] * 3
+
+
+@pytest.mark.slow
+def test_a_connection_that_is_lost_while_they_count(servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The services have the request and go on: the next run fetches what they have made, and pays nothing."""
+    three = made(servers, tmp_path)
+
+    def lost(*_: Any, **__: Any) -> None:
+        raise CuratorError("the service cannot be reached. Check that it runs, then try again.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Job, "done", lost)
+        said = three.run("--together", code=2)
+    assert "there is no release yet" in said
+    assert "nothing is paid twice" in said
+    three.run("--together")
+    assert (three.charges(), spent(three)) == ([["0.5"]] * 3, ["1/2"] * 3)
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,6 +20,7 @@ from hedgerow.errors import CuratorError
 
 if TYPE_CHECKING:
     from hedgerow.remote.federation import CuratorStatus
+    from hedgerow.remote.places import Place
 
 
 def federate(
@@ -68,6 +69,9 @@ def federate(
             show_default=False,
         ),
     ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Request and pay anew what another output's folder (*.federation) here holds the answers of.")
+    ] = False,
     trust: TrustedKeys = None,
     require_signed: Annotated[
         bool,
@@ -78,9 +82,10 @@ def federate(
 ) -> None:
     """Ask several data owners' services for counts on one plan, and merge them into a forest.
 
-    First all are asked what is left there: where one cannot pay, none is charged. Then all get the request at once, and each charges its own ε. A service that is down, slow or refuses is named; what the others have answered is
-    kept. Run the same command again to go on: it sends the request only to those that have not answered, each with the same key, so that an answer
-    that a service has stored comes back and is not paid for twice. To do without one, leave its address out or give --at-least.
+    First all are asked what is left there: where one cannot be reached, cannot pay or refuses, none is charged. Then all get the request
+    at once, and each charges its own ε. A service that is down, slow or refuses is named; what the others have answered is kept. Run the
+    same command again to go on: it sends the request only to those that have not answered, each with the same key, so that an answer that
+    a service has stored comes back and is not paid for twice. To do without one, leave its address out or give --at-least.
 
     With --together the services meet each other, and add up by a secure sum: the release of each is that of all, with the noise of about
     one owner, and no service sees another's counts. If one leaves, nothing is released, and what the others have charged stays charged.
@@ -94,7 +99,7 @@ def federate(
     check_output(output, [plan, tokens, sign, *(trust or [])], force)
     from hedgerow.release.public_plan import PublicPlan
     from hedgerow.remote.federation import ANSWERED, Federation
-    from hedgerow.remote.federation_folder import Folder
+    from hedgerow.remote.federation_folder import FOLDER, Folder
     from hedgerow.remote.places import places_of, tokens_for
     from hedgerow.training.counting import cost_of
 
@@ -108,7 +113,9 @@ def federate(
     if at_least is not None and at_least > len(places):
         raise CuratorError(f"--at-least: got {at_least}; expected at most {len(places)}, the number of addresses.")
     known = tokens_for(places, tokens, os.environ)
-    where = folder if folder is not None else output.with_name(f"{stem(output)}.federation")
+    where = folder if folder is not None else output.with_name(f"{stem(output)}{FOLDER}")
+    if folder is None and not again:
+        _check_not_paid_elsewhere(where, found.content_hash, places, together)
     with Folder.open(where, found.content_hash, places, purpose, together) as opened:
         with _shown() as news:
             ready = (at_least or len(places)) if together else None
@@ -119,10 +126,9 @@ def federate(
         for each in status:
             if each.words:
                 warn(f"{one_line(each.place.url)}: {one_line(each.words)}")
-        if together and not answered:
-            raise CuratorError(NO_RELEASE)
-        if not together and len(answered) < (at_least or len(places)):
-            raise CuratorError(_how_to_go_on(len(answered), len(places), where))
+        if len(answered) < (1 if together else at_least or len(places)):
+            asked = [each for each in status if each.place in federation.asked]
+            raise CuratorError(_no_release(asked) if together else _how_to_go_on(len(answered), len(places), len(asked), where))
         merged = federation.merged(answered, disjoint)
     if key is not None:
         merged = merged.signed(key)
@@ -133,22 +139,51 @@ def federate(
     say_what_else(merged.algorithm)
 
 
-NO_RELEASE = (
-    "there is no release. A service that had looked at its rows has charged for it, as its job says; the others have given back what they "
-    "reserved. Run the same command again to try again: each service then pays again."
-)
+def _check_not_paid_elsewhere(where: Path, plan: str, places: Sequence[Place], together: bool) -> None:
+    """Under another name of the output, the same plan and addresses would be paid for a second time."""
+    from hedgerow.remote.federation_folder import FOLDER, sent_elsewhere
+
+    for other, urls in sent_elsewhere(where, plan, places, together):
+        raise CuratorError(
+            f"{other} holds requests on this plan that were sent to {', '.join(urls)}, and may be paid for. With another --output each "
+            f"would be paid again. Nothing was spent. To go on with those, give -o {other.name.removesuffix(FOLDER)}.json or "
+            f"--folder {other}; to pay anew, --again."
+        )
 
 
 def _answer(status: CuratorStatus) -> str:
     return "none" if status.words else "kept from an earlier run" if status.before else "answered"
 
 
-def _how_to_go_on(answered: int, all_: int, folder: Path) -> str:
-    without = f", or merge what is there with --at-least {answered}" if answered else ""
+FIRST = "First put right what is said above, then run the same command again."
+
+
+def _no_release(asked: list[CuratorStatus]) -> str:
+    """Of those who count together. asked: who got the request."""
+    if not asked:
+        return f"there is no release. Nobody was asked to count, and this run has cost nothing. {FIRST}"
+    if any(each.unsure for each in asked):
+        return (
+            "there is no release yet. Those that have the request go on with it. Run the same command again to fetch what comes of it: "
+            "nothing is paid twice."
+        )
     return (
-        f"{all_ - answered} of {all_} have not answered; nothing was merged. What came is kept in {folder}. Run the same command again to "
-        f"ask only those that are missing{without}."
+        "there is no release. A service that had looked at its rows has charged for it, as its job says; the others have given back what "
+        "they reserved. Run the same command again to try again: each service then pays again."
     )
+
+
+def _how_to_go_on(answered: int, all_: int, asked: int, folder: Path) -> str:
+    missing = f"{all_ - answered} of {all_} have not answered; nothing was merged."
+    without = "leave the addresses out of those that cannot take part, or say how many are enough: --at-least"
+    if not asked and not answered:
+        return f"{missing} Nobody was asked to count, and this run has cost nothing. {FIRST} Or do without: {without}."
+    kept = f", or merge what is there with --at-least {answered}" if answered else ""
+    if not asked:
+        return (
+            f"{missing} What came before is kept in {folder}, and this run has cost nothing. {FIRST} Or do without: {without} {answered}."
+        )
+    return f"{missing} What came is kept in {folder}. Run the same command again to ask only those that are missing{kept}."
 
 
 @contextmanager

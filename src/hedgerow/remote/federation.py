@@ -30,7 +30,8 @@ CHECKING, REQUESTED, RUNNING, ANSWERED, FAILED = "checking", "requested", "runni
 BUSY = ("busy", "stopping")  # try again: nothing was spent
 CHECK_SECONDS = 30.0
 NOT_PAID = (
-    "it was not asked to count, as another cannot pay. Nothing was spent. To do without the other, leave its address out, or --at-least."
+    "it was not asked to count, as another cannot take part. Nothing was spent. To do without the other, leave its address out, or "
+    "--at-least."
 )
 NOT_ASKED = "it was not asked to count: too few of the others are ready. Nothing was spent."
 LATE = "it did not answer in time. If it has the request, it goes on with it, and the next run fetches its answer."
@@ -40,8 +41,8 @@ LATE = "it did not answer in time. If it has the request, it goes on with it, an
 class CuratorStatus:
     """The status of one curator.
 
-    words: why it failed; short: since too little is left there; owner: whose rows its release says that it holds; before: kept by an
-    earlier run
+    words: why it failed; unsure: it may go on with the request all the same; owner: whose rows its release says that it holds; before:
+    kept by an earlier run
     """
 
     place: Place
@@ -50,7 +51,7 @@ class CuratorStatus:
     owner: str = ""
     share: float = 0.0
     before: bool = False
-    short: bool = False
+    unsure: bool = False
 
 
 StatusCallback = Callable[[CuratorStatus], None]
@@ -61,7 +62,9 @@ class Federation:
 
     trusted:  public keys one of which must have signed each answer; None: any will do
     together: how many curators must be ready, if they are to count together; None: each counts by itself
-    needed:   how many must answer, or nothing is merged: where so many cannot pay, none is charged; None: all
+    needed:   how many must answer, or nothing is merged: where fewer can, none is charged; None: all
+
+    After `collect`, `asked` has those to which this run has sent the request.
     """
 
     def __init__(
@@ -70,6 +73,7 @@ class Federation:
     ) -> None:  # fmt: skip
         self.plan, self.tokens, self.folder, self.on_status, self.timeout = plan, tokens, folder, on_status, timeout
         self.trusted, self.together, self.needed = trusted, together, needed or len(tokens)
+        self.asked: list[Place] = []
         self._groups: dict[Place, str | None] = {}  # with whom each says that it counts together
 
     def collect(self) -> list[CuratorStatus]:
@@ -89,11 +93,13 @@ class Federation:
         ready = [place for place in missing if status[place].state == REQUESTED]
         if self.together is not None and len(ready) < self.together:
             return [replace(status[place], state=FAILED, words=status[place].words or NOT_ASKED) for place in self.tokens]
-        if len(self.tokens) - sum(each.short for each in status.values()) < self.needed:
-            status |= {place: replace(status[place], state=FAILED, words=NOT_PAID) for place in ready}
-            return [status[place] for place in self.tokens]
+        if self.together is None and sum(each.state != FAILED for each in status.values()) < self.needed:
+            held = [place for place in ready if not self.folder.request(place).sent]  # of the others the answer may be stored, and free
+            status |= {place: replace(status[place], state=FAILED, words=NOT_PAID) for place in held}
+            ready = [place for place in ready if place not in held]
+        self.asked = ready
         status |= self._at_once(self._count, ready, time.monotonic() + self.timeout)
-        if self.together is not None and all(each.state == FAILED and each.words != LATE for each in status.values()):
+        if self.together is not None and all(status[place].state == FAILED and not status[place].unsure for place in ready):
             self.folder.begin_anew()  # nobody has an answer, nor ever will: the next run is another, paid for by itself
         return [status[place] for place in self.tokens]
 
@@ -110,7 +116,7 @@ class Federation:
         done: queue.SimpleQueue[CuratorStatus] = queue.SimpleQueue()
         for place in places:
             threading.Thread(target=lambda place=place: done.put(_status_of(work, place, ends)), daemon=True).start()
-        found = {place: CuratorStatus(place, FAILED, LATE) for place in places}
+        found = {place: CuratorStatus(place, FAILED, LATE, unsure=True) for place in places}
         for _ in places:
             try:
                 status = done.get(timeout=max(0.0, ends - time.monotonic()))
@@ -127,6 +133,8 @@ class Federation:
             dataset = connection.dataset(place.dataset)
         request = self.folder.request(place)
         _check_schema(dataset, self.plan)
+        if dataset.closed and not request.sent:
+            raise CuratorError("The dataset is closed. Nothing was spent. Leave its address out.")
         if self.together is not None and dataset.together is None:
             raise CuratorError("it counts together with nobody. Nothing was spent. Its owner starts it with `hedgerow serve --party`.")
         if self.together is not None and len(self.tokens) < dataset.together_least:
@@ -234,9 +242,10 @@ def _status_of(work: Callable[[Place, float], CuratorStatus], place: Place, ends
     try:
         return work(place, ends)
     except HedgerowError as error:
-        return CuratorStatus(place, FAILED, str(error).removeprefix(f"{place.service}: "), short=isinstance(error, BudgetError))
+        unsure = isinstance(error, CuratorError) and not error.status and error.code != "failed"
+        return CuratorStatus(place, FAILED, str(error).removeprefix(f"{place.service}: "), unsure=unsure)
     except Exception as error:  # whatever a strange answer brings about: the others go on
-        return CuratorStatus(place, FAILED, f"its answer cannot be used ({type(error).__name__}).")
+        return CuratorStatus(place, FAILED, f"its answer cannot be used ({type(error).__name__}).", unsure=True)
 
 
 def _check_schema(dataset: Dataset, plan: PublicPlan) -> None:

@@ -19,9 +19,9 @@ import msgspec
 from hedgerow.errors import CuratorError, ReleaseError
 from hedgerow.release.files import read_document, write_document
 from hedgerow.release.release import Release
-from hedgerow.remote.places import Place
+from hedgerow.remote.places import Place, place_of
 
-STATE, LOCK = "federation.json", "lock"
+FOLDER, STATE, LOCK = ".federation", "federation.json", "lock"
 FORMAT, VERSION = "hedgerow-federation", 1
 
 
@@ -137,6 +137,26 @@ class Folder:
             return Release.load(self.file(place))
         except ReleaseError:
             return None  # it is requested again, with the same key
+
+
+def sent_elsewhere(path: Path, plan: str, places: Iterable[Place], together: bool) -> Iterator[tuple[Path, list[str]]]:
+    """Other folders beside this one with requests on the same plan to the same datasets that were sent, where this one has sent none."""
+    own = set(_sent(path, plan, together))
+    wanted = {(place.service, place.dataset): place.url for place in places}
+    for other in sorted(path.parent.glob(f"*{FOLDER}")):
+        known = [wanted[each] for each in _sent(other, plan, together) if each in wanted.keys() - own]
+        if other.resolve() != path.resolve() and known:
+            yield other, known
+
+
+def _sent(path: Path, plan: str, together: bool) -> list[tuple[str, str]]:
+    """The datasets that have got a request on this plan; none where the folder cannot be read."""
+    try:
+        state = _state(path / STATE, plan)
+        places = [place_of(request.url) for request in state.curators if request.sent and bool(state.together) == together]
+        return [(place.service, place.dataset) for place in places]
+    except CuratorError:  # of another plan, or not of this program
+        return []
 
 
 def _state(path: Path, plan: str) -> State:
