@@ -11,9 +11,11 @@ import pytest
 from cli.conftest import run
 from remote.conftest import SCHEMA, Served, Servers
 
+import hedgerow
 from hedgerow import Schema, Target
 from hedgerow.accounting.budget_file import BudgetFile
 from hedgerow.curator.ledger.heads import KEY_FILE
+from hedgerow.errors import PlanError
 from hedgerow.release.public_plan import PublicPlan
 from hedgerow.release.release import Release
 from hedgerow.release.signing import make_key
@@ -101,3 +103,41 @@ def test_a_misspelled_class_is_told_of_a_forest_that_the_service_made(
     assert fitted.exit_code == 0, fitted.output
     assert "hardly any has the class bb" in " ".join(fitted.stderr.split())
     assert "verdict: none" in fitted.stdout
+
+
+def test_one_table_is_not_counted_twice_under_two_batches(served: Served, page: str, run: Callable[..., Any], tmp_path: Path) -> None:
+    """By its address, of which the release has a hash alone."""
+    forest = tmp_path / "batch.json"
+    assert run("fit", page, "--epsilon", "1/2", "--batch", "x", "-o", forest).exit_code == 0
+    assert served.url not in forest.read_text()
+    before, charged = forest.read_bytes(), served.charges()
+    refused = run("update", forest, page, "--batch", "y")
+    assert refused.exit_code == 2
+    assert "this dataset of the service is in the forest already, as x" in " ".join(refused.output.split())
+    assert (served.charges(), forest.read_bytes()) == (charged, before)
+    stated = run("update", forest, page, "--batch", "y", "--other-rows")
+    assert stated.exit_code == 0, stated.output
+    assert [part.id for part in Release.load(forest).certificate.parts] == ["x", "y"]
+    assert len(served.charges()) == len(charged) + 1
+
+
+def test_counts_that_the_service_has_made_are_known_by_their_name(
+    served: Served, page: str, plan: Path, run: Callable[..., Any], tmp_path: Path
+) -> None:
+    assert run("count", plan, page, "-o", tmp_path / "cs.json").exit_code == 0
+    refused = run("update", tmp_path / "cs.json", page, "--batch", "y", "--owner", "me")
+    assert (refused.exit_code, "is in the forest already, as Clinic A (visits)" in " ".join(refused.output.split())) == (2, True)
+    assert served.charges() == ["0.5"]
+
+
+def test_in_python_too(served: Served) -> None:
+    with hedgerow.connect(served.url, served.ada) as connection:
+        table = connection.table("visits")
+        model = hedgerow.PrivateRDTClassifier(None, "1/2", n_estimators=2, max_depth=1)
+        model.partial_fit(table, batch="x")
+        for again in (lambda: model.partial_fit(table, batch="y"), lambda: hedgerow.count(model.release_, table, batch="y")):
+            with pytest.raises(PlanError, match="in the forest already"):
+                again()
+        assert len(served.charges()) == 1
+        model.partial_fit(table, batch="y", other_rows=True)
+    assert len(served.charges()) == 2

@@ -38,6 +38,8 @@ OPTION_OF = {  # what Python calls a setting, and what the command line does
     "plan(rows=10000)": "--rows 10000",
     "--batches (batches=True)": "--batches",
     "--disjoint (disjoint=True)": "--disjoint",
+    "--other-rows (other_rows=True)": "--other-rows",
+    "batch: this dataset": "--batch: this dataset",
     "epsilon: the ": "--epsilon: the ",
     "batch: '": "--batch: '",
     "schema.accept() or `hedgerow schema review FILE --accept`; or say fit(..., accept_draft=True), which claims no ε": (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -15,11 +15,12 @@ from hedgerow import formatting
 from hedgerow.accounting.loss import exact_delta, exact_epsilon
 from hedgerow.cli.console import one_line, progress_bar, say, warn
 from hedgerow.cli.tables import who_signed
-from hedgerow.errors import BudgetError, CuratorError, HedgerowError
+from hedgerow.errors import BudgetError, CuratorError, HedgerowError, PlanError
 
 if TYPE_CHECKING:
     from hedgerow.cli.budget_source import RequestBudget
     from hedgerow.cli.options import ForestOptions
+    from hedgerow.release.parts import Part
     from hedgerow.release.public_plan import PublicPlan
     from hedgerow.release.release import Release
     from hedgerow.remote.connection import Connection
@@ -61,6 +62,17 @@ class ServiceDataset:
 
         public, purposes = self.public, tuple(self.public.purposes)
         return RemoteTable.of(self.connection.transport, public.name, public.schema, purposes, self.named)
+
+    def check_not_counted(self, parts: Iterable[Part]) -> None:
+        """Refuse rows that a forest has counted already: by their address, or under the name that the service gives them."""
+        from hedgerow.release.parts import SAME_TABLE, TableName
+        from hedgerow.remote.places import source_of
+
+        parts, own = list(parts), (self.public.owner, self.public.name)
+        TableName().check_other_table(parts, source_of(self.connection.url, self.public.name))
+        for part in parts:
+            if part.key == own:
+                raise PlanError(SAME_TABLE.format(part.name))
 
     def makes(self, options: ForestOptions, schema: Schema) -> bool:
         """Whether the service makes such a forest itself, and signs it; others are grown here, from its answers."""

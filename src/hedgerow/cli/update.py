@@ -28,6 +28,12 @@ def update(
     batch: Batch = None,
     owner: Owner = None,
     disjoint: Disjoint = False,
+    other_rows: Annotated[
+        bool,
+        typer.Option(
+            "--other-rows", help="You state: a service's table that is in the forest already has other rows by now, and only those."
+        ),
+    ] = False,
     budget: BudgetPath = None,
     sign: SignKey = None,
     jobs: Jobs = None,
@@ -66,6 +72,8 @@ def update(
         key = private_key(sign)
         owners = {part.owner for part in before.certificate.parts}
         named = checked_owner(owner, owners.pop() if len(owners) == 1 else "")
+        if place.remote and not other_rows:
+            place.service.check_not_counted(before.certificate.parts)
         request_budget = open_budget(budget, cost_of(before, epsilon), owners=place.remote)
         with paid_query(request_budget, unfinished="The forest is as it was."):
             with place.rows() as rows, progress_bar("counting") as progress:
@@ -75,6 +83,7 @@ def update(
                     owner=named,
                     batch=batch,
                     disjoint=disjoint,
+                    other_rows=other_rows,
                     epsilon=epsilon,
                     budget=request_budget,
                     sampler=sampler,

@@ -26,6 +26,11 @@ class Engine(Protocol):
         """What a certificate says about where the rows came from; "" where there is nothing to say."""
         ...
 
+    @property
+    def origin(self) -> str:
+        """Of rows at a service, a hash of their address; elsewhere "": the name of a file tells nothing about its rows."""
+        ...
+
     def close(self) -> None:
         """Nothing more will be asked."""
         ...
@@ -40,6 +45,7 @@ class CountingEngine(ABC):
 
     codebook: Codebook
     assumed = ""
+    origin = ""
 
     def __init__(self, codebook: Codebook) -> None:
         self.codebook = codebook

@@ -22,6 +22,7 @@ class RemoteEngine(ABC):
 
     codebook: Codebook
     assumed = ""
+    origin = ""
     coins: Coins  # where the holder's noise comes from; nothing can be drawn from it here
 
     @abstractmethod

@@ -60,6 +60,7 @@ class MergeableForestClassifier(PrivateForestClassifier):
         batch: str | None = None,
         owner: str = "",
         disjoint: bool = False,
+        other_rows: bool = False,
         progress: Progress | None = None,
         accept_draft: bool = False,
     ) -> Any:
@@ -81,6 +82,8 @@ class MergeableForestClassifier(PrivateForestClassifier):
         disjoint : bool, default=False
             You state that a person with rows in this batch has none in another batch of this forest, and that which batch a row is in
             depends on that row alone (its date, its office). Then the largest ε of the batches counts; without it they add up.
+        other_rows : bool, default=False
+            You state that a table at a service, which is in the forest already, has other rows by now, and only those.
 
         Returns
         -------
@@ -88,7 +91,7 @@ class MergeableForestClassifier(PrivateForestClassifier):
         """
         method = shared_plans.mergeable(self._recipe())
         method.check_shared(self._recipe(), "partial_fit")
-        name = TableName(batch, owner, disjoint)
+        name = TableName(batch, owner, disjoint, other_rows)
         if not hasattr(self, "release_"):
             with closing(self._engine_for(X, y, progress, accept_draft)) as engine:
                 if classes is not None:

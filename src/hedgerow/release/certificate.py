@@ -131,11 +131,13 @@ def part_of(
     name: TableName | None = None,
     released: Mapping[str, int] | None = None,
     together: Together | None = None,
+    source: str = "",
 ) -> Part:
     """What one private run on one table claims. `requested`, and `delta`, are the bound for every way the run could have gone.
 
     `id` names the table where `name` declares nothing. A run that ended early charged less; its events say what, and the rest went
-    back to the budget. `person` and `rows_per_person` are the schema's (`schema.person`, `schema.k`); `assumed` is the engine's.
+    back to the budget. `person` and `rows_per_person` are the schema's (`schema.person`, `schema.k`); `assumed` and `source` (its
+    `origin`) are the engine's.
     """
     pure = not any(event.rho for event in events) and sum((event.epsilon for event in events), Fraction(0)) <= requested
     assert pure or (delta and sum(map(zcdp_cost, events), Fraction(0)) <= rho_for(requested, delta))
@@ -169,6 +171,7 @@ def part_of(
         delta=text_of_fraction(delta) if delta else msgspec.UNSET,
         rows_per_person=msgspec.UNSET if person is None else rows_per_person,
         together=msgspec.UNSET if together is None else together,
+        source=source or msgspec.UNSET,
     )
 
 

@@ -62,7 +62,7 @@ def check_certificate(document: Document, schema: Schema, ensembles: Sequence[En
 
 
 def _check_part(part: Part, ensembles: int, n_classes: int) -> None:
-    for text in (part.id, part.owner, part.group):
+    for text in (part.id, part.owner, part.group, part.source or ""):
         if len(text) > MAX_NAME or not text.isprintable() or (text and not text.strip()):
             raise ValueError("the name of a counted table is too long or cannot be printed")
     if not part.id or not 0 <= part.ensemble < ensembles or len(part.signed_by) > MAX_SIGNATURES:

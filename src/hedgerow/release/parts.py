@@ -33,6 +33,10 @@ TEST_COINS = "noise came from seeded test coins that anyone can replay"
 MAX_NAME = 200  # characters
 MAX_OWNERS = 100  # who count together
 EPSILON_DP, EPSILON_DELTA_DP = "epsilon-DP", "epsilon-delta-DP"
+SAME_TABLE = (
+    "batch: this dataset of the service is in the forest already, as {}. The same rows cannot be counted twice; nothing was spent. If it "
+    "has other rows by now, and only those, state it: --other-rows (other_rows=True)."
+)
 COUNTING = 1  # how a row is read and counted: parts that were counted in different ways cannot be added
 
 
@@ -203,6 +207,7 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                  counts. Then `events` and `epsilon` are those of the looks before its counts: none, or its number of rows
     together:    of the tables of several owners who counted together, as if they were one table: who they are. Each of them states
                  `disjoint`, and `owner` is ""
+    source:      of rows at a service, a hash of the dataset's address, so that the same table is known again
     """
 
     id: str
@@ -224,6 +229,7 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rows_per_person: int | msgspec.UnsetType = msgspec.UNSET  # where the schema names no column of persons the file has no such field
     chosen_beforehand: bool | msgspec.UnsetType = msgspec.UNSET  # True where it is stated; elsewhere the file has no such field
     together: Together | msgspec.UnsetType = msgspec.UNSET  # of one owner's table the file has no such field
+    source: str | msgspec.UnsetType = msgspec.UNSET  # of rows that were not at a service the file has no such field
 
     def noise(self, event: EventRecord) -> Noise:
         """The noise on each number that one of its events answered."""
@@ -305,11 +311,15 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class TableName:
-    """How a certificate names a counted table. Where no batch is declared its name is random: never one made from its rows."""
+    """How a certificate names a counted table. Where no batch is declared its name is random: never one made from its rows.
+
+    other_rows: you state that a table at a service has other rows by now than when it was counted before
+    """
 
     batch: str | None = None
     owner: str = ""
     disjoint: bool = False
+    other_rows: bool = False
 
     def __post_init__(self) -> None:
         for what, text, none in (("batch", self.batch, None), ("owner", self.owner, "")):
@@ -327,3 +337,9 @@ class TableName:
                 f"batch: {self.batch!r}{f' of {self.owner!r}' if self.owner else ''} is in the forest already. The same rows cannot be "
                 "counted twice; give a new batch a name of its own, or none."
             )
+
+    def check_other_table(self, parts: Iterable[Part], source: str) -> None:
+        """The same for a table at a service, whatever its batch is called. source: of the rows, "" where they are nowhere known."""
+        before = next((part for part in parts if source and part.source == source), None)
+        if before is not None and not self.other_rows:
+            raise PlanError(SAME_TABLE.format(before.name))

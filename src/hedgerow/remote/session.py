@@ -20,6 +20,7 @@ from hedgerow.engines.remote import RemoteEngine
 from hedgerow.errors import CuratorError, HedgerowError, HedgerowWarning
 from hedgerow.queries.query import Query, Sums
 from hedgerow.remote import codec
+from hedgerow.remote.places import source_of
 from hedgerow.remote.responses import amount
 from hedgerow.remote.transport import MOST_JSON, Transport, one_line
 from hedgerow.schema.codebook import Codebook
@@ -45,7 +46,7 @@ class RemoteRows(RemoteEngine):
     """Rows at a service, read by one codebook: a session for each request, which `close` ends."""
 
     def __init__(self, transport: Transport, dataset: str, purpose: str, codebook: Codebook) -> None:
-        self.codebook, self.assumed = codebook, ""
+        self.codebook, self.assumed, self.origin = codebook, "", source_of(transport.url, dataset)
         self._transport, self._dataset, self._purpose = transport, dataset, purpose
         self._wanted: tuple[Fraction, Fraction, str] | None = None
         self._session: codec.SessionForm | None = None

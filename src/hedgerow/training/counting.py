@@ -69,6 +69,7 @@ def count(
     n_jobs: int | None = None,
     progress: Progress | None = None,
     trees_chosen_beforehand: bool = False,
+    other_rows: bool = False,
 ) -> Release:
     """One owner's noisy counts in the trees of a plan (or of a forest): a release to be merged with those of others.
 
@@ -79,8 +80,11 @@ def count(
     Tables of a forest in whose trees you count stay in the certificate with their whole ε: their counts may have been looked at before
     these trees were taken. `trees_chosen_beforehand`: you state that taking them did not depend on the counts. Then each of these tables
     stays with the ε of its looks before the counts, and the certificate holds your statement.
+
+    A table at a service that the forest has counted before is refused; `other_rows`: you state that it has other rows by now, and only
+    those.
     """
-    name = TableName(batch, owner, disjoint)
+    name, taken = TableName(batch, owner, disjoint, other_rows), plan.certificate.parts if isinstance(plan, Release) else []
     if not isinstance(trees_chosen_beforehand, bool) or (trees_chosen_beforehand and not isinstance(plan, Release)):
         raise PlanError(
             f"trees_chosen_beforehand: got {trees_chosen_beforehand!r}; expected True (you state it) or False with a forest, and "
@@ -97,6 +101,7 @@ def count(
     how: dict[str, Any] = {"n_jobs": threads_of(n_jobs), "progress": progress, "sampler": sampler, "coins": coins}
     try:
         with closing(open_rows(recipe, X, y, schema=plan.schema, **how)) as engine:
+            name.check_other_table(taken, engine.origin)
             return count_rows(engine, plan, name, budget=budget, sampler=sampler, coins=coins, keep=lambda release, _: kept.append(release))
     except HedgerowWarning as warning:  # a warning that was made an error comes after the counts are paid for
         if kept:
@@ -150,6 +155,7 @@ def count_rows(
             person=plan.schema.person,
             rows_per_person=plan.schema.k,
             assumed=engine.assumed if joint is None else joint.assumed,
+            source=engine.origin if joint is None else "",
             id=id,
             name=name,
             together=None if joint is None else joint.together.stating(events, plan.delta),
@@ -159,6 +165,7 @@ def count_rows(
     # What could go wrong after the rows are paid for goes wrong here: the same steps with no rows.
     nothing = [np.zeros((len(tree.leaves), plan.codebook.n_classes), dtype=np.int64) for tree in plan.trees]
     taken = () if before is None else before.certificate.parts
+    name.check_other_table(taken, engine.origin)
     free = next(id for id in (f"trial {number}" for number in itertools.count()) if all(part.id != id for part in taken))
     trial = add_batch(before, released([event], nothing, "trial", free), name.disjoint)
     check_total(trial.forest.counts, most=2.0**61)

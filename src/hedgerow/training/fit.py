@@ -124,6 +124,7 @@ def train(
         person=schema.person,
         rows_per_person=schema.k,
         assumed=engine.assumed,
+        source=engine.origin,
         id=random_name(coins),
         name=name,
         released=grown.released,
