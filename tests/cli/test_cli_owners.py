@@ -450,6 +450,31 @@ def test_a_forest_of_format_version_1_can_be_updated(here: SimpleNamespace, run:
     assert len(Release.load("old.json").certificate.parts) == 2
 
 
+def test_a_merge_of_two_plans_says_so(planned: SimpleNamespace, run: Callable[..., Any]) -> None:
+    done(run("plan", "--schema", "schema.toml", *RDT[:-4], "--epsilon", "1", "--seed", 1, "--rows", 1800, "--save", "dearer.json"))
+    for plan, name in (("plan.json", "a"), ("plan.json", "b"), ("dearer.json", "c")):
+        done(run("count", plan, f"office-{name}.csv", "-o", f"{name}.json", "--disjoint"))
+    said = done(run("merge", "a.json", "c.json", "-o", "merged.json")).stdout
+    assert "2 plans, or batches with an ε of their own: ε = 0.5 and ε = 1. Their trees are the same" in said
+    assert Release.load("merged.json").certificate.epsilon == "1"
+    assert "2 plans" not in done(run("merge", "a.json", "b.json", "-o", "merged.json", "--force")).stdout
+
+
+def test_a_byte_order_mark_does_no_harm(planned: SimpleNamespace, run: Callable[..., Any]) -> None:
+    """Some editors write one when they save a file that somebody only looked at."""
+    for name in ("plan.json", "forest.json"):
+        Path(name).write_bytes(b"\xef\xbb\xbf" + Path(name).read_bytes())
+        done(run("verify", name))
+    done(run("count", "plan.json", "office-b.csv", "-o", "b.json"))
+    done(run("merge", "forest.json", "b.json", "-o", "merged.json"))
+
+
+def test_what_an_update_states_is_not_called_a_merge(planned: SimpleNamespace, run: Callable[..., Any]) -> None:
+    said = done(run("update", "forest.json", "office-b.csv", "--batch", "february", "--disjoint")).stdout
+    assert "stated by its owner and by whoever added them up" in said
+    assert "at a merge" not in said
+
+
 def test_an_update_keeps_a_link_a_link(planned: SimpleNamespace, run: Callable[..., Any]) -> None:
     """Else the file that it points to, which others read, would stay as it was."""
     planned.forest.rename("real.json")

@@ -130,7 +130,7 @@ def test_without_a_statement_the_losses_add(here: SimpleNamespace, run: Callable
     assert "the ε of the tables add up" in run("show", "added.json", "--certificate").stdout
     stated = done(run("merge", *OFFICES, "-o", "stated.json", "--disjoint")).stdout
     assert "ε = 0.5 differential privacy" in stated
-    assert "stated at a merge" in stated
+    assert "stated by whoever added them up" in stated
     text = run("show", "stated.json", "--certificate").stdout
     assert "whoever merged (statement " in text
     assert "owner states" not in text

@@ -112,6 +112,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     small_plan().save("plan.json")
     Path("rows.csv").write_text("colour,flag,age,shape,class\nred,1,20,round,yes\n")
+    Path("more.csv").write_text(Path("rows.csv").read_text())
     return tmp_path
 
 
@@ -134,6 +135,8 @@ def test_init_makes_keys_and_one_file(folder: Path, run: Callable[..., Any]) -> 
         (["plan.json", "rows.csv", "--disjoint"], "expected --party NUMBER"),
         (["plan.json", "rows.csv", "--party", "1", "--disjoint"], "`hedgerow together init` writes it"),
         (["plan.json", "rows.csv", "rows.csv", "--local", "3", "--disjoint"], "--local 3: got 2 tables"),
+        (["plan.json", "rows.csv", "./rows.csv", "more.csv", "--local", "3", "--disjoint"], "--local: './rows.csv' is given twice"),
+        (["plan.json", "rows.csv", "*.csv", "more.csv", "--local", "3", "--disjoint"], "its rows would count twice. Nothing was spent"),
         (["plan.json", "rows.csv", "--local", "1", "--party", "1"], "Leave --party and --key out"),
         (["plan.json", "https://host/datasets/a", "--party", "1", "--disjoint"], "federate --together"),
         (["forest.json", "rows.csv", "--party", "1", "--disjoint"], "is no plan; expected one whose trees and ε are public"),
@@ -153,7 +156,9 @@ def test_what_is_refused(folder: Path, run: Callable[..., Any], words: list[str]
 
 def test_what_all_owners_would_say_is_said_once(folder: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mpyc.thresha", None)  # as where it is not installed
-    result = run("together", "plan.json", *["rows.csv"] * 3, "--local", "3", "--disjoint", "-o", "out.json")
+    for name in ("b.csv", "c.csv"):
+        Path(name).write_text(Path("rows.csv").read_text())
+    result = run("together", "plan.json", "rows.csv", "b.csv", "c.csv", "--local", "3", "--disjoint", "-o", "out.json")
     assert result.exit_code == 2
     assert result.stderr.count("needs the package mpyc") == 1
     assert failures([(2, "error: a"), (0, ""), (2, "error: a"), (2, "error: b")]) == "owner-1, owner-3: error: a; owner-4: error: b"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import nullcontext
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hedgerow import formatting
 from hedgerow.cli.console import progress_bar, say, table
 from hedgerow.cli.count import private_key
 from hedgerow.cli.fit import summarise
@@ -44,8 +46,9 @@ def merge(
     """Put forests together that were counted from one plan. Reads no rows, costs no ε.
 
     The certificate of the result has every owner with its own ε. The whole costs the largest of them if it is stated that nobody
-    is in two tables, and their sum if not. To leave an owner out, merge the files of the others again. Files of another plan, altered
-    files and a table that is there twice are refused.
+    is in two tables, and their sum if not. To leave an owner out, merge the files of the others again. Refused are files that were
+    counted in other trees (another schema, other settings), altered files, and a table that is there twice. Plans with the same trees and
+    another ε go together: their counts answer the same questions, and the output says that they are several plans.
 
     With --columns the owners hold different columns of the same persons. Their ε add up. Rows to predict may lack the columns of some.
 
@@ -87,7 +90,18 @@ def merge(
         say(f"  and {len(signers) - SHOWN} more")
     summarise(merged, output, events=False)
     show_tables(merged)
+    if not columns:
+        _say_several_plans(merged)
     say_what_else(merged.algorithm)
+
+
+def _say_several_plans(merged: Release) -> None:
+    """Of tables that were counted with different noise, as no single plan says."""
+    losses = sorted({(Fraction(part.epsilon), part.exact_delta) for part in merged.certificate.parts if part.counted})
+    if len(losses) > 1:
+        texts = [formatting.loss(*loss) for loss in losses]
+        more = f", and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
+        say(f"{len(losses)} plans, or batches with an ε of their own: {' and '.join(texts[:SHOWN])}{more}. Their trees are the same")
 
 
 def _checked_signers(file: Path, release: Release, known: dict[str, str], required: bool) -> str:

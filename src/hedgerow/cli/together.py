@@ -220,6 +220,7 @@ def _local(
             f"--local {owners}: got {len(data)} tables, {len(budgets)} budgets; expected {owners} tables, and a --budget for each or none."
         )
     check_output(output, [plan, *budgets, *(Path(each) for each in data)], force)
+    _check_other_files(data)
     mpyc("thresha")  # what is not installed is said once, before any owner begins
     cost = cost_of(found, epsilon)
     if not budgets:
@@ -231,6 +232,21 @@ def _local(
     saved = save_paid(release, output)
     summarise(release, saved)
     _say_assumption(release)
+
+
+def _check_other_files(data: list[str]) -> None:
+    """No file is the table of two owners: its rows would count twice."""
+    from hedgerow.engines.files import files_of
+
+    known: dict[Path, str] = {}
+    for each in data:
+        for file in files_of(each):
+            if file in known:
+                raise PlanError(
+                    f"--local: {each!r} is given twice ({str(file)!r}), and its rows would count twice. Nothing was spent. Give each "
+                    "owner's own file."
+                )
+        known |= dict.fromkeys(files_of(each), each)
 
 
 def _say_assumption(release: Any) -> None:

@@ -16,8 +16,8 @@ from hedgerow.release.parts import MAX_OWNERS
 
 HEAD = """\
 # Owners who count together (docs/TOGETHER.md). Public; every owner has the same file.
-# tolerated: how many of them may be absent, or put together what they know, without harm to the others. From 1 to less than half; or 0,
-# the least noise: then all must come, and each is trusted not to keep its own share of the noise.
+# tolerated: how many of them may use or put together what they know of the noise, without harm to the others. From 1 to less than half.
+# One fewer may be absent: with 1 all must come. Or 0, the least noise: all must come, and each is trusted not to keep its own share.
 tolerated = {tolerated}
 """
 MAX_BYTES = 2**20

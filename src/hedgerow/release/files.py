@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import hashlib
 import io
@@ -71,10 +72,10 @@ def head_of(data: bytes) -> Head:
 
 
 def read_document(path: str | Path, what: str = "release", max_bytes: int = MAX_BYTES) -> bytes:
-    """The JSON of a file, decompressed if need be."""
+    """The JSON of a file, decompressed if need be, without the byte order mark that some editors write."""
     try:
         with open(path, "rb") as file:
-            return _read_bounded(file, max_bytes)
+            return _read_bounded(file, max_bytes).removeprefix(codecs.BOM_UTF8)
     except OSError as error:
         raise ReleaseError(f"{what} {str(path)!r} cannot be read: {error.strerror or type(error).__name__}.") from error
     except ReleaseError as error:

@@ -284,7 +284,7 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if not self.counted:
             before = "; stated: they were taken without regard to its counts" if self.stated_beforehand else ""
             return f"shaped the trees only{'; without its counts, which nobody stated' if self.before_counts else before}"
-        said = [who for who, says in (("by its owner", self.disjoint), ("at a merge", bool(self.group))) if says]
+        said = [who for who, says in (("by its owner", self.disjoint), ("by whoever added them up", bool(self.group))) if says]
         return f"stated {' and '.join(said)}" if said else "not stated"
 
     @property
