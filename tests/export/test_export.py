@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -205,6 +206,7 @@ def test_the_certificate_travels(tmp_path: Path) -> None:
     assert module.CERTIFICATE["certificate"]["epsilon"] == "8"
     told = [line for line in str(hedgerow.export(release, "sql")).splitlines() if line.startswith("-- guarantee: ")]
     assert json.loads(told[0].removeprefix("-- guarantee: ")) == sentence
+    assert "ε = 8" in told[0]
     content = hedgerow.export(release, "onnx")
     assert isinstance(content, bytes)
     properties = {entry.key: entry.value for entry in onnx.load_from_string(content).metadata_props}
@@ -263,11 +265,39 @@ def test_a_python_file_runs_by_itself(saved: SimpleNamespace) -> None:
     command = [sys.executable, "-I", "-S", "forest.py", "rows.csv"]
     done = subprocess.run(command, cwd=saved.folder, capture_output=True, text=True, encoding="utf-8", check=True)
     got = pd.read_csv(saved.folder / "rows.csv", dtype=str, keep_default_na=False)  # as text, which is what a CSV file has
-    from io import StringIO
-
     shares = pd.read_csv(StringIO(done.stdout)).iloc[:, 1:].to_numpy()
     want = release_of("hedgerow").predict_proba(got)
     assert np.abs(shares - want).max() < 1e-12
+
+
+@pytest.mark.parametrize("source", ["file", "standard input"])
+def test_a_python_file_reads_what_a_spreadsheet_writes(saved: SimpleNamespace, source: str) -> None:
+    """A byte order mark, and another delimiter than the comma; the header alone decides."""
+    (saved.folder / "forest.py").write_text(str(hedgerow.export(release_of("hedgerow"), "python")), encoding="utf-8")
+    for delimiter in ",;\t|":
+        saved.frame.to_csv(saved.rows, index=False, sep=delimiter, encoding="utf-8-sig")
+        command = [sys.executable, "-I", "-S", "-X", "utf8", "forest.py", *(["rows.csv"] if source == "file" else [])]
+        with saved.rows.open("rb") as rows:
+            done = subprocess.run(command, cwd=saved.folder, stdin=rows, capture_output=True, check=True, text=True, encoding="utf-8")
+        got = pd.read_csv(saved.rows, sep=delimiter, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+        shares = pd.read_csv(StringIO(done.stdout)).iloc[:, 1:].to_numpy()
+        assert np.abs(shares - release_of("hedgerow").predict_proba(got)).max() < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(None, "No such file"), (b"a,b\n1,2\n", "it has no column "), (b"", "it has no column "), (b"\xff\xfe,\n", "not text in UTF-8")],
+    ids=["missing", "columns", "empty", "encoding"],
+)
+def test_a_python_file_refuses_in_one_line(saved: SimpleNamespace, content: bytes | None, said: str) -> None:
+    (saved.folder / "forest.py").write_text(str(hedgerow.export(release_of("hedgerow"), "python")), encoding="utf-8")
+    if content is not None:
+        (saved.folder / "other.csv").write_bytes(content)
+    command = [sys.executable, "-I", "-S", "-X", "utf8", "forest.py", "other.csv"]
+    done = subprocess.run(command, cwd=saved.folder, capture_output=True, text=True, encoding="utf-8", check=False)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done.stderr
+    assert "error: other.csv: " in done.stderr
+    assert said in done.stderr
 
 
 def run(*words: object) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 from hedgerow.errors import PlanError
 from hedgerow.schema.attributes import Value
 
+GREEK = "εδρσ"  # of a guarantee: a comment shows them as they are
 _NUMBER = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
 
 
@@ -71,14 +72,19 @@ class Dialect:
         return f"TRY_CAST(regexp_extract({text}, {self.text(f'^{pattern}$')}, {group}) AS INTEGER)"
 
     def comment(self, facts: dict[str, Any]) -> str:
-        """Lines that no text in them can end: JSON in ASCII, without what some programs look for in comments."""
+        """Lines that no text in them can end: JSON in ASCII and ε, δ, ρ, σ, without what some programs look for in comments."""
         lines = []
         for name, value in facts.items():
-            text = json.dumps(value, separators=(", ", ": "), ensure_ascii=True)
-            for character in ";$*?%":
-                text = text.replace(character, f"\\u{ord(character):04x}")
-            lines.append(f"-- {name}: {text}")
+            text = json.dumps(value, separators=(", ", ": "), ensure_ascii=False)
+            lines.append(f"-- {name}: {''.join(map(_in_a_comment, text))}")
         return "\n".join(lines) + "\n"
+
+
+def _in_a_comment(character: str) -> str:
+    """A character of a JSON text, escaped unless it is plain."""
+    if character in ";$*?%":
+        return f"\\u{ord(character):04x}"
+    return character if character in GREEK else json.dumps(character)[1:-1] if not character.isascii() else character
 
 
 class PostgreSQL(Dialect):

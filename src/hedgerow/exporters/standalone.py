@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import csv
 import datetime
+import itertools
 import json
 import math
 import re
 import sys
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 MODEL: dict[str, Any] = json.loads("{}")
@@ -149,13 +150,43 @@ def main() -> None:
     if sys.argv[1:2] in (["-h"], ["--help"]):
         print(f"usage: python {sys.argv[0]} [rows.csv] > predictions.csv")
         return
-    with open(sys.argv[1], encoding="utf-8", newline="") if len(sys.argv) > 1 else sys.stdin as file:
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        names = [each if isinstance(each, str) else _text_of(each) for each in CLASSES]
-        writer.writerow([f"predicted_{MODEL['target']}", *(f"probability_{name}" for name in names)])
-        for row in csv.DictReader(file):
-            shares = predict_proba(row)
-            writer.writerow([names[shares.index(max(shares))], *shares])
+    name = sys.argv[1] if len(sys.argv) > 1 else "standard input"
+    try:
+        with open(name, encoding="utf-8-sig", newline="") if len(sys.argv) > 1 else sys.stdin as file:
+            _write_predictions(_rows(file, name))
+    except OSError as error:
+        if error.filename is None:  # not the file: whoever reads the predictions
+            raise
+        sys.exit(f"error: {name}: {error.strerror or type(error).__name__}.")
+    except UnicodeDecodeError:
+        sys.exit(f"error: {name}: it is not text in UTF-8. Save it as CSV in UTF-8.")
+    except csv.Error as error:
+        sys.exit(f"error: {name}: it cannot be read as CSV ({error}).")
+
+
+def _rows(lines: Iterable[str], name: str) -> Iterable[dict[str, Any]]:
+    """The rows of a CSV file. Its delimiter is the one of , ; tab | that shows most of the declared columns in the header."""
+    rest = iter(lines)
+    head = next(rest, "").removeprefix("\ufeff")
+    wanted = [column["name"] for column in COLUMNS]
+
+    def known(delimiter: str) -> int:
+        return len(set(wanted) & set(next(csv.reader([head], delimiter=delimiter), [])))
+
+    rows = csv.DictReader(itertools.chain([head], rest), delimiter=max(",;\t|", key=known))
+    lacking = [each for each in wanted if each not in (rows.fieldnames or [])]
+    if lacking and (not MODEL["may_lack_columns"] or len(lacking) == len(wanted)):
+        sys.exit(f"error: {name}: it has no column {', '.join(map(repr, lacking))}; expected a header with {', '.join(map(repr, wanted))}.")
+    return rows
+
+
+def _write_predictions(rows: Iterable[dict[str, Any]]) -> None:
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    names = [each if isinstance(each, str) else _text_of(each) for each in CLASSES]
+    writer.writerow([f"predicted_{MODEL['target']}", *(f"probability_{name}" for name in names)])
+    for row in rows:
+        shares = predict_proba(row)
+        writer.writerow([names[shares.index(max(shares))], *shares])
 
 
 if __name__ == "__main__":
