@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,15 @@ import pytest
 
 pytest.importorskip("sqlalchemy")
 
-from curator.ledger.tampering import make_folder, put_back
+from curator.ledger.tampering import SCHEMA, make_folder, put_back
 from curator.ledger.test_migrations import HEAD, written_by
 
+from hedgerow.curator.http.service_context import Curator
 from hedgerow.curator.http.single_instance import single_instance
 from hedgerow.curator.ledger.database import database_at, open_database
 from hedgerow.curator.ledger.ledger import Ledger
+from hedgerow.training.fit import fit
+from hedgerow.training.recipe import Recipe
 
 
 def test_the_command_makes_a_copy_first(tmp_path: Path, run: Callable[..., Any]) -> None:
@@ -55,6 +59,49 @@ def test_an_older_copy_is_accepted_with_a_reason(tmp_path: Path, run: Callable[.
     assert run("ledger", "verify", folder).exit_code == 0
     run("ledger", "export", folder, "-o", tmp_path / "ledger.json")
     assert "a disk failure (the last head that was written down was 30:" in (tmp_path / "ledger.json").read_text()
+
+
+def unfolded(text: str) -> str:
+    return " ".join(text.split())
+
+
+def release_of(folder: Path, epsilon: str = "0.1", signed: bool = True) -> bytes:
+    """A release of the rows of `make_folder`, as the service in that folder would have made it."""
+    rows = {"smoker": ["no", "yes"] * 20, "class": ["a", "b"] * 20}
+    release = fit(Recipe.of("rdt", epsilon, n_estimators=2), rows, schema=SCHEMA)
+    with closing(Curator.open(folder)) as curator:
+        return (curator.signed(release) if signed else release).to_json()
+
+
+def test_a_release_from_after_the_copy_is_a_note_once_it_is_accepted(tmp_path: Path, run: Callable[..., Any]) -> None:
+    """It was paid for, in the part of the ledger that is lost. What the service has not signed stays a problem."""
+    folder = make_folder(tmp_path)
+    after, known = folder / "releases" / "job2.json", folder / "releases" / "job0.json"
+    after.write_bytes(release_of(folder) + b"\n")
+    (folder / "releases" / "job1.json").unlink()
+    put_back(folder)
+    found = run("ledger", "verify", folder)
+    assert (found.exit_code, "it was paid for after this copy of the ledger was taken" in unfolded(found.stdout)) == (1, True), found.output
+    done = run("curator", "accept", folder, "--why", "a disk failure", "--yes")
+    said = "note: the release 'job2.json' in releases/ was made after the copy was taken that was accepted (ε = 0.1 on 'patients')"
+    assert said in done.stderr
+    found = run("ledger", "verify", folder)
+    assert (found.exit_code, f"{said}: count it as spent" in found.stderr) == (0, True), found.output
+
+    wrong = folder / "releases" / "mine.json"
+    for content, why in (
+        (after.read_bytes(), "a second name"),
+        (release_of(folder, "0.2", signed=False), "nobody has paid for it"),
+        (release_of(folder, "0.2").replace(b'"0.2"', b'"0.1"'), "nobody has paid for it"),
+        (known.read_bytes(), "nobody has paid for it"),
+    ):
+        wrong.write_bytes(content)
+        found = run("ledger", "verify", folder)
+        assert (found.exit_code, why in unfolded(found.stdout)) == (1, True), found.output
+    wrong.unlink()
+    (folder / "curator.sqlite.heads").unlink()  # what is not accepted yet is none
+    found = run("ledger", "verify", folder)
+    assert (found.exit_code, "has the signature of this service" in unfolded(found.stdout)) == (1, True), found.output
 
 
 def test_the_status_in_ten_lines(tmp_path: Path, run: Callable[..., Any]) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from hedgerow.cli.console import say, warn
+from hedgerow.cli.console import note, say, warn
 from hedgerow.cli.ledger import Address, packages
 from hedgerow.errors import LedgerError, PlanError
 
@@ -83,6 +83,7 @@ def accept(
     from hedgerow.curator.ledger.database import open_database
     from hedgerow.curator.ledger.keeping import accept as go_on
     from hedgerow.curator.ledger.ledger import Ledger
+    from hedgerow.curator.ledger.release_copies import RELEASES, copy_findings
 
     opened = open_database(address, make=False) if folder is None else Curator.open(folder, address).database
     with closing(opened) as database, tempfile.TemporaryDirectory() as nowhere:
@@ -93,11 +94,13 @@ def accept(
             if not yes and not typer.confirm("Go on with this ledger all the same?"):
                 raise PlanError("nothing was accepted.")
             lowered, aside = go_on(ledger, why, keep_ceilings)
-            head = ledger.head()
+            head, copies = ledger.head(), list(copy_findings(database, None if folder is None else folder / RELEASES))
     if aside is not None:
         say(f"the old file of heads is {aside}")
     for each in lowered:
         say(f"nothing more is paid from {each} before")
+    for copy in copies:
+        (note if copy.lost else warn)(copy.why)
     if lowered:
         say(f"raise what you know is left: hedgerow curator ceiling {shlex.quote(address)} DATASET --epsilon …")
     say(f"accepted; head {head}")

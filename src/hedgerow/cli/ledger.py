@@ -9,6 +9,7 @@ import typer
 
 from hedgerow import formatting
 from hedgerow.cli.console import gauge, say, table, warn
+from hedgerow.cli.console import note as beside
 from hedgerow.cli.outputs import check_output
 from hedgerow.errors import LedgerError
 
@@ -107,13 +108,14 @@ def verify(
     """
     from hedgerow.curator.ledger.heads import existing_heads
     from hedgerow.curator.ledger.keeping import named_key
-    from hedgerow.curator.ledger.release_copies import copy_problems
+    from hedgerow.curator.ledger.release_copies import copy_findings
     from hedgerow.curator.ledger.verification import Problem
     from hedgerow.release.signing import load_public_key
 
     ledger = existing(address)
     found = ledger.verify(head)
-    problems = [*found.problems, *(Problem(None, why) for why in copy_problems(ledger.database))]
+    copies = list(copy_findings(ledger.database, sound=found.sound))
+    problems = [*found.problems, *(Problem(None, copy.why) for copy in copies if not copy.lost)]
     compared = found.heads or 0
     if heads is not None:
         sent = ledger.verify(heads=existing_heads(heads))
@@ -121,6 +123,9 @@ def verify(
         problems += [problem for problem in sent.problems if problem not in problems]
     if trust is not None and named_key(ledger) != load_public_key(trust).text:
         problems.append(Problem(None, "the key of the service in the ledger is not the one that is trusted: the chain was written anew?"))
+    for copy in copies:
+        if copy.lost:
+            beside(copy.why)
     if problems:
         warn(f"the ledger is not sound: {found.entries} entries, the last that follows is {found.head}")
         table("problems", ["entry", "what is wrong"], [("" if p.seq is None else p.seq, p.why) for p in problems], numbers=(0,))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hedgerow.accounting.loss import text_of_fraction as exact
-from hedgerow.cli.console import say, warn
+from hedgerow.cli.console import note, say, warn
 from hedgerow.cli.lost import show_lost
 from hedgerow.cli.tables import checked_owner
 from hedgerow.errors import LedgerError
@@ -191,14 +191,14 @@ def _look_back(curator: Curator) -> None:
     from hedgerow.curator.ledger.balances import DATASET
     from hedgerow.curator.ledger.keeping import keep_heads, named_key
     from hedgerow.curator.ledger.notes import write_note
-    from hedgerow.curator.ledger.release_copies import copy_problems
+    from hedgerow.curator.ledger.release_copies import copy_findings
     from hedgerow.release.signing import fingerprint
 
     found = curator.ledger.verify(newest=SIGNATURES)
     if not found.sound:
         raise LedgerError(f"the ledger is {found}\nNothing is served from it. Look with `hedgerow ledger verify`.")
-    for why in copy_problems(curator.database, curator.releases):
-        warn(why)
+    for copy in copy_findings(curator.database, curator.releases):
+        (note if copy.lost else warn)(copy.why)
     heads = keep_heads(curator.ledger)
     write_note(curator.releases.parent, "verified", str(found.head))
     for balance in curator.ledger.balances():

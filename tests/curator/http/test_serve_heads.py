@@ -86,6 +86,8 @@ def test_put_back_after_it_was_spent(tmp_path: Path, file: Path) -> None:
     assert curator("ledger", "verify", folder, "--heads", sent).returncode == 1
     done = curator("curator", "accept", folder, "--why", "a test", "--yes")
     assert done.returncode == 0, done.stderr
+    verified = curator("ledger", "verify", folder)  # the release from after the copy is a note now
+    assert (verified.returncode, "(ε = 0.9 on 'patients'): count it as spent" in verified.stderr) == (0, True), verified.stderr
     with served(folder) as service, service.client() as client:
         refusal = client.post("/v1/datasets/patients/forests", json=SMALL, headers={**bearer(token), "Idempotency-Key": "b"})
         assert (refusal.status_code, refusal.json()["error"]["code"]) == (402, "budget")
