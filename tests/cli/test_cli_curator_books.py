@@ -11,13 +11,15 @@ import pytest
 
 pytest.importorskip("sqlalchemy")
 
-from curator.ledger.tampering import SCHEMA, make_folder, put_back
+from curator.ledger.tampering import SCHEMA, make_folder, put_back, run_sql
 from curator.ledger.test_migrations import HEAD, written_by
 
 from hedgerow.curator.http.service_context import Curator
 from hedgerow.curator.http.single_instance import single_instance
 from hedgerow.curator.ledger.database import database_at, open_database
 from hedgerow.curator.ledger.ledger import Ledger
+from hedgerow.curator.ledger.notes import STARTED, STOPPED, write_note
+from hedgerow.curator.ledger.paid_requests import IdempotencyKey, PaidRequests
 from hedgerow.training.fit import fit
 from hedgerow.training.recipe import Recipe
 
@@ -107,14 +109,12 @@ def test_a_release_from_after_the_copy_is_a_note_once_it_is_accepted(tmp_path: P
 def test_the_status_in_ten_lines(tmp_path: Path, run: Callable[..., Any]) -> None:
     folder = make_folder(tmp_path)
     before = sorted(path.name for path in folder.iterdir())
-    said = run("curator", "status", folder).stdout
+    lines = status(run, folder)
     assert sorted(path.name for path in folder.iterdir()) == before
-    lines = dict(line.split(maxsplit=1) for line in said.splitlines())
-    assert len(said.splitlines()) <= 10
     assert lines["service"] == "stopped"
     assert lines["spent"] == "patients: ε = 0.7 of 2"
-    assert lines["waiting"] == "1 reservation(s), ε = 0.1: left by a crash"
-    assert lines["failed"] == "nothing"
+    assert lines["waiting"] == "nothing"
+    assert lines["failed"].startswith("1 paid without an answer, ε = 0.1, the last on 2")
     assert lines["people"] == "3, with 2 valid token(s), of which 0 end within 14 days"
     assert (lines["backup"], lines["verified"]) == ("none by `hedgerow ledger backup`", "never")
     assert lines["head"].endswith("kept in curator.sqlite.heads")
@@ -123,8 +123,7 @@ def test_the_status_in_ten_lines(tmp_path: Path, run: Callable[..., Any]) -> Non
     with open_database(folder) as database, single_instance(folder, database):
         ledger = Ledger(database)
         ledger.settle("open")
-        said = run("curator", "status", folder).stdout
-    lines = dict(line.split(maxsplit=1) for line in said.splitlines())
+        lines = status(run, folder)
     assert lines["service"] == "running"
     assert lines["waiting"] == "nothing"
     assert "1 paid without an answer" in lines["failed"]
@@ -132,6 +131,54 @@ def test_the_status_in_ten_lines(tmp_path: Path, run: Callable[..., Any]) -> Non
     assert ": 30:" in lines["verified"]
     assert lines["head"].startswith("31:")
     assert "spent      no datasets yet" in run("curator", "status", empty(tmp_path)).stdout
+
+
+def status(run: Callable[..., Any], folder: Path) -> dict[str, str]:
+    lines = run("curator", "status", folder).stdout.splitlines()
+    assert len(lines) <= 10
+    return dict(line.split(maxsplit=1) for line in lines)
+
+
+def test_the_status_warns_of_a_ledger_that_is_not_served(tmp_path: Path, run: Callable[..., Any]) -> None:
+    folder = make_folder(tmp_path)
+    put_back(folder)
+    assert "WARNING: the file of heads has 30, so that the end of the ledger is missing" in status(run, folder)["head"]
+    run("curator", "accept", folder, "--why", "a test", "--yes")
+    assert "WARNING" not in status(run, folder)["head"]
+    run_sql(folder, f"UPDATE ledger_head SET hash = '{'a' * 64}'")
+    assert "WARNING: it is NOT in the file of heads" in status(run, folder)["head"]
+    (folder / "curator.sqlite.heads").unlink()
+    assert "WARNING: the file of heads is missing" in status(run, folder)["head"]
+
+
+def test_the_status_tells_what_is_under_way_from_what_is_lost(tmp_path: Path, run: Callable[..., Any]) -> None:
+    """What was opened before the last start is lost; what was reserved after it is under way, unless a reason is noted."""
+    folder = make_folder(tmp_path)
+    with open_database(folder) as database:
+        ledger, requests = Ledger(database), PaidRequests(database)
+        with single_instance(folder, database):
+            write_note(folder, STARTED, str(ledger.head()))
+            assert (status(run, folder)["waiting"], "1 paid" in status(run, folder)["failed"]) == ("nothing", True)
+            for name in ("runs", "fails"):
+                request = IdempotencyKey(f"mine {name}", "a" * 64)
+                ledger.opened(ledger.reserve("patients", "ada", "research", "0.1", what=name, key=name, request=request).key)
+            ledger.reserve("patients", "ada", "research", "0.05", what="waits", key="waits")
+            requests.note_failure("fails", "the file was cut off")
+            lines = status(run, folder)
+            assert lines["service"].startswith("running since 2")
+            assert lines["waiting"] == "2 reservation(s), ε = 0.15: under way"
+            assert lines["failed"].startswith("2 paid without an answer, ε = 0.2, ")
+        lines = status(run, folder)
+        assert lines["service"].startswith("stopped without saying so: killed")
+        assert lines["waiting"] == "1 reservation(s), ε = 0.05: 1 never begun, which the next start gives back"
+        assert lines["failed"].startswith("3 paid without an answer, ε = 0.3, ")
+        (folder / "unstored").mkdir()
+        (folder / "unstored" / "runs.json").touch()
+        write_note(folder, STOPPED, "")
+        lines = status(run, folder)
+    assert lines["service"].startswith("stopped at 2")
+    assert "ε = 0.15: 1 with an answer that the next start stores, 1 never begun" in lines["waiting"]
+    assert lines["failed"].startswith("2 paid without an answer, ε = 0.2, ")
 
 
 def empty(tmp_path: Path) -> Path:

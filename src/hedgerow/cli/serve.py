@@ -122,6 +122,7 @@ def serve(
         from hedgerow.curator.http.single_instance import single_instance
         from hedgerow.curator.http.workers import remove_stale_spills
         from hedgerow.curator.ledger.heads import KEY_FILE
+        from hedgerow.curator.ledger.notes import STOPPED, write_note
     except ModuleNotFoundError:
         raise LedgerError("the service needs packages that are not installed: pip install 'hedgerow[curator]'.") from None
     from hedgerow.release.parts import TableName
@@ -161,6 +162,7 @@ def serve(
 
         with HeadSender(curator.ledger, folder / KEY_FILE, targets).running():
             server.run(application(curator, bounds, name or "", behind_tls, own), listener, bounds, started)
+        write_note(folder, STOPPED, "")
         try:
             say(f"stopped; {len(curator.ledger.unsettled())} reservation(s) did not settle; head {curator.ledger.head()}")
         except LedgerError as error:
@@ -190,7 +192,7 @@ def _look_back(curator: Curator) -> None:
     from hedgerow.curator.http.recovery import recover
     from hedgerow.curator.ledger.balances import DATASET
     from hedgerow.curator.ledger.keeping import keep_heads, named_key
-    from hedgerow.curator.ledger.notes import write_note
+    from hedgerow.curator.ledger.notes import STARTED, write_note
     from hedgerow.curator.ledger.release_copies import copy_findings
     from hedgerow.release.signing import fingerprint
 
@@ -210,6 +212,7 @@ def _look_back(curator: Curator) -> None:
     if done.released:
         amount = exact(sum((r.epsilon for r in done.released), Fraction(0)))
         say(f"{len(done.released)} reservation(s) that were never opened are given back: ε = {amount}")
+    write_note(curator.releases.parent, STARTED, str(curator.ledger.head()))
     show_lost(done.lost)
     say(f"the ledger is sound: {found.entries} entries, head {found.head}")
     say(f"releases and heads are signed with {fingerprint(named_key(curator.ledger) or '')} ({heads.key_path.name}.pub)")

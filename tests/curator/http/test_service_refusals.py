@@ -19,6 +19,7 @@ from hedgerow.curator.http import logs
 from hedgerow.curator.http.amounts import amount_of
 from hedgerow.curator.http.errors import TABLE
 from hedgerow.curator.http.limits import Limits
+from hedgerow.curator.http.recovery import failed_requests, lost_requests
 from hedgerow.curator.http.service_context import Curator
 from hedgerow.training import rows as training_rows
 
@@ -131,6 +132,8 @@ def test_a_broken_table_is_told_to_the_owner_alone(running: Running, caplog: pyt
     (line,) = [record.fields for record in caplog.records if record.message == "job failed"]  # type: ignore[attr-defined]
     assert line["kind"] == "TableError"
     assert "age" in line["message"]
+    (failed,) = failed_requests(running.curator)  # as `hedgerow curator status` counts them
+    assert (failed.reserved.key, "age" in failed.reason, lost_requests(running.curator)) == (job["id"], True, [])
 
 
 def test_a_failure_in_the_middle_stays_spent(running: Running, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:

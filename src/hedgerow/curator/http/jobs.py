@@ -180,8 +180,8 @@ class Jobs:
                 log("job done", logging.WARNING, **fields, **why, answer="it was stored before its process was lost")
                 return
             log("job failed", logging.ERROR, **fields, **why)
-            if not release_unopened(self.curator.ledger, reserved, 0 if self._stopping else PATIENCE):
-                note_lost(self.curator, reserved, why)
+            release_unopened(self.curator.ledger, reserved, 0 if self._stopping else PATIENCE)
+            note_failure(self.curator, reserved, why)
             return
         log("job done", **fields, seconds=round(time.monotonic() - began, 3))
 
@@ -224,12 +224,12 @@ class Jobs:
             thread.join(max(0.0, end - time.monotonic()))  # so that no process is left
 
 
-def note_lost(curator: Curator, reserved: Reserved, why: dict[str, Any]) -> None:
-    """Keep for the owner why a request that was paid for has no answer. why: fields of the log."""
+def note_failure(curator: Curator, reserved: Reserved, why: dict[str, Any]) -> None:
+    """Keep for the owner why a request that was paid for has no answer, or was given back. why: fields of the log."""
     try:
-        if curator.ledger.reservation(reserved.key).ended:
+        if curator.ledger.reservation(reserved.key).state == "settled":
             return
-        curator.requests.note_lost(reserved.key, ": ".join(str(why[name]) for name in ("kind", "message") if name in why))
+        curator.requests.note_failure(reserved.key, ": ".join(str(why[name]) for name in ("kind", "message") if name in why))
     except HedgerowError as error:
         log("reason not kept", logging.WARNING, job=reserved.key, **error_fields(error))
 

@@ -22,7 +22,7 @@ SETTLED = "it was settled by an older version, which lost the answer, or by a pr
 
 @dataclass(frozen=True)
 class Lost:
-    """A request that was paid for and has no answer."""
+    """A request that was paid for and has no answer, or that failed and was given back."""
 
     reserved: Reserved
     reason: str
@@ -60,6 +60,12 @@ def lost_requests(curator: Curator, under_way: frozenset[str] = frozenset()) -> 
     settled = [reserved for reserved in curator.answers.unanswered() if not is_session(reserved.what)]
     found = [Lost(reserved, reasons.get(reserved.key, SETTLED if reserved.ended else KILLED)) for reserved in (*open_ones, *settled)]
     return sorted(found, key=lambda each: each.reserved.seq)
+
+
+def failed_requests(curator: Curator) -> list[Lost]:
+    """Jobs that failed before a row was looked at, and were given back; the reason of each."""
+    reasons = curator.requests.reasons()
+    return [Lost(reserved, reasons[reserved.key]) for reserved in curator.answers.given_back_of(list(reasons))]
 
 
 def _about(reserved: Reserved) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from starlette.concurrency import run_in_threadpool
 
 from hedgerow.curator.http.awaitable_event import AwaitableEvent
 from hedgerow.curator.http.errors import Refusal
-from hedgerow.curator.http.jobs import note_lost
+from hedgerow.curator.http.jobs import note_failure
 from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.http.logs import error_fields, log
 from hedgerow.curator.http.reservations import ReservationRequest, Reserve, release_unopened, stopping, unopened_for
@@ -193,7 +193,7 @@ class Sessions:
         session.ending = True
         session.worker.close()
         if not release_unopened(self.curator.ledger, session.reserved):
-            note_lost(self.curator, session.reserved, _fields(error))
+            note_failure(self.curator, session.reserved, _fields(error))
         self._forget(session)
 
     # ------------------------------------------------------------ end
@@ -227,7 +227,7 @@ class Sessions:
             log("session not settled", logging.ERROR, **_about(session), **_fields(error))
             session.worker.close()
             if not release_unopened(self.curator.ledger, session.reserved):
-                note_lost(self.curator, session.reserved, _fields(error))
+                note_failure(self.curator, session.reserved, _fields(error))
         self._forget(session)
         log("session ended", **_about(session), queries=session.last.number)
         return True

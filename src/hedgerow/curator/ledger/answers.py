@@ -16,7 +16,7 @@ from hedgerow.curator.ledger import sql_tables
 from hedgerow.curator.ledger.chain import ANSWER, SETTLE, Reserved, reservations_in
 from hedgerow.curator.ledger.checks import checked_hash, checked_name
 from hedgerow.curator.ledger.database import Database
-from hedgerow.curator.ledger.ledger import Ledger
+from hedgerow.curator.ledger.ledger import PAGE, Ledger
 from hedgerow.curator.ledger.ledger_tables import LedgerTables
 from hedgerow.curator.ledger.records import record
 from hedgerow.curator.ledger.transactions import JoinedTransaction, exclusive_transaction, now, timestamp
@@ -71,6 +71,15 @@ class Answers:
         settled = sql.select(entries.c.key).where(entries.c.kind == SETTLE, entries.c.epsilon != "0", ~answer)
         with self.database.reading() as connection:
             return list(reservations_in(LedgerTables(connection).entries(entries.c.key.in_(settled))).values())
+
+    def given_back_of(self, reservations: Sequence[str]) -> list[Reserved]:
+        """Those of them that were given back, in the order in which they were made."""
+        columns, released = sql_tables.entries.c, []
+        with self.database.reading() as connection:
+            for first in range(0, len(reservations), PAGE):
+                found = reservations_in(LedgerTables(connection).entries(columns.key.in_(reservations[first : first + PAGE])))
+                released += [reserved for reserved in found.values() if reserved.state == "released"]
+        return sorted(released, key=lambda reserved: reserved.seq)
 
     def store(
         self,

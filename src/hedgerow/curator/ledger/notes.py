@@ -1,4 +1,4 @@
-"""Notes for the owner beside the ledger: when it was last verified and copied. Nothing depends on them."""
+"""Notes for the owner beside the ledger: when it was last verified, copied and served. Nothing depends on them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from hedgerow.curator.ledger.transactions import now, timestamp
 
 FILE = "status.json"
+STARTED, STOPPED = "started", "stopped"  # by a service: with the head when it began, and when it ended by itself
 
 
 def notes_in(folder: Path) -> dict[str, str]:
@@ -18,6 +19,11 @@ def notes_in(folder: Path) -> dict[str, str]:
     except (OSError, ValueError):
         return {}
     return {str(name): str(text) for name, text in found.items()} if isinstance(found, dict) else {}
+
+
+def time_of(note: str) -> str:
+    """When it was written; such texts compare as the times do."""
+    return note.partition(": ")[0]
 
 
 def write_note(folder: Path, what: str, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Requests and their reservations: which request a reservation was made for, and why its answer was lost, where it was.
+"""Requests and their reservations: which request a reservation was made for, and why it failed, where it did.
 
 It is written in one transaction with the reservation. So a request that is sent again, with the key that its person chose, goes on with
 what is paid, whatever was lost on the way.
@@ -32,7 +32,7 @@ class IdempotencyKey:
 
 @dataclass(frozen=True)
 class PaidRequest:
-    """A request that a reservation was made for. reason: why its answer was lost, None where nobody knows of such a thing."""
+    """A request that a reservation was made for. reason: why it failed, None where nobody knows of such a thing."""
 
     reservation: str
     person: str
@@ -54,12 +54,14 @@ class PaidRequests:
         return None if row is None else PaidRequest(row.reservation, row.person, IdempotencyKey(row.key, row.request), row.reason)
 
     def reasons(self) -> dict[str, str]:
-        """Why answers were lost, by their reservations."""
+        """Why requests have failed, by their reservations: those whose answer was lost, and those that were given back."""
         statement = sql.select(requests.c.reservation, requests.c.reason).where(requests.c.reason.is_not(None))
         with self.database.reading() as connection:
+            if not sql.inspect(connection).has_table(requests.name):  # a copy may be older than the table
+                return {}
             return {row.reservation: row.reason for row in connection.execute(statement)}
 
-    def note_lost(self, reservation: str, reason: str) -> None:
+    def note_failure(self, reservation: str, reason: str) -> None:
         """Write down, for the owner, why there is no answer."""
         text = checked_text(reason[:LONGEST_REASON], "reason")
         with exclusive_transaction(self.database) as connection:
