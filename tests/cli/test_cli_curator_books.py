@@ -58,6 +58,8 @@ def test_an_older_copy_is_accepted_with_a_reason(tmp_path: Path, run: Callable[.
     assert result.exit_code == 0, result.output
     assert "An older copy was put back" in result.stderr
     assert "nothing more is paid from dataset 'patients': ε = 2 before" in result.stdout
+    for line in ("--epsilon 2 --delta 0", "--epsilon 1.5 --delta 0 --analyst ada"):
+        assert f"  hedgerow curator ceiling {folder} patients {line}\n" in result.stdout
     assert run("ledger", "verify", folder).exit_code == 0
     run("ledger", "export", folder, "-o", tmp_path / "ledger.json")
     assert "a disk failure (the last head that was written down was 30:" in (tmp_path / "ledger.json").read_text()
@@ -87,6 +89,9 @@ def test_a_release_from_after_the_copy_is_a_note_once_it_is_accepted(tmp_path: P
     done = run("curator", "accept", folder, "--why", "a disk failure", "--yes")
     said = "note: the release 'job2.json' in releases/ was made after the copy was taken that was accepted (ε = 0.1 on 'patients')"
     assert said in done.stderr
+    assert "patients --epsilon 1.9 --delta 0\n" in done.stdout  # 2, less the release
+    (command,) = [line.split() for line in done.stdout.splitlines() if line.endswith("--epsilon 1.4 --delta 0 --analyst ada")]
+    assert "analyst ada: ε = 1.4 (before: ε = 0.2)" in run(*command[1:]).stdout
     found = run("ledger", "verify", folder)
     assert (found.exit_code, f"{said}: count it as spent" in found.stderr) == (0, True), found.output
 

@@ -6,14 +6,21 @@ import shlex
 import tempfile
 from contextlib import closing
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hedgerow import formatting
+from hedgerow.accounting.loss import text_of_fraction as exact
 from hedgerow.cli.console import note, say, warn
 from hedgerow.cli.ledger import Address, packages
 from hedgerow.errors import LedgerError, PlanError
+
+if TYPE_CHECKING:
+    from hedgerow.curator.ledger.balances import Balance
+    from hedgerow.curator.ledger.release_copies import CopyFinding
 
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
@@ -98,9 +105,24 @@ def accept(
     if aside is not None:
         say(f"the old file of heads is {aside}")
     for each in lowered:
-        say(f"nothing more is paid from {each} before")
+        was = formatting.loss(each.epsilon or Fraction(0), each.delta or Fraction(0))
+        say(f"nothing more is paid from {each.words}: {was} before")
     for copy in copies:
         (note if copy.lost else warn)(copy.why)
     if lowered:
-        say(f"raise what you know is left: hedgerow curator ceiling {shlex.quote(address)} DATASET --epsilon …")
+        lost = [copy for copy in copies if copy.lost]
+        less = ", less the releases above" if lost else ""
+        say(f"raise those of which you know what is left. They were{less}; take off what else was spent after the copy:")
+        for each in lowered:
+            say(f"  {_ceiling_command(address, each, lost)}")
     say(f"accepted; head {head}")
+
+
+def _ceiling_command(address: str, balance: Balance, lost: list[CopyFinding]) -> str:
+    """What sets a ceiling again as it was, less what is known to be lost: on its dataset, by whomever."""
+    known = [copy for copy in lost if balance.dataset in copy.datasets]
+    epsilon = max(balance.spent, (balance.epsilon or Fraction(0)) - sum((copy.epsilon for copy in known), Fraction(0)))
+    delta = max(balance.spent_delta, (balance.delta or Fraction(0)) - sum((copy.delta for copy in known), Fraction(0)))
+    who = [f"--{balance.scope}", balance.name] if balance.name else []
+    words = ["hedgerow", "curator", "ceiling", address, balance.dataset, "--epsilon", exact(epsilon), "--delta", exact(delta), *who]
+    return shlex.join(words)

@@ -177,7 +177,10 @@ def test_an_older_copy_is_accepted_and_nothing_more_is_paid_until_the_owner_says
         kinds = [(entry.kind, entry.what) for entry in ledger.entries()]
         ((_, what),) = [each for each in kinds if each[0] == "accept"]
         assert what.startswith("the disk was replaced (the last head that was written down was 30:")
-        assert lowered == ["analyst 'ada' on dataset 'patients': ε = 1.5", "dataset 'patients': ε = 2"]
+        assert [(each.words, each.epsilon) for each in lowered] == [
+            ("analyst 'ada' on dataset 'patients'", Fraction(3, 2)),
+            ("dataset 'patients'", 2),
+        ]
         assert ledger.balance("patients").remaining == 0
         ledger.ceiling("patients", 1)
         ledger.ceiling("patients", 1, analyst="ada")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hedgerow.accounting.loss import text_of_loss
+from hedgerow.curator.ledger.balances import Balance
 from hedgerow.curator.ledger.chain import ACCEPT, KEY
 from hedgerow.curator.ledger.checks import checked_text
 from hedgerow.curator.ledger.heads import Heads
@@ -35,10 +35,10 @@ def keep_heads(ledger: Ledger) -> Heads:
     return heads
 
 
-def accept(ledger: Ledger, why: str, keep_ceilings: bool = False) -> tuple[list[str], Path | None]:
+def accept(ledger: Ledger, why: str, keep_ceilings: bool = False) -> tuple[list[Balance], Path | None]:
     """Go on with the chain as it is, and say so in it. What may still be spent is unknown, so every ceiling is set to what is spent.
 
-    Returns the ceilings as they were, for people, and where the old file of heads is now.
+    Returns the accounts whose ceilings were lowered, as they were, and where the old file of heads is now.
     """
     heads, reason = ledger.database.heads, checked_text(why.strip(), "why")
     if heads is None:
@@ -55,7 +55,7 @@ def accept(ledger: Ledger, why: str, keep_ceilings: bool = False) -> tuple[list[
     key = heads.make_own_key()
     last = heads.good_lines()[-1:] if heads.exists else []
     aside = heads.set_aside()
-    lowered: list[str] = []
+    lowered: list[Balance] = []
     with ledger.database.writing() as connection:
         connection.execute(head.update().values(noted=None))
         tables = LedgerTables(connection, lock=True)
@@ -66,7 +66,7 @@ def accept(ledger: Ledger, why: str, keep_ceilings: bool = False) -> tuple[list[
             if balance.epsilon is not None and not within.balance(balance.dataset).closed and not balance.used_up():
                 who = {balance.scope: balance.name} if balance.name else {}
                 within.ceiling(balance.dataset, balance.spent, balance.spent_delta, what="accepted: what was left is not known", **who)
-                lowered.append(f"{balance.words}: {text_of_loss(balance.epsilon, balance.delta or 0 * balance.spent)}")
+                lowered.append(balance)
     if named_key(ledger) != key:
         _name_key(ledger, key)
     keep_heads(ledger)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 import msgspec
@@ -29,10 +30,16 @@ RELEASES = "releases"
 
 @dataclass(frozen=True)
 class CopyFinding:
-    """A copy that is not as it was answered. lost: the service made it after the copy of the ledger that its owner has accepted."""
+    """A copy that is not as it was answered. lost: the service made it after the copy of the ledger that its owner has accepted.
+
+    datasets: those that it may have cost so much, since they have its schema
+    """
 
     why: str
     lost: bool = False
+    epsilon: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
+    datasets: tuple[str, ...] = ()
 
 
 def copy_problems(database: Database, folder: Path | None = None, sound: bool = True) -> Iterator[str]:
@@ -81,9 +88,11 @@ class _Unknown:
         if document.content_hash in self._seen or self._answered(msgspec.json.encode(document)):
             return CopyFinding(f"{name} was put in by hand: it is another release under a second name")
         self._seen.add(document.content_hash)
-        cost = f"{document.certificate.loss} on {self._dataset(document)}"
+        datasets, certificate = self._datasets(document), document.certificate
+        cost = f"{certificate.loss} on {' or '.join(map(repr, datasets)) or 'a dataset that this ledger does not have'}"
         if self._accepted:
-            return CopyFinding(f"{name} was made after the copy was taken that was accepted ({cost}): count it as spent", lost=True)
+            why = f"{name} was made after the copy was taken that was accepted ({cost}): count it as spent"
+            return CopyFinding(why, True, Fraction(certificate.epsilon or 0), Fraction(certificate.delta or 0), datasets)
         return CopyFinding(
             f"{name} has the signature of this service, and the ledger does not know it ({cost}): it was paid for after this copy of the "
             "ledger was taken. Put the right one back, or go on without it (`hedgerow curator accept`) and count it as spent"
@@ -102,15 +111,14 @@ class _Unknown:
         with self._database.reading() as connection:
             return connection.execute(sql.select(answers.c.reservation).where(answers.c.content == content)).first() is not None
 
-    def _dataset(self, document: Document) -> str:
+    def _datasets(self, document: Document) -> tuple[str, ...]:
         """A release names no dataset, so those that have its schema."""
         try:
             schema = write(codebook_of(document.schema, document.bins).schema)
             known = [found for found in map(self._registry.get, self._registry.names()) if found is not None]
         except HedgerowError:
-            return "a dataset"
-        fit = [repr(found.name) for found in known if write(found.schema) == schema]
-        return " or ".join(fit) or "a dataset that this ledger does not have"
+            return ()
+        return tuple(found.name for found in known if write(found.schema) == schema)
 
 
 def _same(copy: Path, content: bytes) -> bool:
