@@ -13,7 +13,10 @@ from remote.remote_service import *  # noqa: F403
 from remote.remote_service import SCHEMA, Served
 
 import hedgerow
+from hedgerow import Schema
 from hedgerow.release.release import Release
+from hedgerow.training.fit import fit
+from hedgerow.training.recipe import Recipe
 
 _ = run  # the fixture
 
@@ -34,10 +37,35 @@ def test_fit_and_evaluate(served: Served, place: str, run: Callable[..., Any], t
     scored = run("evaluate", str(forest), place, "--epsilon", "2", "--purpose", "research")
     assert (scored.exit_code, served.spent) == (0, 3), scored.output
     assert "left for you at the service, for 'research': (ε = 47, δ = 0.001)" in " ".join(scored.stdout.split())
+    assert "trained on the rows of 'patients' themselves, which flatter it" in scored.stderr
     schema.write_text(SCHEMA.to_toml())
     again = run("fit", place, "--schema", str(schema), "--algorithm", "dpdf", "--epsilon", "1/2", "-o", str(tmp_path / "dpdf.json"))
     assert again.exit_code == 0, again.output
     assert served.spent <= Fraction(7, 2)
+
+
+def test_a_forest_is_scored_with_a_warning_only_on_the_rows_that_it_learnt_from(
+    served: Served, place: str, run: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Another dataset of the same schema, or a forest from elsewhere: no warning. Another schema: refused, in words about the forest."""
+    served.curator.registry.register("test", served.file, SCHEMA)
+    served.curator.ledger.ceiling("test", 50)
+    served.curator.accounts.grant("ada", "test", ["research"])
+    forest, flatter, before = tmp_path / "forest.json", "which flatter it", served.spent
+    with hedgerow.connect(served.url, served.token) as connection:
+        connection.forest("patients", "rdt", epsilon=1, n_estimators=2).wait().save(forest)  # type: ignore[union-attr]
+    assert flatter in run("evaluate", forest, place, "--epsilon", "1").stderr
+    assert flatter not in run("evaluate", forest, place.replace("/patients", "/test"), "--epsilon", "1").stderr
+    elsewhere = fit(Recipe.of("rdt", 1, n_estimators=2), str(served.file), schema=SCHEMA)
+    elsewhere.save(forest)
+    assert flatter not in run("evaluate", forest, place, "--epsilon", "1").stderr
+    spent = served.spent
+    assert spent > before
+    fit(Recipe.of("rdt", 1, n_estimators=2), str(served.file), schema=Schema(SCHEMA.attributes[:1], SCHEMA.target)).save(forest)
+    refused = run("evaluate", forest, place, "--epsilon", "1")
+    assert (refused.exit_code, served.spent) == (2, spent)
+    assert "forest: it was trained with another schema than that of 'patients'" in refused.stderr
+    assert "Nothing was charged" in refused.stderr
 
 
 def test_what_is_refused(served: Served, place: str, run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

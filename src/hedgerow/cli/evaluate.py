@@ -140,6 +140,8 @@ def evaluate(
     from hedgerow.release.release import Release
 
     release = Release.load(forest)
+    if place.remote:
+        place.service.check_scored(release)
     request_budget = open_budget(budget, epsilon, owners=place.remote)
     found = None
     with paid_query(request_budget, unfinished="There is no score."), place.rows() as rows:

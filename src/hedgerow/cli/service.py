@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from hedgerow import formatting
 from hedgerow.accounting.loss import exact_delta, exact_epsilon
 from hedgerow.cli.console import one_line, progress_bar, say, warn
 from hedgerow.cli.tables import who_signed
-from hedgerow.errors import BudgetError, CuratorError, HedgerowError, PlanError
+from hedgerow.errors import BudgetError, CuratorError, HedgerowError, PlanError, SchemaError
 
 if TYPE_CHECKING:
     from hedgerow.cli.budget_source import RequestBudget
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from hedgerow.schema.schema import Schema
 
 BUSY, UNSURE = ("busy", "stopping"), "unsure"  # codes: try again, nothing was spent; it may have been taken
+LAST_JOBS, FETCHED = 100, 10  # of your own, that a release is looked for among; releases that are fetched for that
 Submit = Callable[[str], "Job"]  # with a key
 
 
@@ -148,6 +150,36 @@ class ServiceDataset:
         """What the request was paid for is on disk."""
         if self.request is not None:
             self.request.forget()
+
+    def check_scored(self, release: Release) -> None:
+        """Before a score is paid for: refuse a forest with another schema, and warn of one that the service has made of these very rows."""
+        from hedgerow.schema.toml import same_columns
+
+        if not same_columns(release.schema, self.public.schema):
+            raise SchemaError(
+                f"forest: it was trained with another schema than that of {one_line(self.public.name)!r}; expected a forest of a table "
+                "with the same columns, values and bounds. Nothing was charged."
+            )
+        if self._made(release):
+            warn(
+                f"this forest was trained on the rows of {one_line(self.public.name)!r} themselves, which flatter it. The score is charged "
+                "all the same; for a fair one take a dataset with other rows, if the service has one."
+            )
+
+    def _made(self, release: Release) -> bool:
+        """Whether the service has made it of this dataset, as far as can be told for free: by its tables' names, or among your own jobs."""
+        if any((part.owner, part.id) == (self.public.owner, self.public.name) for part in release.certificate.parts):
+            return True
+        signed = [signature.key for signature in release.signatures]
+        if self.public.signed_with is not None and self.public.signed_with not in signed:
+            return False
+        epsilon, delta = Fraction(release.certificate.epsilon or 0), Fraction(release.certificate.delta or 0)
+        try:
+            jobs = [job for job in islice(self.connection.jobs(self.public.name), LAST_JOBS) if job.result.startswith("/v1/releases/")]
+            alike = [job for job in jobs if job.cost.delta == delta and job.cost.epsilon <= epsilon]
+            return any(self.connection.release(job.id).content_hash == release.content_hash for job in alike[:FETCHED])
+        except HedgerowError:
+            return False  # a warning is no reason to fail
 
     def print_signer(self, release: Release) -> None:
         """By whom, or why by nobody."""

@@ -28,6 +28,7 @@ from hedgerow.release.release import Release
 
 HOST = "http://testserver"
 HOSTILE = '<script>alert("x")</script>'
+OTHER = Schema([Categorical("smoker", ["no", "yes"])], Target("class", ["a", "b"]))
 FORM = {"purpose": "research", "epsilon": "0.5", "algorithm": "dpdf", "delta": "0", "key": "form-1"}
 
 
@@ -347,6 +348,45 @@ def test_the_whole_way(running: Running, ada: Browser) -> None:
     assert f'href="{release}"' in page
     assert f'href="{score}"' in page
     assert ledger.verify().sound
+
+
+def test_a_release_is_scored_on_test_rows_where_there_are_some(running: Running, ada: Browser, owner: Browser) -> None:
+    """Datasets with its schema that the person may use; the rows that it learnt from come last, and flatter it."""
+    curator = running.curator
+    asked = ada.post("/datasets/patients/forests", FORM)
+    ended(ada, asked.headers["location"], running)
+    release = asked.headers["location"].replace("jobs", "releases")
+    page = ada.get(release).text
+    assert re.findall(r'<option value="([^"]+)">', page.partition('id="dataset"')[2].partition("</select>")[0]) == ["patients"]
+    assert "flatter it a little: ask the owner for a test dataset" in page
+    for name, schema in (("patients test", SCHEMA), ("hidden", SCHEMA), ("other", OTHER)):
+        curator.registry.register(name, running.file, schema)
+        curator.ledger.ceiling(name, 1)
+        if name != "hidden":
+            curator.accounts.grant("ada", name, ["testing"])
+    page = ada.get(release).text
+    chosen = page.partition('id="dataset"')[2].partition("</select>")[0]
+    assert re.findall(r'<option value="([^"]+)">', chosen) == ["patients test", "patients"]
+    assert page.count("flatter it") == 1
+    assert "(it learnt from these)" in chosen
+    assert re.findall(r'<option value="(\w+)"( selected)?>', page.partition('id="purpose"')[2]) == [
+        ("testing", ""),
+        ("research", " selected"),
+    ]
+    assert "hidden" in owner.get(release).text
+
+    form = {"dataset": "patients test", "purpose": "testing", "epsilon": "0.5", "key": hidden(page)["key"]}
+    quoted = ada.post(f"{release}/quote", form).text
+    assert hidden(quoted) == form
+    assert "flatter" not in quoted
+    assert "flatter it" in ada.post(f"{release}/quote", {**form, "dataset": "patients", "purpose": "research"}).text
+    asked = ada.post(f"{release}/scores", hidden(quoted))
+    assert "has cost" in ended(ada, asked.headers["location"], running)
+    assert (curator.ledger.balance("patients test").spent, len(curator.ledger.reservations("patients"))) == (Fraction(1, 2), 1)
+    assert ada.post(f"{release}/quote", {**form, "purpose": "research"}).status_code == 403
+    for to in ("quote", "scores"):
+        assert ada.post(f"{release}/{to}", {**form, "dataset": "hidden", "key": "new"}).status_code == 404
+        assert "its schema is not that of the dataset" in ada.post(f"{release}/{to}", {**form, "dataset": "other", "key": "new"}).text
 
 
 def test_sent_again_it_is_paid_once(running: Running, ada: Browser) -> None:

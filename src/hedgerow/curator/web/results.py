@@ -15,6 +15,7 @@ from markupsafe import Markup
 from hedgerow import formatting
 from hedgerow.accounting.loss import noise_variance
 from hedgerow.curator.http import analyst_routes as analysts
+from hedgerow.curator.http import scores
 from hedgerow.curator.http.errors import Refusal
 from hedgerow.curator.http.request_context import Context, RequestContext
 from hedgerow.curator.http.requests import Score
@@ -25,9 +26,11 @@ from hedgerow.inference.text import count_with_error, is_lost, share_text, share
 from hedgerow.plots.draw import confusion_svg
 from hedgerow.queries import Confusion
 from hedgerow.release.release import Release
+from hedgerow.schema.schema import Schema
+from hedgerow.schema.toml import write
 
 router = APIRouter(include_in_schema=False)
-FIELDS = ("purpose", "epsilon", "key")
+FIELDS = ("dataset", "purpose", "epsilon", "key")
 
 
 @router.get("/jobs/{id}")
@@ -51,30 +54,37 @@ def release(context: Context, id: str) -> Response:
 
 
 def _release(context: RequestContext, id: str, form: FormFields, problem: Refusal | None = None) -> Response:
-    """With the form for a score, where the dataset still takes requests."""
+    """With the form for a score, where some dataset takes requests for one."""
     content, reserved = bytes(analysts.release(context, id).body), context.reservation(id)
-    filled = {"purpose": reserved.purpose, "epsilon": "", "key": new_key(), **form}
+    filled = {"dataset": "", "purpose": reserved.purpose, "epsilon": "", "key": new_key(), **form}
     if problem is not None and problem.code == "key_used":
         filled["key"] = new_key()
-    name = reserved.dataset
-    try:
-        purposes = context.purposes(name)
-    except Refusal:  # not granted any more: what was released stays
-        purposes = ()
-    may = bool(purposes) or context.person.owns
+    may_score = _may_score(context, Release.from_json(content).schema, reserved.dataset)
+    purposes = tuple(dict.fromkeys(purpose for name in may_score for purpose in context.purposes(name)))
     return render(
         "release.html", context.person, 200 if problem is None else problem.status, id=id, reserved=reserved, form=filled, problem=problem,
-        purposes=purposes, may=may and not context.curator.ledger.balance(name).closed, **report_of(content),
+        purposes=purposes, datasets=may_score, **report_of(content),
     )  # fmt: skip
+
+
+def _may_score(context: RequestContext, schema: Schema, trained_on: str) -> list[str]:
+    """The datasets that the person may use now and that have the schema of a release: those with other rows than it was trained on first.
+
+    Of these, what is called a test comes before the others.
+    """
+    text, visible = write(schema), context.curator.accounts.visible(context.person)
+    fit = [name for name in visible if context.schema_text(name) == text and not context.curator.ledger.balance(name).closed]
+    return sorted(fit, key=lambda name: (name == trained_on, "test" not in name.lower(), name))
 
 
 @router.post("/releases/{id}/quote")
 def quote_score(context: Context, id: str, form: SubmittedForm) -> Response:
     """What a score would cost. Nothing is charged, no row is read."""
-    name, schema = context.reservation(id).dataset, Release.from_json(bytes(analysts.release(context, id).body)).schema
+    trained_on, content = context.reservation(id).dataset, bytes(analysts.release(context, id).body)
+    name = form.get("dataset") or trained_on
     try:
         body = _requested(id, form)
-        context.open_dataset(name, body.purpose)
+        schema = scores.scored(content, context.open_dataset(name, body.purpose), body.epsilon).schema
         event = Confusion.cost(Fraction(body.epsilon), schema.k)
     except FORM_ERRORS as error:
         return _release(context, id, form, form_error(error, context))
@@ -83,12 +93,13 @@ def quote_score(context: Context, id: str, form: SubmittedForm) -> Response:
         "quote_score.html", context.person, id=id, name=name, body=body, form=form, fields=FIELDS, enough=cost <= left,
         left=formatting.amount(left), exact_left=left, after=formatting.amount(max(left - cost, Fraction(0))),
         noise=formatting.number(math.sqrt(noise_variance(event.scale)), 3), level=gauge_for(context, name, body.purpose, cost),
+        flattered=name == trained_on,
     )  # fmt: skip
 
 
 @router.post("/releases/{id}/scores")
 def request_score(context: Context, id: str, form: SubmittedForm) -> Response:
-    name = context.reservation(id).dataset
+    name = form.get("dataset") or context.reservation(id).dataset
     try:
         found = analysts.score(context, name, _requested(id, form), form.get("key", ""), Response())
     except FORM_ERRORS as error:
