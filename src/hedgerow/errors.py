@@ -62,12 +62,14 @@ class LedgerError(BudgetError):
 class CuratorError(HedgerowError):
     """A data owner's service cannot be reached or has refused. status, code: of its answer, 0 and "" where there was none.
 
+    charged: of a job that failed, whether it has cost something; None where that is not known
+
     What a budget cannot pay is a BudgetError there too, and a request that cannot be planned a PlanError.
     """
 
-    def __init__(self, message: str, status: int = 0, code: str = "") -> None:
+    def __init__(self, message: str, status: int = 0, code: str = "", charged: bool | None = None) -> None:
         super().__init__(message)
-        self.status, self.code = status, code
+        self.status, self.code, self.charged = status, code, charged
 
 
 class TogetherError(HedgerowError):

@@ -86,6 +86,11 @@ def test_what_an_owner_may_not_have_meant_is_said(folder: Path, run: Callable[..
     for option, name, warned in (("--analyst", "ada", False), ("--analyst", "aada", True), ("--purpose", "research", False)):
         done = run("curator", "ceiling", folder, "patients", "--epsilon", "1", option, name)
         assert ("binds nobody" in done.stderr) == warned
+        assert "which refuses first" not in done.stderr
+    for more in (("--epsilon", "9"), ("--epsilon", "1", "--delta", "0.001")):
+        done = run("curator", "ceiling", folder, "patients", *more, "--analyst", "ada")
+        assert "it is above the ceiling of everybody together on patients, ε = 2, which refuses first" in done.stderr
+    assert "refuses first" not in run("curator", "ceiling", folder, "patients", "--epsilon", "9").stderr
 
 
 def test_a_schema_that_is_refused_makes_no_books(run: Callable[..., Any], folder: Path, tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ from remote.remote_service import *  # noqa: F403
 from remote.remote_service import SCHEMA, Served
 
 import hedgerow
-from hedgerow import Schema
+from hedgerow import BudgetFile, Schema
+from hedgerow.errors import CuratorError
 from hedgerow.release.release import Release
 from hedgerow.training.fit import fit
 from hedgerow.training.recipe import Recipe
@@ -66,6 +67,36 @@ def test_a_forest_is_scored_with_a_warning_only_on_the_rows_that_it_learnt_from(
     assert (refused.exit_code, served.spent) == (2, spent)
     assert "forest: it was trained with another schema than that of 'patients'" in refused.stderr
     assert "Nothing was charged" in refused.stderr
+
+
+@pytest.mark.parametrize("delta", ["0", "1e-6"])
+def test_a_job_that_was_given_back_has_cost_nothing(
+    served: Served, place: str, run: Callable[..., Any], tmp_path: Path, delta: str
+) -> None:
+    """Neither at the service nor in a budget file, but that a file keeps what has a δ, and says so."""
+    served.file.unlink()
+    wanted = ["fit", place, "--epsilon", "1", "--delta", delta, "-o", str(tmp_path / "forest.json")]
+    failed = run(*wanted)
+    assert (failed.exit_code, served.spent) == (2, 0), failed.output
+    assert "failed: no row was looked at, and nothing was charged" in failed.stderr
+    assert "stays" not in failed.stderr
+    budget = tmp_path / "budget.json"
+    run("budget", "init", str(budget), "--epsilon", "5", "--delta", "1e-5")
+    failed = run(*wanted, "--budget", str(budget))
+    assert ("stays" in failed.stderr, "a file gives back no δ" in failed.stderr) == (delta != "0", delta != "0"), failed.stderr
+    assert BudgetFile(budget).spent == (1 if delta != "0" else 0)
+
+
+def test_nobody_says_that_a_service_goes_on_which_may_have_stopped(
+    place: str, run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: object, **__: object) -> None:
+        raise CuratorError("it does not answer")
+
+    monkeypatch.setattr("hedgerow.remote.jobs.Job.done", gone)
+    said = run("fit", place, "--epsilon", "1", "-o", str(tmp_path / "forest.json")).stderr
+    assert "what it had not begun when it stopped is given back, and costs nothing" in said
+    assert "the service goes on with what it is paid for" not in said
 
 
 def test_what_is_refused(served: Served, place: str, run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

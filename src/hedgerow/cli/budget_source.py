@@ -9,7 +9,7 @@ import signal
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ class _ChargeTracking:
 
     _key = ""
     sent = ""
+    given_back = False
 
     def _with_room_for(self, entries: tuple[Entry, ...], new: Entry) -> tuple[Entry, ...]:
         base: Any = super()
@@ -44,8 +45,16 @@ class _ChargeTracking:
         self._key = new.key
         return changed
 
+    def give_back(self, reservation: Reservation | None) -> None:
+        """A service has given back what it was paid, since no row was looked at: so does a file, but for a request with a δ."""
+        self.given_back = True
+        if reservation is not None and not reservation.delta:
+            with suppress(BudgetError):  # then it stays charged, which is said
+                reservation.settle()  # at what was charged: nothing
+
     @property
     def charge(self) -> Entry | None:
+        """None where nothing is charged."""
         budget: Any = self
         return next((entry for entry in budget.entries if entry.key == self._key), None)
 
@@ -67,6 +76,9 @@ class TrackedBudgetFile(_ChargeTracking, BudgetFile):
 
 class RemoteBudget(TrackedBudget):
     """The budget of one request to a service, whose ledger keeps the total."""
+
+    def give_back(self, reservation: Reservation | None) -> None:
+        self._key = ""
 
 
 RequestBudget = TrackedBudget | TrackedBudgetFile
@@ -108,19 +120,22 @@ def paid_query(budget: RequestBudget, unfinished: str) -> Iterator[None]:
             if isinstance(error, KeyboardInterrupt) or interrupted:
                 complain(f"interrupted. {unfinished} {_charge_that_stays(budget)}")
                 raise typer.Exit(INTERRUPTED) from error
-            if budget.charge is not None or budget.sent:
+            if budget.sent or ((charge := budget.charge) is not None and (charge.cost or charge.delta)):
                 warn(_charge_that_stays(budget))
             raise
 
 
 def _charge_that_stays(budget: RequestBudget) -> str:
     charge = budget.charge
-    if isinstance(budget, RemoteBudget) and charge is not None and not budget.sent:
+    nothing = charge is None or not (charge.cost or charge.delta)
+    if isinstance(budget, RemoteBudget) and not nothing and not budget.sent:
         return "What was looked at stays charged in the owner's ledger, and is looked at and charged again if you run the command again."
-    if charge is None or isinstance(budget, RemoteBudget):
+    if charge is None or nothing or isinstance(budget, RemoteBudget):
         return budget.sent or "Nothing was charged, no row was read."
     where = f" in {budget.name}" if isinstance(budget, BudgetFile) else " (there is no budget file: keep account of it)"
     spent = formatting.loss(charge.cost, charge.delta)
+    if budget.given_back:
+        return f"The charge of {spent} stays{where}, although the service has given it back: a file gives back no δ."
     stays = f"The charge of {spent} stays{where}: the rows may have been looked at, so it is not given back."
     return f"{stays} {budget.sent}".rstrip()
 

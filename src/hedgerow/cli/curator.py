@@ -13,7 +13,7 @@ import typer
 
 from hedgerow import formatting
 from hedgerow.cli import curator_books, curator_status
-from hedgerow.cli.console import say, table, warn
+from hedgerow.cli.console import note, say, table, warn
 from hedgerow.cli.ledger import Address, existing, packages
 from hedgerow.cli.places import CSVOption, QueryOption, TableOption
 from hedgerow.errors import LedgerError, PlanError
@@ -125,11 +125,14 @@ def ceiling(
         before = ledger.balance(dataset, analyst=analyst, purpose=purpose)
         as_it_is = before if before.epsilon is not None else ledger.balance(dataset)  # a new one would exclude δ by accident
         ledger.ceiling(dataset, epsilon, as_it_is.delta or 0 if delta is None else delta, analyst=analyst, purpose=purpose)
-        after = ledger.balance(dataset, analyst=analyst, purpose=purpose)
+        after, whole_now = ledger.balance(dataset, analyst=analyst, purpose=purpose), ledger.balance(dataset)
         granted = {name for grant in accounts.grants() if grant.dataset == dataset for name in (grant.analyst, grant.purpose)}
     who = f"analyst {analyst}" if analyst is not None else f"purpose {purpose}" if purpose is not None else "everybody together"
     if (analyst or purpose) and (analyst or purpose) not in granted:
         warn(f"nothing is granted to or for {analyst or purpose!r} on {dataset} yet, so this ceiling binds nobody; is it spelled right?")
+    whole = (whole_now.epsilon or whole_now.spent * 0, whole_now.delta or whole_now.spent * 0)
+    if (analyst or purpose) and ((after.epsilon or 0) > whole[0] or (after.delta or 0) > whole[1]):
+        note(f"it is above the ceiling of everybody together on {dataset}, {formatting.loss(*whole)}, which refuses first")
     was = "none" if before.epsilon is None else formatting.loss(before.epsilon, before.delta or before.epsilon * 0)
     say(f"{dataset}, {who}: {formatting.loss(after.epsilon or after.spent * 0, after.delta or after.spent * 0)} (before: {was})")
 

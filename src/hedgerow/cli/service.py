@@ -137,6 +137,13 @@ class ServiceDataset:
             if error.code == "failed":  # it has no answer, and never will
                 budget.sent = ""
                 request.forget()
+                if error.charged is False:
+                    budget.give_back(reservation)
+            else:
+                budget.sent = (
+                    f"Whether the service goes on with its job {one_line(job.id)} is not known: what it had not begun when it stopped is "
+                    f"given back, and costs nothing. {again}"
+                )
             raise
         assert isinstance(found, Release)
         self.request = request

@@ -64,12 +64,20 @@ class Job:
             if progress is not None:
                 progress(job.share)
         if job.state == "failed":
-            raise CuratorError(
-                f"{self._transport.url}: the job {one_line(self.id)} could not be ended; its owner can see why. It has cost {job.cost}. "
-                "Requested again with a new key, it is paid for again.",
-                code="failed",
-            )
+            raise job._failed()
         return job
+
+    def _failed(self) -> CuratorError:
+        """What was given back, as when the service stops before it begins, has cost nothing."""
+        name, charged = f"{self._transport.url}: the job {one_line(self.id)}", bool(self.cost.epsilon or self.cost.delta)
+        if not charged:
+            text = f"{name} failed: no row was looked at, and nothing was charged. Its owner can see why; it may be requested again."
+        else:
+            text = (
+                f"{name} could not be ended; its owner can see why. It has cost {self.cost}. "
+                "Requested again with a new key, it is paid for again."
+            )
+        return CuratorError(text, code="failed", charged=charged)
 
     def answer(self) -> Release | RemoteScore:
         """Of a job that is done."""

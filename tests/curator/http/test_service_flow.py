@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -16,6 +17,7 @@ from fastapi.testclient import TestClient
 from hedgerow.curator.application import application
 from hedgerow.curator.http import work
 from hedgerow.curator.http.limits import Limits
+from hedgerow.curator.http.recovery import lost_requests
 from hedgerow.curator.http.sessions import Sessions
 from hedgerow.release.release import Release
 
@@ -204,6 +206,26 @@ def test_a_job_that_takes_too_long_stays_spent(running: Running, monkeypatch: py
     assert (job["state"], job["cost"]["epsilon"]) == ("failed", "0.5")
     assert running.get(running.ada, f"/v1/releases/{job['id']}").status_code == 404
     assert running.curator.ledger.balance("patients").spent == Fraction(1, 2)
+    assert [each.reason for each in lost_requests(running.curator)] == ["it did not end in time, and was cut off"]
+
+
+def test_the_reason_of_a_job_that_a_stop_has_cut_off(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    began, real = threading.Event(), work.trained
+    jobs = running.client.app.state.service.jobs  # type: ignore[attr-defined]
+
+    def endless(*given: Any, **how: Any) -> Release:
+        real(*given, **how)
+        began.set()
+        while True:
+            how["progress"](0.5)
+
+    monkeypatch.setattr(work, "trained", endless)
+    monkeypatch.setattr(jobs, "limits", replace(jobs.limits, stop_seconds=0.01))
+    running.post(running.ada, "/v1/datasets/patients/forests", FOREST, "k")
+    assert began.wait(180)
+    jobs.stop()
+    (lost,) = lost_requests(running.curator)
+    assert lost.reason == "the service was stopped, and the job had not ended within stop_seconds (limits.toml)"
 
 
 def test_progress_is_a_rough_share(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -389,6 +389,31 @@ def test_a_release_is_scored_on_test_rows_where_there_are_some(running: Running,
         assert "its schema is not that of the dataset" in ada.post(f"{release}/{to}", {**form, "dataset": "other", "key": "new"}).text
 
 
+def test_the_delta_of_a_forest_stands_beside_its_epsilon(running: Running, ada: Browser, owner: Browser) -> None:
+    """Suggested where the ceiling has so much left; what the form says is what is charged."""
+    ledger = running.curator.ledger
+
+    def delta(browser: Browser = ada) -> str:
+        return re.findall(r'name="delta" value="([^"]*)"', browser.get("/datasets/patients").text.partition("<summary>More settings")[0])[0]
+
+    assert (delta(), delta(owner)) == ("0", "0")
+    ledger.ceiling("patients", 2, "0.000001")
+    assert (delta(), delta(owner)) == ("1e-6", "1e-6")
+    ledger.ceiling("patients", 2, 0, analyst="ada")
+    assert (delta(), delta(owner)) == ("0", "1e-6")
+    ledger.ceiling("patients", 2, "0.00001", analyst="ada")
+    refused = ada.post("/datasets/patients/quote", {**FORM, "delta": delta()})
+    assert "the algorithm dpdf is pure ε, so expected 0" in refused.text
+    form = {**FORM, "algorithm": "hedgerow", "delta": delta()}
+    quoted = ada.post("/datasets/patients/quote", form)
+    assert hidden(quoted.text) == form
+    assert "Pay ε = 0.5, δ = 1e-06 and build it" in quoted.text
+    asked = ada.post("/datasets/patients/forests", hidden(quoted.text))
+    ended(ada, asked.headers["location"], running)
+    assert (ledger.balance("patients").spent, ledger.balance("patients").spent_delta) == (Fraction(1, 2), Fraction(1, 10**6))
+    assert delta() == "0"
+
+
 def test_sent_again_it_is_paid_once(running: Running, ada: Browser) -> None:
     found = {ada.post("/datasets/patients/forests", FORM).headers["location"] for _ in range(4)}
     assert len(found) == 1

@@ -33,6 +33,8 @@ def recipe_of(body: Forest, limits: Limits) -> Recipe:
     settings = body.settings.given()
     if body.delta != "0":
         settings["delta"] = body.delta
+    if "delta" in settings and "delta" not in known:
+        raise PlanError(f"delta: got {body.delta}; the algorithm {body.algorithm} is pure ε, so expected 0. Nothing was spent.")
     strange = sorted(settings.keys() - known)
     if strange:
         raise PlanError(f"{', '.join(strange)}: the algorithm {body.algorithm} has no such setting. Leave it out. Nothing was spent.")

@@ -33,6 +33,7 @@ from hedgerow.errors import HedgerowError, PlanError
 WAITING, RUNNING, DONE, ENDED, FAILED = "waiting", "running", "done", "ended", "failed"
 SESSION = "session"  # how the ledger's note of a session begins
 STORING_STEP = 1.0  # seconds between two looks whether answers can be stored again
+CUT_OFF = "the service was stopped, and the job had not ended within stop_seconds (limits.toml)"
 FAILURE = {"code": "failed", "message": "The job could not be ended. Its owner can see why. What it has cost is said here."}
 LOST = {
     "code": "lost",
@@ -51,6 +52,7 @@ class Job:
     state: str = WAITING
     share: float = 0.0
     deadline: float = field(default=float("inf"))
+    cut_off: bool = False  # by a stop of the service
 
     def progress(self, share: float) -> None:
         self.share = round(min(max(float(share), 0.0), 1.0), 1)
@@ -176,6 +178,8 @@ class Jobs:
                     raise WorkFailed(kind="NotStored", message=kept.lost)
         except Exception as error:
             why = error.fields if isinstance(error, WorkFailed) else error_fields(error)
+            if job.cut_off:
+                why = {**why, "message": CUT_OFF}
             if self._stored(reserved):
                 log("job done", logging.WARNING, **fields, **why, answer="it was stored before its process was lost")
                 return
@@ -216,7 +220,7 @@ class Jobs:
         with self._lock:
             left = list(self._live.values())
             for job in left:
-                job.deadline = 0.0  # its worker is killed now
+                job.deadline, job.cut_off = 0.0, True  # its worker is killed now
         for job in left:
             log("job left behind", logging.WARNING, job=job.reserved.key, message="it did not end in time and stays spent")
         end = time.monotonic() + KILL_SECONDS
@@ -229,7 +233,8 @@ def note_failure(curator: Curator, reserved: Reserved, why: dict[str, Any]) -> N
     try:
         if curator.ledger.reservation(reserved.key).state == "settled":
             return
-        curator.requests.note_failure(reserved.key, ": ".join(str(why[name]) for name in ("kind", "message") if name in why))
+        unnamed = f"an error of the kind {why.get('kind', 'unknown')}: the log of the service has where"
+        curator.requests.note_failure(reserved.key, str(why.get("message", unnamed)))
     except HedgerowError as error:
         log("reason not kept", logging.WARNING, job=reserved.key, **error_fields(error))
 

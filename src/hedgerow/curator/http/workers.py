@@ -31,6 +31,7 @@ from hedgerow.errors import LedgerError
 NICE = 15  # requests come first
 STEP = 0.1  # seconds between two checks of a worker's deadline
 KILL_SECONDS = 6  # in which a worker is gone after its deadline
+TOO_LONG = "it did not end in time, and was cut off"
 WORK = "work"  # in the curator's folder: what processes spill
 
 
@@ -73,7 +74,7 @@ class InProcessWorker:
     def call(self, message: Any, progress: Progress, deadline: Callable[[], float]) -> Any:
         def in_time(share: float) -> None:
             if time.monotonic() > deadline():
-                raise WorkFailed(kind="TakenTooLong")
+                raise WorkFailed(kind="TakenTooLong", message=TOO_LONG)
             progress(share)
 
         return self._handle(message, in_time)
@@ -115,7 +116,7 @@ class SubprocessWorker:
             while True:
                 if time.monotonic() > deadline():
                     self.close()
-                    raise WorkFailed(kind="TakenTooLong")
+                    raise WorkFailed(kind="TakenTooLong", message=TOO_LONG)
                 if pipe.poll(STEP):
                     kind, content = pipe.recv()
                     if kind == "done":

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import RedirectResponse, Response
 
 from hedgerow import formatting
+from hedgerow.accounting.meaning import SUGGESTED_DELTA, large_delta
 from hedgerow.curator.http import analyst_routes as analysts
 from hedgerow.curator.http.errors import Refusal
 from hedgerow.curator.http.forests import ASSUMED_ROWS
@@ -19,6 +20,7 @@ from hedgerow.curator.web.descriptions import ALGORITHMS, schema_lines
 from hedgerow.curator.web.forms import FORM_ERRORS, FormFields, SubmittedForm, form_error, new_key, number, parse_form
 from hedgerow.curator.web.gauges import gauge_for, gauge_of
 from hedgerow.curator.web.templating import render, report_of
+from hedgerow.schema.schema import Schema
 
 router = APIRouter(include_in_schema=False)
 SHOWN, NEWEST = 20, 2**62 - 1  # requests on a page
@@ -40,7 +42,8 @@ def dataset(context: Context, name: str, before: Annotated[int, Query(ge=1, lt=2
 def _dataset(context: RequestContext, name: str, form: FormFields, problem: Refusal | None = None, before: int = NEWEST) -> Response:
     about = _with_gauges(context, analysts.dataset_of(context, name))
     schema = context.dataset(name).schema
-    filled = {**dict.fromkeys(FIELDS, ""), "algorithm": "hedgerow", "epsilon": "", "delta": "0", "key": new_key(), **form}
+    delta = _suggested_delta(context, about, schema, form.get("purpose", ""))
+    filled = {**dict.fromkeys(FIELDS, ""), "algorithm": "hedgerow", "epsilon": "", "delta": delta, "key": new_key(), **form}
     if problem is not None and problem.code == "key_used":
         filled["key"] = new_key()
     return render(
@@ -49,6 +52,17 @@ def _dataset(context: RequestContext, name: str, form: FormFields, problem: Refu
         form=filled, problem=problem, algorithms=ALGORITHMS,
         assumed=ASSUMED_ROWS,
     )  # fmt: skip
+
+
+def _suggested_delta(context: RequestContext, about: dict[str, Any], schema: Schema, purpose: str) -> str:
+    """What the field of δ holds at first: a small one where so much is left for the purpose that is chosen, else none."""
+    left = context.curator.ledger.balance(about["name"]).remaining_delta or Fraction(0)
+    if not context.person.owns:
+        granted = list(about["purposes"])
+        chosen = purpose if purpose in granted else granted[0]
+        left = Fraction(about["purposes"][chosen]["remaining"]["delta"])
+    usual = Fraction(SUGGESTED_DELTA)
+    return SUGGESTED_DELTA if left >= usual and not large_delta(usual, schema.rows) else "0"
 
 
 def _with_gauges(context: RequestContext, about: dict[str, Any]) -> dict[str, Any]:
