@@ -55,7 +55,7 @@ def test_the_whole_way_by_keyboard_with_scripts_off(open_page: Open, site: Site)
     page.wait_for_url("**/datasets/patients")
     tab_to(page, "#epsilon")
     page.keyboard.type("1.5")
-    for field in ("#purpose", "#algorithm", "summary", "button"):
+    for field in ("#delta", "#purpose", "#algorithm", "summary", "button"):
         tab_to(page, field, most=1)
         if field == "#algorithm":
             page.keyboard.type("DPDF")

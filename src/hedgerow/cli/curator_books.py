@@ -111,8 +111,9 @@ def accept(
         (note if copy.lost else warn)(copy.why)
     if lowered:
         lost = [copy for copy in copies if copy.lost]
-        less = ", less the releases above" if lost else ""
-        say(f"raise those of which you know what is left. They were{less}; take off what else was spent after the copy:")
+        less = ", less the releases in the notes" if lost else ""
+        also = "what else" if lost else "what"
+        say(f"raise those of which you know what is left. As they were before{less}; take off {also} was spent after the copy:")
         for each in lowered:
             say(f"  {_ceiling_command(address, each, lost)}")
     say(f"accepted; head {head}")

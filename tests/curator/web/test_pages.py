@@ -370,8 +370,8 @@ def test_a_release_is_scored_on_test_rows_where_there_are_some(running: Running,
     assert page.count("flatter it") == 1
     assert "(it learnt from these)" in chosen
     assert re.findall(r'<option value="(\w+)"( selected)?>', page.partition('id="purpose"')[2]) == [
-        ("testing", ""),
-        ("research", " selected"),
+        ("testing", " selected"),
+        ("research", ""),
     ]
     assert "hidden" in owner.get(release).text
 

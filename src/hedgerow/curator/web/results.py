@@ -56,11 +56,13 @@ def release(context: Context, id: str) -> Response:
 def _release(context: RequestContext, id: str, form: FormFields, problem: Refusal | None = None) -> Response:
     """With the form for a score, where some dataset takes requests for one."""
     content, reserved = bytes(analysts.release(context, id).body), context.reservation(id)
-    filled = {"dataset": "", "purpose": reserved.purpose, "epsilon": "", "key": new_key(), **form}
-    if problem is not None and problem.code == "key_used":
-        filled["key"] = new_key()
     may_score = _may_score(context, Release.from_json(content).schema, reserved.dataset)
     purposes = tuple(dict.fromkeys(purpose for name in may_score for purpose in context.purposes(name)))
+    first = context.purposes(may_score[0]) if may_score else ()
+    purpose = first[0] if first and reserved.purpose not in first and not context.person.owns else reserved.purpose
+    filled = {"dataset": "", "purpose": purpose, "epsilon": "", "key": new_key(), **form}
+    if problem is not None and problem.code == "key_used":
+        filled["key"] = new_key()
     return render(
         "release.html", context.person, 200 if problem is None else problem.status, id=id, reserved=reserved, form=filled, problem=problem,
         purposes=purposes, datasets=may_score, **report_of(content),
