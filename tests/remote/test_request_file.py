@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from cli.conftest import run
 from remote.conftest import SCHEMA, Served, Servers
 
 from hedgerow.accounting.budget_file import BudgetFile
+from hedgerow.accounting.units import ROW
+from hedgerow.cli.budget_source import TrackedBudgetFile
 from hedgerow.errors import BudgetError, CuratorError
 from hedgerow.release.release import Release
 from hedgerow.remote.jobs import Job
@@ -170,11 +173,18 @@ def test_what_a_session_costs_again_is_said(page: str, run: Run, tmp_path: Path,
 
 
 def test_a_budget_file_is_charged_once_for_a_key(tmp_path: Path) -> None:
-    budget = BudgetFile.create(tmp_path / "budget.json", 1)
-    budget.reserve_once("k", "3/4", "a fit")
-    budget.reserve_once("k", "3/4", "a fit")
-    assert [entry.key for entry in budget.entries] == ["k"]
-    with pytest.raises(BudgetError, match="another request was paid for under the same key"):
-        budget.reserve_once("k", "1/4", "a fit")
+    """And what was paid for then pays for no second look: there is no reservation to look with."""
+    BudgetFile.create(tmp_path / "budget.json", 1)
+    budget = TrackedBudgetFile(tmp_path / "budget.json")
+    first = budget.reserve_once("k", Fraction(3, 4), "a fit", 0, ROW)
+    assert first is not None
+    again = TrackedBudgetFile(tmp_path / "budget.json")
+    assert again.reserve_once("k", Fraction(3, 4), "a fit", 0, ROW) is None
+    assert (again.charge is not None, [entry.key for entry in budget.entries]) == (True, ["k"])
+    with pytest.raises(BudgetError, match="paid for under the same key already"):
+        budget.reserve_under("k", "1/4", "a fit")
+    first.settle()
+    with pytest.raises(BudgetError, match="paid for under the same key already"):
+        budget.reserve_under("k", "1/4", "a fit")
     with pytest.raises(BudgetError, match="short by"):
-        budget.reserve_once("l", "3/4", "a fit")
+        again.reserve_once("l", Fraction(5, 4), "a fit", 0, ROW)

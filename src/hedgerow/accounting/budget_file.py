@@ -14,8 +14,8 @@ from typing import Any
 
 from hedgerow.accounting.loss import exact_delta, exact_epsilon, text_of_fraction
 from hedgerow.accounting.meaning import TOTAL_DELTA
-from hedgerow.accounting.meter import Budget, Entry, Reservation, new_entry
-from hedgerow.accounting.units import ROW, Unit, checked_unit
+from hedgerow.accounting.meter import Budget, Entry
+from hedgerow.accounting.units import Unit, checked_unit
 from hedgerow.errors import BudgetError, PlanError
 
 FORMAT = "hedgerow-budget"
@@ -86,10 +86,6 @@ class BudgetFile(Budget):
     def entries(self) -> tuple[Entry, ...]:
         """Every request that was reserved, by whatever process."""
         return self.read().entries
-
-    def reserve_once(self, key: str, epsilon: Any, what: str, delta: Any = 0, unit: Unit = ROW) -> Reservation:
-        """`reserve` for a request that may be sent again: what was taken under its key before is not taken a second time."""
-        return self._reserve(replace(new_entry(epsilon, what, delta, unit), key=key))
 
     def state_unit(self, unit: Unit) -> None:
         """Its owner says what it is counted in, all that was spent from it so far included. Said once, it stays."""

@@ -117,27 +117,24 @@ class Budget:
 
         unit: what the request is counted in. A table that is counted in another does not take the reservation.
         """
-        return self._reserve(new_entry(epsilon, what, delta, unit))
+        return self._reserve(_entry(epsilon, what, delta, unit))
+
+    def reserve_under(self, key: str, epsilon: Any, what: str, delta: Any = 0, unit: Unit = ROW) -> Reservation:
+        """`reserve` for a request that has a key of its own. One that is in the budget already gets no second reservation."""
+        return self._reserve(replace(_entry(epsilon, what, delta, unit), key=key))
 
     def _reserve(self, entry: Entry) -> Reservation:
         rho = rho_for(entry.reserved, entry.delta) if entry.delta else Fraction(0)  # refuses what has no ρ, before anything is taken
-
-        def taken(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
-            before = next((each for each in entries if each.key == entry.key), None)
-            if before is None:
-                return self._with_room_for(entries, entry)
-            if (before.reserved, before.delta, before.unit) != (entry.reserved, entry.delta, entry.unit):
-                raise BudgetError(f"{entry.what}: another request was paid for under the same key. Nothing was spent. Take a new key.")
-            return entries
-
-        self._change(taken)
+        self._change(lambda entries: self._with_room_for(entries, entry))
         return Reservation(self, entry, rho)
 
     def check_room(self, epsilon: Any, what: str, delta: Any = 0, unit: Unit = ROW) -> None:
         """Refuse what `reserve` would refuse now, and take nothing: others may wait for this request."""
-        self._with_room_for(self.entries, new_entry(epsilon, what, delta, unit))
+        self._with_room_for(self.entries, _entry(epsilon, what, delta, unit))
 
     def _with_room_for(self, entries: tuple[Entry, ...], new: Entry) -> tuple[Entry, ...]:
+        if any(entry.key == new.key for entry in entries):
+            raise BudgetError(f"{new.what}: a request was paid for under the same key already. Nothing more was spent.")
         own, requested = self.unit, new.unit or ROW
         if own is not None and own != requested:
             other = (
@@ -205,7 +202,7 @@ class Budget:
         )
 
 
-def new_entry(epsilon: Any, what: str, delta: Any, unit: Unit) -> Entry:
+def _entry(epsilon: Any, what: str, delta: Any, unit: Unit) -> Entry:
     when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     return Entry(uuid.uuid4().hex, when, what, exact_epsilon(epsilon), delta=exact_delta(delta), unit=checked_unit(unit))
 

@@ -58,11 +58,13 @@ class _ChargeTracking:
         budget: Any = self
         return next((entry for entry in budget.entries if entry.key == self._key), None)
 
-    def reserve_once(self, key: str, *given: Any) -> Reservation:
-        """As `reserve`. In a file, what an earlier run of the same command has reserved is not charged again."""
+    def reserve_once(self, key: str, *given: Any) -> Reservation | None:
+        """As `reserve`, for a request to a service. None where an earlier run of the same command has paid: that pays for no look here."""
         budget: Any = self
-        self._key = key
-        reservation: Reservation = BudgetFile.reserve_once(budget, key, *given) if isinstance(self, BudgetFile) else budget.reserve(*given)
+        if any(entry.key == key for entry in budget.entries):
+            self._key = key
+            return None
+        reservation: Reservation = budget.reserve_under(key, *given)
         return reservation
 
 
@@ -135,7 +137,8 @@ def _charge_that_stays(budget: RequestBudget) -> str:
     where = f" in {budget.name}" if isinstance(budget, BudgetFile) else " (there is no budget file: keep account of it)"
     spent = formatting.loss(charge.cost, charge.delta)
     if budget.given_back:
-        return f"The charge of {spent} stays{where}, although the service has given it back: a file gives back no δ."
+        why = "a file gives back no δ" if charge.delta else "an earlier run has charged it"
+        return f"The charge of {spent} stays{where}, although the service has given it back: {why}."
     stays = f"The charge of {spent} stays{where}: the rows may have been looked at, so it is not given back."
     return f"{stays} {budget.sent}".rstrip()
 
