@@ -1146,3 +1146,12 @@ def test_a_merged_release_states_its_scales_in_its_file() -> None:
     (ensemble,) = merged.document().ensembles
     assert ensemble.noise == [text_of_fraction(4 / Fraction(2, 3)), text_of_fraction(Fraction(1))]
     assert hedgerow.Release.from_json(merged.to_json()).forest.noise == (Fraction(6), Fraction(1))
+
+
+def test_owners_of_other_columns_are_told_which_trees_to_fit() -> None:
+    """They were sent to the mean of predictions, which needs the same columns."""
+    X, y = small_table(3000)
+    boosted = hedgerow.HedgerowClassifier(small_schema(), 5, 1e-6, random_state=0).fit(X, y).release_
+    assert boosted.correction.trees
+    with pytest.raises(MergeError, match=r"made for all of its columns together.*hedgerow fit --algorithm rdt"):
+        merge_columns([boosted, boosted])

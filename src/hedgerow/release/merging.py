@@ -83,7 +83,7 @@ def merge_columns(releases: Iterable[Release], *, names: Iterable[str] = ()) -> 
     members: list[_Member] = []
     first: tuple[str, Release] | None = None
     for name, release in _named(releases, names):
-        check_random_trees(release, name)
+        check_random_trees(release, name, columns=True)
         first = first or (name, release)
         check_unitable(*first, name, release)
         tables.add(name, release)

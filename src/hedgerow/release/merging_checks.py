@@ -25,8 +25,16 @@ RANDOM_TREES = {"Private-RDT": "rdt", "SNR forest": "snr", "Hedgerow forest": "h
 _ENOUGH = 64  # counts with a noise of at least 1: two tables have the same noise with probability below 2^−64
 
 
-def check_random_trees(release: Release, name: str) -> None:
-    """Refuse a forest whose trees follow from its rows, with the reason and what to use instead."""
+def check_random_trees(release: Release, name: str, columns: bool = False) -> None:
+    """Refuse a forest whose trees follow from its rows, with the reason and what to use instead.
+
+    columns: other owners hold other columns of the same persons
+    """
+    if columns and release.correction.trees:
+        raise MergeError(
+            f"{name} holds boosted trees, whose scores are made for all of its columns together: they do not add up with trees over other "
+            "columns. Owners of different columns fit trees that vote: `hedgerow fit --algorithm rdt`, or snr."
+        )
     instead = "Use --algorithm hedgerow, rdt or snr: `hedgerow plan --save` and `hedgerow count`, or `hedgerow fit` with one of them."
     if release.algorithm not in RANDOM_TREES:
         if not release.certificate.parts:
