@@ -77,7 +77,8 @@ def test_the_smallest_epsilon_that_would_do() -> None:
     found = (Expectation("a", "4", 0.9, 0.8, 1), Expectation("a", "1/2", 0.81, 0.7, 0.9), Expectation("b", "0.1", 0.6, 0.5, 0.7))
     advice = Advice(found, "like", 100, "0", 0.8)
     assert advice.smallest == found[1]
-    assert "the smallest ε for an accuracy of 0.8: 1/2, a" in advice.sentence()
+    assert "the smallest ε for an accuracy of 0.8, if it is not missed, which is about as likely: 1/2, a" in advice.sentence()
+    assert "the smallest ε for an accuracy of 0.6: 1/2, a" in Advice(found[:2], "like", 100, "0", 0.6).sentence()
     assert "not to be expected up to ε = 4" in Advice(found, "like", 100, "0", 0.95).sentence()
     assert ElementTree.fromstring(advice_svg(advice)).tag.endswith("svg")
 

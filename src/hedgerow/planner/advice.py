@@ -98,7 +98,8 @@ class Advice:
             return f"an accuracy of {self.target:g} is not to be expected up to ε = {self._largest}: {most}"
         expected = f"expected {found.accuracy:.3f}, {found.low:.3f} to {found.high:.3f}"
         about = "; of made-up classes, not of your table" if made_up else ""
-        return f"the smallest ε for an accuracy of {self.target:g}: {found.epsilon}, {found.algorithm} ({expected}{about})"
+        sure = "" if found.low >= self.target else ", if it is not missed, which is about as likely"
+        return f"the smallest ε for an accuracy of {self.target:g}{sure}: {found.epsilon}, {found.algorithm} ({expected}{about})"
 
     def baseline_sentence(self) -> str:
         """What would be right without learning anything, as far as that is known."""
