@@ -354,7 +354,7 @@ def test_the_decision_function_is_what_the_attributes_add_up_to() -> None:
 @pytest.mark.parametrize("algorithm", [*PRIVATE, HedgerowClassifier])
 def test_partial_fit_says_what_it_takes(algorithm: Any) -> None:
     taken = inspect.signature(algorithm.partial_fit).parameters
-    assert {"X", "y", "classes", "batch", "owner", "disjoint", "progress", "accept_draft"} == taken.keys() - {"self"}
+    assert {"X", "y", "classes", "batch", "owner", "disjoint", "other_rows", "progress", "accept_draft"} == taken.keys() - {"self"}
 
 
 def test_a_schema_shows_its_columns() -> None:
