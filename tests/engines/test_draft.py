@@ -10,7 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from hedgerow import Categorical, HedgerowClassifier, Numeric, Schema
+from hedgerow import Categorical, HedgerowClassifier, Numeric, Schema, Target
 from hedgerow.engines.draft import draft_from_file
 from hedgerow.engines.draft_columns import outward
 from hedgerow.errors import DraftWarning, SchemaError, TableError, UnreviewedSchemaWarning
@@ -237,3 +237,30 @@ def test_numbers_far_apart_and_one_class_alone_are_said(tmp_path: Path) -> None:
     notes = " ".join(draft_from_file(path, "label").notes)
     assert "taken for codes without an order (if they are amounts, declare them as numeric): income" in notes
     assert "label has one value alone, 'one': add the other classes" in notes
+
+
+def test_a_target_that_is_an_amount_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("x,amount\n" + "".join(f"{i % 9 / 4},{i / 7}\n" for i in range(60)))
+    with pytest.raises(TableError, match="'amount' has 60 different values; expected a few classes"):
+        draft_from_file(path, "amount")
+    with pytest.raises(TableError, match="put it into classes first"):
+        Schema.draft(pd.read_csv(path), "amount")
+
+
+def test_numbers_of_persons_who_stand_in_as_many_rows_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "panel.csv"
+    path.write_text(
+        "person,year,age,union\n" + "".join(f"{1000 + 3 * i},{y},{20 + (i * 7 + y) % 50},yes\n" for i in range(150) for y in range(8))
+    )
+    schema = draft_from_file(path, "union")
+    assert schema.names == ("year", "age")
+    assert "person='COLUMN'" in " ".join(schema.notes)
+    assert draft_from_file(path, "union", keep=["person"]).names == ("person", "year", "age")
+
+
+def test_missing_values_that_are_declared_fit() -> None:
+    table = pd.DataFrame({"a": [1.5, None, 2.5] * 20, "class": ["no", "yes", "no"] * 20})
+    declared = Schema([Numeric("a", 0, 5, missing="unknown")], Target("class", ["no", "yes"]))
+    assert declared.check(table).fits
+    assert not Schema([Numeric("a", 0, 5)], Target("class", ["no", "yes"])).check(table).fits

@@ -591,3 +591,22 @@ def test_a_column_that_is_there_twice_is_refused() -> None:
     with pytest.raises(TableError, match="'job' is there more than once"):
         HedgerowClassifier(OF_SIX, 1, budget=budget).fit(twice, LABELS)
     assert budget.spent == 0
+
+
+def test_rows_that_are_mappings_are_read_by_name() -> None:
+    """All were taken for missing: a fit was paid for nothing, and its warning blamed the labels."""
+    frame = pd.DataFrame(SIX)
+    model = HedgerowClassifier(OF_SIX, 5, random_state=0).fit(frame.to_dict("records"), LABELS)
+    turned = frame[frame.columns[::-1]].head(50).to_dict("records")
+    assert np.array_equal(model.predict_proba(turned), model.predict_proba(frame.head(50)))
+    assert np.array_equal(model.release_.predict_proba(turned), model.release_.predict_proba(frame.head(50)))
+
+
+def test_a_column_that_a_step_makes_must_be_declared() -> None:
+    """It was left out, and the fit was paid."""
+    budget = Budget(5)
+    step = FunctionTransformer(lambda table: table.assign(ratio=table["a"] / (table["b"] + 1)))
+    with pytest.raises(PlanError, match=r"make the columns 'ratio', which the schema does not declare.*Nothing was spent"):
+        piped(step, budget=budget).fit(X, Y)
+    assert budget.spent == 0
+    piped(FunctionTransformer(lambda table: table), budget=budget).fit(X.assign(other=1), Y)  # what was there before is left out as ever

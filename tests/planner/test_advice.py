@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -79,6 +80,10 @@ def test_the_smallest_epsilon_that_would_do() -> None:
     assert advice.smallest == found[1]
     assert "the smallest ε for an accuracy of 0.8, if it is not missed, which is about as likely: 1/2, a" in advice.sentence()
     assert "the smallest ε for an accuracy of 0.6: 1/2, a" in Advice(found[:2], "like", 100, "0", 0.6).sentence()
+    later = Advice(found, "forest", 100, "0", 0.8, earlier=Fraction(1))
+    assert later.smallest == found[0]  # of less than the ε of the earlier release nothing was measured
+    assert "Below ε = 1, that of the release, nothing was measured" in later.trust
+    assert later.sentence() in str(later)
     assert "not to be expected up to ε = 4" in Advice(found, "like", 100, "0", 0.95).sentence()
     assert ElementTree.fromstring(advice_svg(advice)).tag.endswith("svg")
 

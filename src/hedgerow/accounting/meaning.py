@@ -37,7 +37,8 @@ INIT = f"hedgerow budget init budget.json --epsilon 2 --delta {TOTAL_DELTA}"  # 
 # area under the ROC curve about 12/(ε · rows), more where a class is rare.
 SCORE = (
     "A score costs about ε = 200 / rows for the accuracy and ε = 1,000 / rows for the AUC, Brier score and thresholds: with that, noise "
-    "moves them by about 0.01. So ε = 0.1 is enough for the accuracy from 2,000 test rows on, and for the AUC from 10,000."
+    "moves them by about 0.01. So ε = 0.1 is enough for the accuracy from 2,000 test rows on, and for the AUC of two classes from "
+    "10,000 (of three: three times that)."
 )
 HEADS = ("ε in all", "protection", "a guess whether you are in the table is right at most", "what it is for")
 

@@ -198,7 +198,7 @@ class Budget:
         raise BudgetError(
             "a Budget in memory cannot be sent to another process: each copy would spend the same money again. "
             "Use threads, or hedgerow.BudgetFile(path), which all processes share. To keep a fitted model, save what it has released: "
-            "model.release_.save(path)."
+            "model.release_.save(path); of a pipeline, take the budget out of a fitted copy first: model.set_params(budget=None)."
         )
 
 

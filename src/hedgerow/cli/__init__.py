@@ -51,7 +51,7 @@ def hedgerow(
         hedgerow plan --schema schema.toml --epsilon 1 --delta 1e-6 --rows 10000
         hedgerow fit data.csv --schema schema.toml --epsilon 1 --delta 1e-6 --budget budget.json -o forest.json
         hedgerow evaluate forest.json test.csv --epsilon 0.1 --budget budget.json
-        hedgerow rules forest.json --top 10
+        hedgerow show forest.json
         hedgerow predict forest.json new-rows.csv -o predictions.csv
 
     Only forest.json and the printed score may leave the room. `hedgerow demo` shows all of this on data that comes with

@@ -95,7 +95,8 @@ def evaluate(
     charged, and nothing protects the people in the rows.
 
     A score costs about ε = 200 / rows for the accuracy and ε = 1,000 / rows for the AUC, Brier score and thresholds: with that, noise
-    moves them by about 0.01. So ε = 0.1 is enough for the accuracy from 2,000 test rows on, and for the AUC from 10,000.
+    moves them by about 0.01. So ε = 0.1 is enough for the accuracy from 2,000 test rows on, and for the AUC of two classes from 10,000 (of
+    three: three times that).
 
     Example:
 

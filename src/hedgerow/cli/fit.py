@@ -203,13 +203,16 @@ def fit(
     summarise(release, saved, events=False)
     if place.remote:
         place.service.print_signer(release)
-    _say_expected(recipe, declared, release, made_there, named)
+    sound = _say_expected(recipe, declared, release, made_there, named)
     print_remaining(request_budget)
     if place.remote:
         place.service.print_left(request_budget)
     if details:
         show_events(release.certificate)
     pays = "" if budget is None else f" --budget {budget}"
+    if not sound:
+        say("next: hedgerow schema check SCHEMA TABLE      (what of the table does not fit; for the owner alone, no ε)")
+        return
     say(f"next: hedgerow show {saved} --report report.html      (what it says, as a page)")
     say(f"      hedgerow evaluate {saved} TEST --epsilon 0.1{pays}      (how good it is, on rows that it was not trained on)")
     if not details:
@@ -220,27 +223,31 @@ CLEAR_SHARE = 0.05  # of the rows: a share of a class with a larger error is not
 MOSTLY = 0.7  # of the rows: above it an accuracy tells little
 
 
-def _say_expected(recipe: Recipe, schema: Schema, release: Release, made_there: bool, batch: bool) -> None:
-    """What the plan would say for the number of rows that was declared or released with noise: no look at rows, no cost."""
+def _say_expected(recipe: Recipe, schema: Schema, release: Release, made_there: bool, batch: bool) -> bool:
+    """What the plan would say for the number of rows that was declared or released with noise: no look at rows, no cost.
+
+    Returns whether the released numbers show nothing wrong.
+    """
     from hedgerow.accounting.meaning import sentence
     from hedgerow.training.planning import plan
     from hedgerow.training.settling import mismatches_of
 
     if not release.certificate.private or release.certificate.epsilon is None:
-        return
+        return True
     say(f"what ε means: {sentence(exact_epsilon(release.certificate.epsilon), exact_delta(release.certificate.delta or 0))}")
     wrong = mismatches_of(release, whole=not batch)
     for text in wrong if made_there else []:  # of what was counted here it was told already
         warn(text)
     if wrong:
         say("verdict: none; first put right what is warned of above")
-        return
+        return False
     rows = release.released.get("rows")
     with suppress(PlanError):  # it is paid for and saved: nothing may fail now
         verdict = plan(recipe, schema, None if rows is None else max(1, int(rows))).verdict
         if verdict:
             say(f"verdict: {verdict}")
     _say_majority(release)
+    return True
 
 
 def _say_majority(release: Release) -> None:

@@ -30,6 +30,7 @@ from hedgerow.engines.draft_columns import (
     Values,
     drafted,
     in_order,
+    numbers_of,
     plain_values,
     typed,
 )
@@ -114,9 +115,11 @@ def _own_order(column: Any) -> list[Any] | None:
 def _target(name: str, labels: Values, order: Sequence[Any] | None) -> Target:
     if not labels.values:
         raise TableError(f"table: the target column {name!r} has no values to draft classes from.")
-    if len(labels.values) > MAX_TEXT_CATEGORIES:
+    numbers = numbers_of(labels.values)
+    amounts = numbers is not None and len(numbers) > MAX_WHOLE_CATEGORIES and not all(number.is_integer() for number in numbers)
+    if amounts or len(labels.values) > MAX_TEXT_CATEGORIES:
         raise TableError(
-            f"table: the target column {name!r} has more than {MAX_TEXT_CATEGORIES} different values; expected a few classes. "
+            f"table: the target column {name!r} has {len(labels.values):,} different values; expected a few classes. "
             "If it is a number, put it into classes first (for example below and above a limit)."
         )
     classes = in_order(typed(labels.values)) if order is None else plain_values(order)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -42,7 +43,7 @@ FORMATS = (
     "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%d.%m.%Y %H:%M", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M",
 )  # fmt: skip
 PLAUSIBLE = ((date(1880, 1, 1) - EPOCH).days, (date(2120, 1, 1) - EPOCH).days)  # of digits alone that are taken for dates
-NAMED_SO = re.compile(r"(?i)(^|[\W_])(id|uuid|guid|ssn)$|[a-z](Id|ID)$")
+NAMED_SO = re.compile(r"(?i)(^|[\W_])(id|nr|uuid|guid|ssn)$|[a-z](Id|ID|Nr|NR)$")
 FEW_WORDS = 5  # beside numbers: with more, and with more than one of ten different values, a column is text
 _THOUSANDS = re.compile(r"\s*[+-]?\d{1,3}(,\d{3})+(\.\d*)?\s*", re.ASCII)
 _WHOLE = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
@@ -136,6 +137,7 @@ def drafted(name: str, column: NDArray[Any], keep: bool = False, order: Sequence
     whole = all(number.is_integer() for number in numbers)
     cells = found.cells - sum(isinstance(value, str) and value in words for value in (column.tolist() if words else ()))
     different = cells == len(numbers) >= FEWEST_IDENTIFIERS and not commas
+    different = different or (whole and len(numbers) > MAX_TEXT_CATEGORIES and _equally_often(column))
     if whole and not keep and (different or (NAMED_SO.search(name) and len(numbers) > MAX_TEXT_CATEGORIES)):
         return Drafted(None, MANY, tuple(said))
     few = whole and len(numbers) <= MAX_WHOLE_CATEGORIES
@@ -148,6 +150,12 @@ def drafted(name: str, column: NDArray[Any], keep: bool = False, order: Sequence
     missing = MISSING if found.gaps or words or commas else None
     entry = Numeric(name, low, high, missing=missing, unreviewed=True, integer=whole)
     return Drafted(entry, said=tuple(said))
+
+
+def _equally_often(column: NDArray[Any]) -> bool:
+    """Whether each value stands in as many rows, as the number of a person does who was asked several times."""
+    counts = Counter(column.tolist())
+    return len(set(counts.values())) == 1
 
 
 def _categories(name: str, values: Sequence[Any], found: Values, ordered: bool = False) -> Categorical:

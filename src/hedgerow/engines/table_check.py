@@ -30,17 +30,21 @@ EYES_ALONE = "This is an exact look at the rows, for their owner alone: not for 
 
 @dataclass(frozen=True)
 class ColumnCheck:
-    """Exact counts of one column. undeclared: values that are not declared, or cannot be read as a number or a date"""
+    """Exact counts of one column. undeclared: values that are not declared, or cannot be read as a number or a date
+
+    expected: missing values have a branch of their own
+    """
 
     name: str
     missing: int
     undeclared: Counter[str]
     below: int = 0
     above: int = 0
+    expected: bool = False
 
     @property
     def fits(self) -> bool:
-        return not (self.missing or self.undeclared or self.below or self.above)
+        return not ((self.missing and not self.expected) or self.undeclared or self.below or self.above)
 
     def line(self) -> tuple[str, ...]:
         """name, missing, undeclared, below, above, which values are undeclared"""
@@ -118,7 +122,8 @@ def _checked(entry: Attribute, coder: Coder, column: NDArray[Any]) -> ColumnChec
         known = coder.code_of_text
         strange = np.fromiter((text_of(value) not in known for value in column.tolist()), dtype=bool, count=len(column))
         beyond = 0, 0
-    return ColumnCheck(entry.name, int(missing.sum()), Counter(map(str, column[strange & ~missing].tolist())), *beyond)
+    undeclared = Counter(map(str, column[strange & ~missing].tolist()))
+    return ColumnCheck(entry.name, int(missing.sum()), undeclared, *beyond, expected=getattr(entry, "missing", None) is not None)
 
 
 def _dates(column: NDArray[Any]) -> NDArray[Any]:

@@ -225,7 +225,7 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
     def _checked_rows(self, X: Any) -> Any:
         X = rows.declared_only(X, self.release_.schema, some=bool(self.release_.forest.united))
         if not rows.is_frame(X):
-            X = X if isinstance(X, np.ndarray) or hasattr(X, "__array__") else rows_as_array(X, self.n_features_in_)
+            X = X if isinstance(X, np.ndarray) or hasattr(X, "__array__") else rows_as_array(X, self.release_.schema.names)
             X = check_array(X, dtype=None, ensure_all_finite=False)
         self._check_columns(X, reset=False)
         return X

@@ -79,7 +79,7 @@ def check_surroundings(estimator: Any, no_guarantee: bool = False) -> str | None
                 who, why, instead = REFUSED[module, name]
                 raise PlanError(f"fit: {who} is around this estimator: {why}, which no budget pays for. Nothing was spent. Use {instead}.")
         if isinstance(caller, Pipeline) and frame.f_code.co_name.startswith("fit") and caller.steps[-1][1] is estimator:
-            _check_names(frame, caller)
+            _check_names(frame, caller, estimator)
             found += learning_steps(caller)
         if module == BAGGING:
             _check_bagging(frame.f_locals.get("ensemble", caller))
@@ -129,15 +129,27 @@ def _check_numbered(estimator: Any, who: str) -> None:
         )
 
 
-def _check_names(frame: FrameType, pipeline: Pipeline) -> None:
-    """Behind a ColumnTransformer columns stand in another order: without names they would be taken for each other."""
-    given, passed = frame.f_locals.get("X"), frame.f_locals.get("Xt")
+def _check_names(frame: FrameType, pipeline: Pipeline, estimator: Any) -> None:
+    """Behind a ColumnTransformer columns stand in another order: without names they would be taken for each other. A column that a step
+    has made and that no schema declares would be left out.
+    """
+    given: Any = frame.f_locals.get("X")
+    passed: Any = frame.f_locals.get("Xt")
+    if hasattr(given, "columns") and hasattr(passed, "columns") and not estimator._inferred and estimator.schema is not None:
+        schema = estimator._declared_schema("fit")
+        known = {*map(str, given.columns), *schema.names, schema.target.name, schema.person}
+        made = [str(name) for name in passed.columns if str(name) not in known]
+        if made:
+            raise PlanError(
+                f"fit: the steps in front of this estimator make the columns {', '.join(map(repr, made[:6]))}, which the schema does not "
+                "declare, so that nothing would be learnt from them. Nothing was spent. Declare them, or leave the step out."
+            )
     orders = any(hasattr(step, "transformers") for _, step in pipeline.steps[:-1])
     if orders and hasattr(given, "columns") and passed is not None and not hasattr(passed, "columns"):
         raise PlanError(
             "fit: ColumnTransformer, in front of this estimator, passes columns on without their names and in an order of its own, so that "
             'they would be taken for others. Nothing was spent. Keep the names: pipeline.set_output(transform="pandas"), and '
-            "verbose_feature_names_out=False for the ColumnTransformer."
+            "verbose_feature_names_out=False for the ColumnTransformer; a OneHotEncoder in it needs sparse_output=False and categories=[…]."
         )
 
 

@@ -26,6 +26,7 @@ MANY_UNKNOWN = 0.1  # of the rows that are predicted: these are the user's own, 
 FEW = 3  # attributes that are named
 FAR = 8  # standard deviations of a tree's total: noise alone goes so far once in 100,000 trees, since Laplace noise has long tails
 EMPTY = 2  # standard deviations of its count that a class without rows has at most; and so many more must still be few
+NEXT_TO_NONE = 4  # rows: whatever the noise
 LEAST_ROWS = 200  # a smaller table may well lack a class
 FEW_OF_CLASS = 0.1  # of the rows; where there are many classes, half of what each would have if all were as frequent
 FAR_ROWS = 7  # the same of the noisy number of rows, of which there is one: once in 40,000 tables
@@ -48,7 +49,8 @@ def not_counted(forest: CountedForest, rows: int | None, rows_sd: float = 0.0) -
         known = ", ".join(plain(value) for value in forest.codebook.schema.target.classes)
         said.append(
             f"about {min((expected - whole) / expected, 1):.0%} of the rows are counted in no tree: the column {_target_or(forest)} holds "
-            f"values that the schema does not declare. Declared classes are {known}."
+            f"values that the schema does not declare. Declared classes are {known}. `hedgerow schema check` (`schema.check(table)`) tells "
+            "its owner which, before anything is paid."
         )
     lacking = [t for t in range(len(totals)) if t not in full]
     if lacking and whole > 0:
@@ -77,7 +79,7 @@ def without_rows(forest: CountedForest) -> str | None:
     rows, error = class_rows(forest)
     whole, target = float(rows.sum()), forest.codebook.schema.target
     few = min(FEW_OF_CLASS, 0.5 / len(rows)) * whole
-    empty = [c for c in range(len(rows)) if rows[c] < EMPTY * error and rows[c] + EMPTY * error < few]
+    empty = [c for c in range(len(rows)) if rows[c] < max(EMPTY * error, NEXT_TO_NONE) and rows[c] + EMPTY * error < few]
     if not empty or whole < LEAST_ROWS:
         return None
     named = ", ".join(f"{plain(target.classes[c])} (about {max(rows[c], 0):,.0f} ± {error:,.0f})" for c in empty[:FEW])

@@ -51,6 +51,7 @@ class Advice:
     """Expectations, and what they rest on. source: "dummy", "like", "forest" or "measured".
 
     baseline: the most frequent class and its share, of the earlier release or the public table; None of the schema alone
+    earlier:  the ε of the earlier release: what is expected of less goes on from there, and was not measured
     """
 
     expectations: tuple[Expectation, ...]
@@ -59,19 +60,21 @@ class Advice:
     delta: str
     target: float | None = None
     baseline: tuple[Any, float] | None = None
+    earlier: Fraction = Fraction(0)
 
     @property
     def trust(self) -> str:
         """How far the numbers are to be trusted, from the measurement in docs/ADVICE.md."""
         points = f"on {SETS[self.source]} public sets it was off by {OFF[self.source] * 100:.1f} points on average"
-        return f"{TRUST[self.source]}; {points}"
+        below = f". Below ε = {text_of_fraction(self.earlier)}, that of the release, nothing was measured" if self.earlier else ""
+        return f"{TRUST[self.source]}; {points}{below}"
 
     @property
     def smallest(self) -> Expectation | None:
         """The smallest ε, and the algorithm, for which the target is to be expected; None where none of them would do."""
         if self.target is None:
             return None
-        enough = [each for each in self.expectations if each.accuracy >= self.target]
+        enough = [each for each in self.expectations if each.accuracy >= self.target and Fraction(each.epsilon) >= self.earlier]
         return min(enough, key=lambda each: (Fraction(each.epsilon), -each.accuracy), default=None)
 
     def sentence(self) -> str:
@@ -100,6 +103,12 @@ class Advice:
         about = "; of made-up classes, not of your table" if made_up else ""
         sure = "" if found.low >= self.target else ", if it is not missed, which is about as likely"
         return f"the smallest ε for an accuracy of {self.target:g}{sure}: {found.epsilon}, {found.algorithm} ({expected}{about})"
+
+    def __str__(self) -> str:
+        lines = [
+            f"ε = {each.epsilon}, {each.algorithm}: {each.accuracy:.3f}, {each.low:.2f} to {each.high:.2f}" for each in self.expectations
+        ]
+        return "\n".join(["accuracy to expect", *lines, self.baseline_sentence(), self.sentence(), f"made from: {self.trust}"])
 
     def baseline_sentence(self) -> str:
         """What would be right without learning anything, as far as that is known."""
@@ -174,7 +183,7 @@ def advise(
             expected.append(_expectation(algorithm, epsilon, float(share(logit(heights[epsilon]) + apart)), got, OFF[source]))
     totals = np.maximum(release.forest.class_totals, 0)  # counted, if with noise; what the forest predicts is off for rare classes
     baseline = (release.classes[totals.argmax()], float(totals.max() / max(totals.sum(), 1)))
-    return Advice(tuple(expected), source, rows, exact, target_accuracy, baseline)
+    return Advice(tuple(expected), source, rows, exact, target_accuracy, baseline, Fraction(release.certificate.epsilon or 0))
 
 
 def _most_frequent(schema: Schema, labels: Any) -> tuple[Any, float]:

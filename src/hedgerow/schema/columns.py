@@ -34,7 +34,7 @@ def columns_of(table: Any, names: Sequence[str], any_type: bool = False, dates: 
         place = {str(name): i for i, name in enumerate(frame.columns)}  # pandas may name columns by numbers
         require(names, place)
         return [one_column(frame[:, place[name]], name, any_type, name in dates) for name in names]
-    array = rows_as_array(table, len(names))
+    array = rows_as_array(table, names)
     if array.ndim != 2 or array.shape[1] != len(names):
         raise TableError(
             f"table: got an array of shape (rows{''.join(f', {n}' for n in array.shape[1:])}); expected 2 dimensions, with "
@@ -102,12 +102,13 @@ def one_column(column: Any, name: str, any_type: bool = False, is_date: bool = F
     return column if isinstance(column, np.ndarray) else np.asarray(column)
 
 
-def rows_as_array(table: Any, width: int) -> NDArray[Any]:
-    """An array as it is; other sequences of rows as objects, each cell by itself.
+def rows_as_array(table: Any, names: Sequence[str]) -> NDArray[Any]:
+    """An array as it is; other sequences of rows as objects, each cell by itself: of a row that is a mapping, by name.
 
     NumPy would find one type for all rows of a list, so that a single row could change how all others are read. A row that
     is not of the right width has missing cells only.
     """
+    width = len(names)
     if isinstance(table, np.ndarray) and not isinstance(table, np.matrix):
         return table
     if hasattr(table, "__array__"):
@@ -117,7 +118,10 @@ def rows_as_array(table: Any, width: int) -> NDArray[Any]:
     array = np.empty((len(table), width), dtype=object)
     for i, row in enumerate(table):
         try:
-            cells = list(row) if isinstance(row, (Sequence, np.ndarray)) and not isinstance(row, str) else []
+            if isinstance(row, Mapping):
+                cells = [row.get(name) for name in names]
+            else:
+                cells = list(row) if isinstance(row, (Sequence, np.ndarray)) and not isinstance(row, str) else []
             if len(cells) == width:
                 for j, cell in enumerate(cells):
                     array[i, j] = cell

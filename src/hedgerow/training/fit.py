@@ -124,7 +124,7 @@ def train(
         person=schema.person,
         rows_per_person=schema.k,
         assumed=engine.assumed,
-        source=engine.origin,
+        source="" if name is None else engine.origin,  # only a forest that takes more batches may meet the same rows again
         id=random_name(coins),
         name=name,
         released=grown.released,

@@ -125,7 +125,7 @@ def checked_table(X: Any, y: Any, schema: Schema, what: str = "fit") -> tuple[An
     if y is None:
         raise missing_labels(what)
     if not is_frame(X):
-        X = rows_as_array(X, len(schema.names))
+        X = rows_as_array(X, schema.names)
     X = declared_only(X, schema)
     check_column_types(columns_of(X, schema.names, dates=schema.dates), schema.attributes)
     y = labels_column(y, schema.target.name)

@@ -123,7 +123,7 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(X, Mapping) or (hasattr(X, "columns") and hasattr(X, "shape")):
             return X
         if not hasattr(X, "__array__") and not hasattr(X, "toarray"):  # scikit-learn has its own words about sparse matrices
-            X = rows_as_array(X, self.n_features_in_)
+            X = rows_as_array(X, list(self.feature_names_in_))
         X = check_array(X, dtype=None, ensure_all_finite=False)
         if X.shape[1] != self.n_features_in_:
             raise TableError(
