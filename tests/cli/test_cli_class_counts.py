@@ -72,3 +72,32 @@ def test_in_python_it_is_a_warning(place: SimpleNamespace) -> None:
         model = HedgerowClassifier(Schema.load(place.schema), LARGE).fit(place.data)
     assert any("hardly any has the class yess" in str(each.message) for each in told)
     assert isinstance(model.release_, Release)
+
+
+def test_a_table_of_which_no_row_would_be_counted_is_told_before_and_after(place: SimpleNamespace, run: Run) -> None:
+    place.schema.write_text(place.schema.read_text().replace('"no", "yes"', '"No", "Yes"'))
+    found = run("schema", "check", place.schema, place.data)
+    assert found.exit_code == 2
+    assert "no row of" in " ".join(found.output.split())
+    assert "is a declared class" in " ".join(found.output.split())
+    plan, counts = place.data.with_name("plan.json"), place.data.with_name("counts.json")
+    assert run("plan", "--schema", place.schema, "--epsilon", 1, "--rows", 2000, "--save", plan).exit_code == 0
+    counted = run("count", plan, place.data, "-o", counts)
+    assert "noise alone may make as many" in " ".join(counted.stderr.split())
+    merged = run("merge", counts, "-o", place.data.with_name("merged.json"))
+    assert "counts.json: about" in " ".join(merged.stderr.split())
+
+
+def test_a_forest_has_no_mean_with_itself(place: SimpleNamespace, run: Run) -> None:
+    fit(place, run)
+    again = run("predict", place.forest, place.data, "--with", place.forest)
+    assert again.exit_code == 2
+    assert "is the same release as" in " ".join(again.output.split())
+
+
+def test_a_budget_that_is_spent_promises_no_fits(place: SimpleNamespace, run: Run) -> None:
+    budget = place.data.with_name("own.json")
+    run("budget", "init", budget, "--epsilon", LARGE, "--delta", "1e-5")
+    assert "fits at" in run("budget", "show", budget).stdout
+    fit(place, run, '"no", "yes"', "--budget", budget)
+    assert "fits at" not in run("budget", "show", budget).stdout

@@ -156,7 +156,7 @@ def test_the_demo_goes_all_the_way(tmp_path: Path, run: Callable[..., Any]) -> N
     report, folder = tmp_path / "report.html", tmp_path / "files"
     result = run("demo", "-o", report, "--rows", 3000, "--keep", folder)
     assert result.exit_code == 0, result.output
-    steps = ["schema check", "budget init", "hedgerow plan", "hedgerow fit", "hedgerow evaluate", "hedgerow show"]
+    steps = ["schema check", "budget init", "hedgerow plan", "hedgerow fit", "hedgerow evaluate", "show forest.json --attribute"]
     places = [result.stdout.index(step) for step in steps]
     assert places == sorted(places)
     assert "short by 0.1" in result.stdout

@@ -161,7 +161,8 @@ def show(
     if total_delta:
         gone = sum((entry.delta for entry in entries), start=total * 0)
         say(f"total δ {formatting.amount(total_delta)}, spent {formatting.amount(gone)}, remaining {formatting.amount(total_delta - gone)}")
-        say(delta_left(total_delta - gone))
+        if spent < total:
+            say(delta_left(total_delta - gone))
 
 
 def _show_service(url: str) -> None:

@@ -113,7 +113,10 @@ def accept(
         lost = [copy for copy in copies if copy.lost]
         less = ", less the releases in the notes" if lost else ""
         also = "what else" if lost else "what"
-        say(f"raise those of which you know what is left. As they were before{less}; take off {also} was spent after the copy:")
+        say(
+            f"raise those of which you know what is left, and not before. These are the ceilings as they were{less}: take off {also} was "
+            "spent after the copy was taken (lost and failed requests, scores), in ε and in δ"
+        )
         for each in lowered:
             say(f"  {_ceiling_command(address, each, lost)}")
     say(f"accepted; head {head}")

@@ -96,6 +96,11 @@ def federate(
 
         hedgerow federate https://clinic-a.example/datasets/visits https://clinic-b.example/datasets/visits --plan plan.json --tokens tokens.txt -o forest.json
     """  # noqa: E501 - a command is one line
+    if output.exists() and not force:
+        raise CuratorError(
+            f"output {str(output)!r} exists already. Add --force to replace it, with those that have not answered yet: answers that are "
+            "kept are not paid again."
+        )
     check_output(output, [plan, tokens, sign, *(trust or [])], force)
     from hedgerow.release.public_plan import PublicPlan
     from hedgerow.remote.federation import ANSWERED, Federation

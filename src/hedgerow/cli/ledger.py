@@ -70,12 +70,13 @@ def show(address: Address) -> None:
             "crash, the next `hedgerow serve` gives back those that have read no row; the others remain spent, since nobody knows what "
             "was seen"
         )
-        heads = ["when", "dataset", "analyst", "purpose", "what", "ε", "rows looked at"]
+        heads = ["when", "dataset", "analyst", "purpose", "what", "ε", "δ", "rows looked at"]
+        amounts = [(formatting.amount(r.epsilon), formatting.amount(r.delta)) for r in open_ones]
         rows = [
-            (r.when, r.dataset, r.analyst, r.purpose, r.what, formatting.amount(r.epsilon), "perhaps" if r.opened else "no")
-            for r in open_ones
+            (r.when, r.dataset, r.analyst, r.purpose, r.what, *amount, "perhaps" if r.opened else "no")
+            for r, amount in zip(open_ones, amounts, strict=True)
         ]
-        table("not settled", heads, rows, numbers=(5,))
+        table("not settled", heads, rows, numbers=(5, 6))
     say(f"head: {ledger.head()}")
 
 

@@ -17,6 +17,9 @@ def show_lost(lost: Sequence[Lost]) -> None:
     if not lost:
         return
     warn("requests that were paid for and have no answer. Their rows may have been looked at, so that what they cost is not given back")
-    heads = ["when", "dataset", "analyst", "purpose", "what", "ε", "number", "why"]
-    rows = [(r.when, r.dataset, r.analyst, r.purpose, r.what, exact(r.cost), r.key, each.reason) for each in lost for r in (each.reserved,)]
-    table("lost", heads, rows, numbers=(5,))
+    heads = ["when", "dataset", "analyst", "purpose", "what", "ε", "δ", "number", "why"]
+    rows = [
+        (r.when, r.dataset, r.analyst, r.purpose, r.what, exact(r.cost), exact(r.delta), r.key, each.reason)
+        for each in lost for r in (each.reserved,)
+    ]  # fmt: skip
+    table("lost", heads, rows, numbers=(5, 6))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hedgerow import formatting
-from hedgerow.cli.console import progress_bar, say, table
+from hedgerow.cli.console import note, progress_bar, say, table, warn
 from hedgerow.cli.count import private_key
 from hedgerow.cli.fit import summarise
 from hedgerow.cli.outputs import check_output, file_lock
@@ -59,6 +59,7 @@ def merge(
         hedgerow merge --columns hospital.json registry.json -o forest.json
     """
     check_output(output, [*files, sign, *(trust or [])], force)
+    from hedgerow.inference.coverage import hardly_any
     from hedgerow.release.merging import merge as merge_rows
     from hedgerow.release.merging import merge_columns
     from hedgerow.release.release import Release
@@ -76,6 +77,8 @@ def merge(
             progress(place / len(files))
             release = Release.load(file)
             signers.append((str(file), _checked_signers(file, release, known, require_signed)))
+            if (few := hardly_any(release.forest)) is not None and release.forest.noisy:
+                warn(f"{file}: {few}")
             yield release
 
     with progress_bar("merging") as progress:
@@ -90,7 +93,9 @@ def merge(
         say(f"  and {len(signers) - SHOWN} more")
     summarise(merged, output, events=False)
     show_tables(merged)
-    if not columns:
+    if columns:
+        note("score it beside each owner's own forest: trees that vote need more rows than one owner's `hedgerow fit --delta 1e-6`")
+    else:
         _say_several_plans(merged)
     say_what_else(merged.algorithm)
 

@@ -101,7 +101,7 @@ def plan(
     Compare "rows in a leaf" with "noise on a count": where the noise is larger, the counts say little. Fewer trees, a
     smaller depth, coarser domains or a larger ε help. A hedgerow forest decides by itself, from the number of rows, which of its
     steps are worth their share: the plan says which and why. The trees of dpdf, diffpid3 and private-id3 follow from their charged
-    queries the rows: their plan lists those charges, and what a tree that ends early does not use is given back.
+    queries of the rows: their plan lists those charges, and what a tree that ends early does not use is given back.
 
     With --save the plan becomes a file that several owners count, each on its own rows (`hedgerow count`). It fixes the schema, the
     trees and the ε of each owner. Its --rows is a public number: roughly how many rows all owners have together (hedgerow needs none).

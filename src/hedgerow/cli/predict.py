@@ -146,6 +146,8 @@ def _alike(first: Release, name: Path, other: Path) -> Release:
             f"--with: {other} was fitted with another schema than {name}; expected the same attributes, domains, classes and bins, so that "
             "their probabilities mean the same. Fit both with one schema file."
         )
+    if first.content_hash == release.content_hash:
+        raise MergeError(f"--with: {other} is the same release as {name}; expected that of another owner.")
     return release
 
 

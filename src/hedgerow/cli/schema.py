@@ -11,7 +11,7 @@ import typer
 from hedgerow.cli.console import say, table
 from hedgerow.cli.outputs import check_output
 from hedgerow.cli.places import CSVOfRows, csv_rows
-from hedgerow.errors import PlanError
+from hedgerow.errors import PlanError, SchemaError
 
 if TYPE_CHECKING:
     from hedgerow.schema.attributes import Attribute
@@ -225,6 +225,11 @@ def _show_misfits(schema: Schema, data: Path, csv: str | None) -> None:
     else:
         say(f"every value of {data} fits: {rows:,} rows")
     say(EYES_ALONE)
+    target = found.columns[-1]
+    if rows and target.missing + target.undeclared.total() == rows:
+        raise SchemaError(
+            f"no row of {data} would be counted: no value of {schema.target.name!r} is a declared class. Correct one of them."
+        )
 
 
 def show(schema: Schema, only: tuple[str, ...] = ()) -> None:

@@ -160,11 +160,13 @@ def serve(
             say(f"serving at {address}  (Ctrl-C stops it)")
             say("open that address in a browser for the pages, and sign in there with a token")
 
+        before = {reserved.key for reserved in curator.ledger.unsettled()}
         with HeadSender(curator.ledger, folder / KEY_FILE, targets).running():
             server.run(application(curator, bounds, name or "", behind_tls, own), listener, bounds, started)
         write_note(folder, STOPPED, "")
         try:
-            say(f"stopped; {len(curator.ledger.unsettled())} reservation(s) did not settle; head {curator.ledger.head()}")
+            new = [reserved for reserved in curator.ledger.unsettled() if reserved.key not in before]
+            say(f"stopped; {len(new)} reservation(s) of this run did not settle; head {curator.ledger.head()}")
         except LedgerError as error:
             warn(f"stopped; {error}")
 

@@ -142,7 +142,7 @@ class ServiceDataset:
             else:
                 budget.sent = (
                     f"Whether the service goes on with its job {one_line(job.id)} is not known: what it had not begun when it stopped is "
-                    f"given back, and costs nothing. {again}"
+                    f"given back, and costs nothing; what it had begun may be lost, and has cost {formatting.loss(epsilon, delta)}. {again}"
                 )
             raise
         assert isinstance(found, Release)
