@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,8 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hedgerow import Release
+from hedgerow import Release, Schema
 from hedgerow.engines.files import TableFile
+from hedgerow.release.combining import aligned
 
 WITH = "--with b.json --with c.json"
 
@@ -87,3 +89,42 @@ def test_what_a_shared_plan_advises_it_accepts(offices: SimpleNamespace, run: Ca
         assert "a δ" not in verdict
         assert run(*words, *shared, "--delta", "1e-6", "--force").exit_code == 0
     assert "model without privacy" not in done(run("plan", "--schema", "schema.toml", "--epsilon", 8, "--rows", 10**6, "--owners", 3))
+
+
+def test_owners_of_different_columns_add_up_their_log_odds(offices: SimpleNamespace, run: Callable[..., Any]) -> None:
+    """Two owners of some columns each, one of them with two forests of other rows: the mean of these, and then the sum."""
+    whole = Schema.load("schema.toml")
+    halves = [whole.names[::2], whole.names[1::2]]
+    for place, names in enumerate(halves):
+        own = replace(whole, attributes=tuple(each for each in whole.attributes if each.name in names))
+        own.save(f"{place}.toml")
+        for table in "ab"[: 1 + place]:
+            words = ["--schema", f"{place}.toml", "--epsilon", 1 + place, "--delta", "1e-6", "-o", f"{place}{table}.json"]
+            done(run("fit", f"{table}.csv", *words))
+    two = done(run("predict", "0a.json", "c.csv", "--with", "1a.json", "--proba", "-o", "two.csv"))
+    assert "the log-odds of 2 owners of different columns, added up. A person who is in all of their tables loses (ε = 3, δ = 2e-06)" in two
+    said = done(run("predict", "0a.json", "c.csv", "--with", "1a.json", "--with", "1b.json", "--proba", "-o", "three.csv"))
+    assert "A person loses (ε = 3, δ = 2e-06) in all if nobody is in two of their tables with the same columns" in said
+    assert "(ε = 5, δ = 3e-06) if somebody is in all" in said
+    releases = [Release.load(f"{name}.json") for name in ("0a", "1a", "1b")]
+    shares = [
+        release.predict_codes_proba(TableFile(Path("c.csv"), list(release.schema.names)).codes(release.codebook)) for release in releases
+    ]
+    totals = [np.maximum(release.forest.class_totals, 1) for release in releases]
+    prior = np.mean([each / each.sum() for each in totals], axis=0)
+    odds = shares[0] * (shares[1] + shares[2]) / 2 / prior
+    with open("three.csv", newline="") as file:
+        lines = list(csv.reader(file))[1:]
+    assert np.allclose([[float(cell) for cell in line[1:]] for line in lines], odds / odds.sum(axis=1, keepdims=True), atol=1e-9)
+    overlapping = run("predict", "a.json", "c.csv", "--with", "0a.json")
+    assert overlapping.exit_code == 2
+    assert "or none in common (owners of other columns)" in " ".join(overlapping.output.split())
+
+
+def test_blocks_are_aligned_wherever_they_are_cut() -> None:
+    rows = np.arange(20.0).reshape(10, 2)
+    cuts = ([3, 3, 4], [10], [1] * 10)
+    streams = [np.split(rows, np.cumsum(each)[:-1]) for each in cuts]
+    found = [np.concatenate(parts) for parts in zip(*aligned(streams), strict=True)]
+    assert all(np.array_equal(each, rows) for each in found)
+    assert list(aligned([[], []])) == []

@@ -94,7 +94,7 @@ def merge(
     summarise(merged, output, events=False)
     show_tables(merged)
     if columns:
-        note("score it beside each owner's own forest: trees that vote need more rows than one owner's `hedgerow fit --delta 1e-6`")
+        note("forests that each owner has fitted with a δ often say more together: hedgerow predict a.json ROWS --with b.json")
     else:
         _say_several_plans(merged)
     say_what_else(merged.algorithm)

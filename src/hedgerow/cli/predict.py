@@ -17,6 +17,9 @@ from hedgerow.cli.outputs import check_output
 from hedgerow.cli.places import CSVOfRows, csv_rows
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from hedgerow.release.release import Release
 
 STANDARD_OUTPUT = Path("-")
@@ -32,7 +35,8 @@ def predict(
         list[Path] | None,
         typer.Option(
             "--with",
-            help="Another owner's forest with the same schema: the mean of their probabilities counts. May be given again.",
+            help="Another owner's forest: with the same schema, the mean of their probabilities counts; with other columns, their log-odds "
+            "are added up. May be given again.",
             show_default=False,
         ),
     ] = None,
@@ -62,7 +66,8 @@ def predict(
     A prediction tells about the row it is made for: keep it as private as that row. Columns in which more than a tenth of the rows have
     no declared value are named on standard error.
 
-    Owners who have each fitted a forest to rows of their own need not merge anything: --with takes the mean of what their forests say.
+    Owners who have each fitted a forest to rows of their own need not merge anything: --with takes the mean of what their forests say. Of
+    owners who hold different columns of the same people it adds up the log-odds: the table needs the columns of all.
 
     Example:
 
@@ -74,22 +79,20 @@ def predict(
 
         hedgerow predict office-a.json new-rows.csv --with office-b.json --with office-c.json -o predictions.csv
     """
-    from hedgerow.engines.files import TableFile, files_of
-    from hedgerow.inference.coverage import Unknown
+    from hedgerow.engines.files import files_of
     from hedgerow.inference.ranking import by_threshold
+    from hedgerow.release.combining import aligned, combined, grouped
 
     output = None if output == STANDARD_OUTPUT else output
     if output is not None:
         check_output(output, [forest, *(others or []), *files_of(rows)], force)
-    from hedgerow.release.release import Release, missing_columns_text
+    from hedgerow.release.release import Release
 
     release = Release.load(forest)
-    forests = [release, *(_alike(release, forest, other) for other in others or [])]
+    groups = grouped([release, *map(Release.load, others or [])], [str(forest), *map(str, others or [])])
     taken = _taken_class(release, threshold, positive)
     n_jobs = threads(jobs)
-    table = TableFile(csv_rows(rows, csv), list(release.schema.names), optional=bool(release.forest.united))
-    if table.absent:
-        warn(missing_columns_text(name for name in release.schema.names if name in table.absent))
+    streams = [_Stream(group, csv_rows(rows, csv), n_jobs) for group in groups]
     names = [class_text(value) for value in release.schema.target.classes]
     head = [f"predicted_{release.schema.target.name}"]
     if proba:
@@ -97,23 +100,45 @@ def predict(
     with _text_output(output) as file:
         writer = csv_module.writer(file, lineterminator="\n")
         writer.writerow(head)
-        written, unknown = 0, Unknown(release.codebook, table.absent)
-        for codes, _ in table.blocks(release.codebook, labels=False):  # however many rows there are, some at a time
-            each = [one.predict_few(codes) if table.few else one.predict_codes_proba(codes, n_jobs) for one in forests]
-            shares = sum(each[1:], start=each[0]) / len(each)
+        written = 0
+        for each in aligned(streams):  # however many rows there are, some at a time
+            shares = combined(each, groups)
             winners = shares.argmax(axis=1) if taken is None else by_threshold(shares, taken, threshold or 0.0)
             if proba:
                 writer.writerows([names[w], *map(repr, row)] for w, row in zip(winners.tolist(), shares.tolist(), strict=True))
             else:
                 writer.writerows([names[w]] for w in winners.tolist())
-            written += len(codes)
-            unknown.add(codes)
+            written += len(shares)
     if output is not None:
         say(f"wrote {output}: {written:,} predictions")
-    if unknown.text() is not None:
-        warn(f"{unknown.text()}")
+    for stream in streams:
+        if (text := stream.unknown.text()) is not None:
+            warn(text)
     if others:
-        note(_loss_of_all(forests))
+        note(_loss_of_all(groups))
+
+
+class _Stream:
+    """The mean probabilities of forests over the same columns, for the rows of a table, some at a time."""
+
+    def __init__(self, group: Sequence[Release], rows: Any, n_jobs: int) -> None:
+        from hedgerow.engines.files import TableFile
+        from hedgerow.inference.coverage import Unknown
+        from hedgerow.release.release import missing_columns_text
+
+        first = group[0]
+        self.group, self.n_jobs = group, n_jobs
+        self.table = TableFile(rows, list(first.schema.names), optional=bool(first.forest.united))
+        if self.table.absent:
+            warn(missing_columns_text(name for name in first.schema.names if name in self.table.absent))
+        self.unknown = Unknown(first.codebook, self.table.absent)
+
+    def __iter__(self) -> Iterator[NDArray[np.float64]]:
+        for codes, _ in self.table.blocks(self.group[0].codebook, labels=False):
+            self.unknown.add(codes)
+            few = self.table.few
+            each = [forest.predict_few(codes) if few else forest.predict_codes_proba(codes, self.n_jobs) for forest in self.group]
+            yield sum(each[1:], start=each[0]) / len(each)
 
 
 def _taken_class(release: Release, threshold: float | None, positive: str | None) -> int | None:
@@ -134,36 +159,28 @@ def _taken_class(release: Release, threshold: float | None, positive: str | None
     return code
 
 
-def _alike(first: Release, name: Path, other: Path) -> Release:
-    """Another forest for the same columns and classes, or an error that says what differs."""
-    from hedgerow.errors import MergeError
-    from hedgerow.release.release import Release
-    from hedgerow.schema.toml import same_columns
-
-    release = Release.load(other)
-    if not same_columns(first.schema, release.schema) or first.codebook.bins != release.codebook.bins:
-        raise MergeError(
-            f"--with: {other} was fitted with another schema than {name}; expected the same attributes, domains, classes and bins, so that "
-            "their probabilities mean the same. Fit both with one schema file."
-        )
-    if first.content_hash == release.content_hash:
-        raise MergeError(f"--with: {other} is the same release as {name}; expected that of another owner.")
-    return release
-
-
-def _loss_of_all(forests: Sequence[Release]) -> str:
-    """What a person loses by all of them."""
+def _loss_of_all(groups: Sequence[Sequence[Release]]) -> str:
+    """What a person loses by all of them: of owners of the same columns perhaps the largest, of owners of different columns the sum."""
     from fractions import Fraction
 
     from hedgerow import formatting
 
+    forests = [forest for group in groups for forest in group]
     said = f"the mean of {len(forests)} forests"
+    if len(groups) > 1:
+        said = f"the log-odds of {len(groups)} owners of different columns, added up"
     if any(one.certificate.epsilon is None for one in forests):
         return f"{said}; not all of them have a guarantee"
-    losses = [(Fraction(one.certificate.epsilon or 0), Fraction(one.certificate.delta or 0)) for one in forests]
-    largest, together = ([how(each) for each in zip(*losses, strict=True)] for how in (max, sum))
+    losses = [[(Fraction(one.certificate.epsilon or 0), Fraction(one.certificate.delta or 0)) for one in group] for group in groups]
+    together = [sum(amounts, Fraction(0)) for amounts in zip(*(each for group in losses for each in group), strict=True)]
+    if len(groups) == len(forests):
+        return f"{said}. A person who is in all of their tables loses {formatting.loss(*together)}"
+    largest = [
+        sum(amounts, Fraction(0)) for amounts in zip(*([max(each) for each in zip(*group, strict=True)] for group in losses), strict=True)
+    ]
+    of = "" if len(groups) == 1 else " with the same columns"
     return (
-        f"{said}. A person loses {formatting.loss(*largest)} in all if nobody is in two of their tables, and "
+        f"{said}. A person loses {formatting.loss(*largest)} in all if nobody is in two of their tables{of}, and "
         f"{formatting.loss(*together)} if somebody is in all"
     )
 

@@ -33,7 +33,8 @@ def check_random_trees(release: Release, name: str, columns: bool = False) -> No
     if columns and release.correction.trees:
         raise MergeError(
             f"{name} holds boosted trees, whose scores are made for all of its columns together: they do not add up with trees over other "
-            "columns. Owners of different columns fit trees that vote: `hedgerow fit --algorithm rdt`, or snr."
+            "columns. Add up what such forests predict (`hedgerow predict a.json ROWS --with b.json`); or fit trees that vote: "
+            "`hedgerow fit --algorithm rdt`, or snr."
         )
     instead = "Use --algorithm hedgerow, rdt or snr: `hedgerow plan --save` and `hedgerow count`, or `hedgerow fit` with one of them."
     if release.algorithm not in RANDOM_TREES:
