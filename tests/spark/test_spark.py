@@ -181,7 +181,7 @@ def test_booleans_dates_and_columns_of_nothing(spark: Any) -> None:
     rows = spark.sql("SELECT true AS b, DATE'2026-05-01' AS d, NULL AS v, 'x' AS class UNION ALL SELECT NULL, NULL, NULL, 'x'")
     schema = Schema(
         [Categorical(name, values, missing="none") for name, values in (("b", [True, False]), ("d", ["2026-05-01"]), ("v", [1]))],
-        Target("class", ["x"]),
+        Target("class", ["x", "z"]),
     )
     codebook = Codebook(schema)
     tree = model_of(PrivateRDTClassifier, schema, n_estimators=6, max_depth=3).public_plan(rows=100).trees
