@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from hedgerow.exporters.export import export as export
     from hedgerow.multiparty.run import together as together
     from hedgerow.planner.advice import advise as advise
+    from hedgerow.release.combining import combined_proba as combined_proba
     from hedgerow.release.merging import merge as merge
     from hedgerow.release.merging import merge_columns as merge_columns
     from hedgerow.release.public_plan import PublicPlan as PublicPlan
@@ -72,6 +73,7 @@ _HOME = {
     "Unit": "hedgerow.accounting.units",
     "advise": "hedgerow.planner.advice",
     "calibration": "hedgerow.evaluation.public",
+    "combined_proba": "hedgerow.release.combining",
     "connect": "hedgerow.remote.connection",
     "count": "hedgerow.training.counting",
     "export": "hedgerow.exporters.export",

@@ -37,6 +37,7 @@ def test_exactly_these_names_are_public() -> None:
         "__version__",
         "advise",
         "calibration",
+        "combined_proba",
         "connect",
         "count",
         "export",
