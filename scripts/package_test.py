@@ -53,8 +53,8 @@ MISSING = {  # without extras: what is tried, and the extra that its error names
         "together",
         "plan.json",
         "rows.csv",
-        "rows.csv",
-        "rows.csv",
+        "more.csv",
+        "others.csv",
         "--local",
         "3",
         "--disjoint",
@@ -157,7 +157,8 @@ def tried(folder: Path, python: str, packages: Sequence[str | Path], what: str) 
 def missing_extras(its: Path) -> None:
     """Each extra is named by the error of what needs it."""
     folder = its.parents[2]
-    say = "from hedgerow.datasets import patients; rows = patients(200, seed=1); rows.to_csv('rows.csv'); rows.schema.save('schema.toml')"
+    say = "from hedgerow.datasets import patients; rows = patients(200, seed=1); rows.schema.save('schema.toml'); "
+    say += "[rows.to_csv(f'{name}.csv') for name in ('rows', 'more', 'others')]"
     said([its, "-c", say], folder)
     said([its, "-m", "hedgerow", "plan", "--schema", "schema.toml", "--epsilon", "1", "--rows", "200", "--save", "plan.json"], folder)
     for extra, words in MISSING.items():

@@ -10,6 +10,8 @@ from typing import Any
 import joblib
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -610,3 +612,25 @@ def test_a_column_that_a_step_makes_must_be_declared() -> None:
         piped(step, budget=budget).fit(X, Y)
     assert budget.spent == 0
     piped(FunctionTransformer(lambda table: table), budget=budget).fit(X.assign(other=1), Y)  # what was there before is left out as ever
+
+
+def test_steps_that_hand_on_arrow_tables_are_checked_by_names() -> None:
+    """The columns of such a table are its values: a refusal printed them."""
+    table, budget = pa.Table.from_pandas(X), Budget(10)
+    doubled = FunctionTransformer(lambda rows: rows.set_column(0, "a", pc.multiply(rows["a"], 0.5)))
+    piped(doubled, budget=budget).fit(table, Y)
+    assert budget.spent == 5
+    more = FunctionTransformer(lambda rows: rows.append_column("c", rows["a"]))
+    with pytest.raises(PlanError, match="make the columns 'c', which the schema does not declare"):
+        piped(more, budget=budget).fit(table, Y)
+
+
+def test_bagging_numbers_the_classes() -> None:
+    """With the classes 1 and 2 one was learnt as the other, and the fits were paid."""
+    budget = Budget(100)
+    schema = replace(SCHEMA, target=Target("class", [1, 2]))
+    with pytest.raises(PlanError, match="BaggingClassifier of scikit-learn hands the classes over as the numbers"):
+        BaggingClassifier(PrivateRDTClassifier(schema, 5, budget=budget), n_estimators=2, bootstrap=False, max_samples=0.5).fit(
+            X, np.where(Y == "yes", 2, 1)
+        )
+    assert budget.spent == 0

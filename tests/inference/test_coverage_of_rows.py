@@ -57,3 +57,15 @@ def test_a_table_that_fits_is_not_warned_of() -> None:
         trees = PrivateRDTClassifier(SCHEMA, 1, budget=Budget(1), random_state=0).fit(X, Y).release_.forest
     for forest in (whole, skewed, sparse, trees):
         assert (hardly_any(forest), at_upper_bound(forest)) == (None, None)
+
+
+@pytest.mark.parametrize("epsilon", [1, 4])
+def test_a_question_near_the_upper_end_is_no_bound(epsilon: int) -> None:
+    """Of a pure-ε forest, whose first question may cut off the ends: 99 of 100 rows may lie above it."""
+    level = np.clip(np.random.default_rng(1).normal(96, 2.5, ROWS), 0, 100)
+    schema = Schema([Numeric("level", 0, 100), Numeric("b", 0, 1)], Target("class", ["no", "yes"]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        HedgerowClassifier(schema, epsilon, budget=Budget(epsilon)).fit(
+            {"level": level, "b": X.b.to_numpy()}, np.where(level < 91.5, "yes", "no")
+        )

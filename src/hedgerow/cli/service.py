@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from hedgerow.schema.schema import Schema
 
 BUSY, UNSURE = ("busy", "stopping"), "unsure"  # codes: try again, nothing was spent; it may have been taken
+TOO_MANY = 429
 LAST_JOBS, FETCHED = 100, 10  # of your own, that a release is looked for among; releases that are fetched for that
 Submit = Callable[[str], "Job"]  # with a key
 
@@ -117,7 +118,7 @@ class ServiceDataset:
         unit, url = Unit.of(self.public.schema), f"{self.connection.url}/datasets/{self.public.name}"
         request = RequestFile.open(output, url, f"{what}, {formatting.loss(epsilon, delta)}", asked)
         if request.resumed:
-            say(f"going on with the request of an earlier run, which {request.path} has the key of: nothing is paid twice")
+            say(f"going on with the request of an earlier run: {request.path} has its key. With the same token nothing is paid twice")
         else:
             with _given_up(request):
                 budget.check_room(epsilon, what, delta, unit)  # nothing may be refused here that was paid for there
@@ -220,7 +221,9 @@ def _given_up(request: RequestFile) -> Iterator[None]:
 
 
 def _submitted(request: RequestFile, submit: Submit, budget: RequestBudget) -> Job:
-    """The job. A new request that is refused has cost nothing, and is forgotten; one that an earlier run has sent may be paid for."""
+    """The job. A new request that is refused has cost nothing, and is forgotten; one that an earlier run has sent may be paid for. So may
+    one that meets a busy service: it may have been sent twice, after a connection was lost, and have been taken the first time.
+    """
     try:
         return submit(request.key)
     except HedgerowError as error:
@@ -229,7 +232,7 @@ def _submitted(request: RequestFile, submit: Submit, budget: RequestBudget) -> J
             raise error.__cause__ from None  # the key is kept: nobody need be told of it
         if code == "key_used":
             raise CuratorError(f"{error} If its answer is not to be had any more, give it up: rm {request.path}", status, code) from None
-        if not request.resumed and (400 <= status < 500 or code in BUSY):
+        if not request.resumed and 400 <= status < 500 and status != TOO_MANY and code not in BUSY:
             budget.sent = ""
             request.forget()
         raise

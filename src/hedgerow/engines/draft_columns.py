@@ -43,7 +43,7 @@ FORMATS = (
     "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%d.%m.%Y %H:%M", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M",
 )  # fmt: skip
 PLAUSIBLE = ((date(1880, 1, 1) - EPOCH).days, (date(2120, 1, 1) - EPOCH).days)  # of digits alone that are taken for dates
-NAMED_SO = re.compile(r"(?i)(^|[\W_])(id|nr|uuid|guid|ssn)$|[a-z](Id|ID|Nr|NR)$")
+NAMED_SO = re.compile(r"(?i:(^|[\W_])(id|nr|uuid|guid|ssn)$)|[a-z](Id|ID|Nr|NR)$")
 FEW_WORDS = 5  # beside numbers: with more, and with more than one of ten different values, a column is text
 _THOUSANDS = re.compile(r"\s*[+-]?\d{1,3}(,\d{3})+(\.\d*)?\s*", re.ASCII)
 _WHOLE = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)

@@ -83,8 +83,9 @@ def check_surroundings(estimator: Any, no_guarantee: bool = False) -> str | None
             found += learning_steps(caller)
         if module == BAGGING:
             _check_bagging(frame.f_locals.get("ensemble", caller))
+            numbering = "BaggingClassifier"
         if module == VOTING or (module == VALIDATION and frame.f_locals.get("method") in OF_PROBABILITIES):
-            numbering = "VotingClassifier" if module == VOTING else "cross_val_predict"
+            numbering = numbering or ("VotingClassifier" if module == VOTING else "cross_val_predict")
         if module == VALIDATION and frame.f_code.co_name == "_fit_and_score":
             _check_scorer(frame, estimator)
     if numbering:
@@ -129,6 +130,10 @@ def _check_numbered(estimator: Any, who: str) -> None:
         )
 
 
+def _column_names(table: Any) -> list[str]:
+    return [str(name) for name in getattr(table, "column_names", table.columns)]  # the columns of pyarrow's tables are values
+
+
 def _check_names(frame: FrameType, pipeline: Pipeline, estimator: Any) -> None:
     """Behind a ColumnTransformer columns stand in another order: without names they would be taken for each other. A column that a step
     has made and that no schema declares would be left out.
@@ -137,8 +142,8 @@ def _check_names(frame: FrameType, pipeline: Pipeline, estimator: Any) -> None:
     passed: Any = frame.f_locals.get("Xt")
     if hasattr(given, "columns") and hasattr(passed, "columns") and not estimator._inferred and estimator.schema is not None:
         schema = estimator._declared_schema("fit")
-        known = {*map(str, given.columns), *schema.names, schema.target.name, schema.person}
-        made = [str(name) for name in passed.columns if str(name) not in known]
+        known = {*_column_names(given), *schema.names, schema.target.name, schema.person}
+        made = [name for name in _column_names(passed) if name not in known]
         if made:
             raise PlanError(
                 f"fit: the steps in front of this estimator make the columns {', '.join(map(repr, made[:6]))}, which the schema does not "

@@ -20,8 +20,9 @@ from hedgerow.trees.forest import CountedForest
 
 WORTH_SAYING = 0.05  # of the rows
 NEARLY_ALL = 0.9  # of the rows of a column
-FEW_CELLS, FINE = 0.5, 50  # of the cells of a number, at its upper bound; where it has so many at least
-FEWEST = 2  # standard deviations of the number of all rows: counts that hold fewer may hold none
+# Of a number at its upper bound: this share of its cells at most, where it has so many cells, and a tree so many groups of them.
+FEW_CELLS, FINE, SEVERAL = 0.3, 50, 3
+FEWEST = 4  # standard deviations of the number of all rows: counts that hold fewer may hold none
 MANY_UNKNOWN = 0.1  # of the rows that are predicted: these are the user's own, and the number is exact
 FEW = 3  # attributes that are named
 FAR = 8  # standard deviations of a tree's total: noise alone goes so far once in 100,000 trees, since Laplace noise has long tails
@@ -201,7 +202,7 @@ def _last_share(forest: CountedForest, t: int, a: int) -> float:
         return 0.0
     children = tree.branch[tree.first_branch[0] + np.arange(cells)]
     last = int(children[-1])
-    if last < 0 or int((children == last).sum()) > FEW_CELLS * cells:
+    if last < 0 or int((children == last).sum()) > FEW_CELLS * cells or len(np.unique(children)) < SEVERAL:
         return 0.0
     rows, variance = forest.node_counts[t].sum(axis=1), forest.node_noise_sd(t) ** 2 * codebook.n_classes
     there, whole = float(rows[last]), float(rows[0])

@@ -186,6 +186,8 @@ class Federation:
             except CuratorError as error:
                 if error.code == "failed" and self.together is None:
                     self.folder.request_anew(place)  # it has no answer, and never will: the next run pays for another
+                if error.code != "failed":  # it has the job, whatever came between
+                    raise CuratorError(str(error), 0, error.code) from None
                 raise
             content = connection.transport.bytes("GET", f"/v1/releases/{path_segment(job.id)}")
         release = Release.from_json(content, "its release")

@@ -21,7 +21,7 @@ def columns_of(table: Any, names: Sequence[str], any_type: bool = False, dates: 
     if isinstance(table, (str, os.PathLike)):
         raise TableError("table: got the path of a file; expected rows. Read it first, or use `hedgerow predict`.")
     if isinstance(table, Mapping):
-        require(names, table)
+        require(names, [name for name in table if isinstance(name, str)])
         columns = [one_column(table[name], name, any_type, name in dates) for name in names]
         if len({len(column) for column in columns}) > 1:
             raise TableError("table: its columns do not all have the same number of rows.")

@@ -104,3 +104,25 @@ def test_who_has_gone_does_not_hinder_others() -> None:
         return await stays, gone.cancelled()
 
     assert asyncio.run(some()) == (1, True)
+
+
+def test_nobody_waits_for_readers_that_have_just_ended() -> None:
+    """A reader that ended in the same turn of the loop was counted as one that would look: the request hung until another came."""
+
+    async def bursts() -> int:
+        database: Any = Server()
+        answered = 0
+
+        async def chain(depth: int) -> None:
+            nonlocal answered
+            await reading.read(database, lambda snapshot: snapshot)
+            answered += 1
+            if depth:
+                await chain(depth - 1)  # in the very turn in which its reader ends
+
+        for _ in range(100):
+            async with asyncio.timeout(60):
+                await asyncio.gather(*(chain(3) for _ in range(6)))
+        return answered
+
+    assert asyncio.run(bursts()) == 100 * 6 * 4

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import sqlalchemy as sql
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
 
 from hedgerow.curator.ledger.database import Database
@@ -44,29 +44,37 @@ class _Batches:
     def __init__(self, database: Database) -> None:
         self.database = database
         self.waiting: deque[tuple[Read, asyncio.Future[Any]]] = deque()
-        self.readers: set[asyncio.Task[None]] = set()
+        self.active = 0  # readers that will look at what waits before they end
+        self.readers: set[asyncio.Task[None]] = set()  # so that they are not collected
+        self.limiter = CapacityLimiter(READERS)  # of their own: slow requests must not keep authentication waiting
 
     async def read(self, work: Read) -> Any:
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self.waiting.append((work, future))
-        if len(self.readers) < READERS:
+        if self.active < READERS:
+            self.active += 1
             reader = asyncio.create_task(self._reader())
             self.readers.add(reader)
             reader.add_done_callback(self.readers.discard)
         return await future
 
     async def _reader(self) -> None:
-        while self.waiting:
-            batch = [self.waiting.popleft() for _ in range(min(MOST, len(self.waiting)))]
-            try:
-                outcomes = await to_thread.run_sync(_outcomes, self.database, [work for work, _ in batch])
-                for (_, future), (result, error) in zip(batch, outcomes, strict=True):
-                    if future.done():  # whoever wanted it has gone
-                        continue
-                    future.set_result(result) if error is None else future.set_exception(error)
-            finally:  # where the loop ends
-                for _, future in batch:
-                    future.cancel()
+        try:
+            while self.waiting:
+                await self._batch([self.waiting.popleft() for _ in range(min(MOST, len(self.waiting)))])
+        finally:
+            self.active -= 1  # in the same step in which nothing was left to wait: whoever comes now starts another
+
+    async def _batch(self, batch: list[tuple[Read, asyncio.Future[Any]]]) -> None:
+        try:
+            outcomes = await to_thread.run_sync(_outcomes, self.database, [work for work, _ in batch], limiter=self.limiter)
+            for (_, future), (result, error) in zip(batch, outcomes, strict=True):
+                if future.done():  # whoever wanted it has gone
+                    continue
+                future.set_result(result) if error is None else future.set_exception(error)
+        finally:  # where the loop ends
+            for _, future in batch:
+                future.cancel()
 
 
 def _outcomes(database: Database, works: Sequence[Read]) -> list[Outcome]:
