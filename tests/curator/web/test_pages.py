@@ -635,3 +635,6 @@ def test_the_ledger_shows_what_was_paid_for_and_has_no_answer(running: Running, 
     assert "Paid for, without an answer" in page
     assert "before the answer was stored" in page
     assert "fit &lt;rdt&gt;" in page
+    assert "Not settled" not in page  # it is listed once
+    ledger.reserve("patients", "ada", "research", "0.1", what="a job that waits")
+    assert "Not settled" in owner.get("/ledger").text

@@ -22,9 +22,12 @@ def ledger(context: OwnerContext, before: Annotated[int | None, Query(ge=1, lt=2
     end = last if before is None else min(before - 1, last)
     after = max(0, end - SHOWN)
     found = owners.entries(context, after, end - after)["entries"] if end > after else []
+    lost = owners.lost(context)["lost"]
+    known = {each["id"] for each in lost}
+    unsettled = [each for each in owners.unsettled(context)["unsettled"] if each["id"] not in known]
     return render(
         "ledger.html", context.person, entries=found[::-1], last=last, older=after + 1 if after else None, newer=end < last,
-        unsettled=owners.unsettled(context)["unsettled"], lost=owners.lost(context)["lost"],
+        unsettled=unsettled, lost=lost,
     )  # fmt: skip
 
 
