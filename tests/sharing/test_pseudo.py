@@ -244,6 +244,24 @@ def test_numbers_stay_in_their_interval_edges_included(numeric: str) -> None:
     assert np.isnan(numbers[leaf == 4]).sum() == 1000
 
 
+@pytest.mark.parametrize("numeric", NUMERIC)
+def test_whole_numbers_are_drawn_where_they_are_declared(numeric: str) -> None:
+    """An age of 18.7, and 5.5 persons in a household, were made."""
+    edges = (0.0, 2.5, 2.9, 7.0, 10.0)
+    codebook = Codebook(Schema([Numeric("n", 0, 10, edges, missing="none", integer=True)], Target("t", ["x"])))
+    builder = TreeBuilder(codebook.sizes)
+    builder.split(0, 0, [0, 1, 2, 2, 3])
+    forest = CountedForest(codebook, (builder.build(),), (np.full((4, 1), 1000),))
+    made = all_rows(PseudoRows([model_of(forest, None)], Recipe(PGEN, numeric=numeric, seed=0)))
+    leaf, numbers = route(forest.trees[0], made.codes), made.numbers[0]
+    drawn = numeric in (UNIFORM, NORMAL)
+    assert set(numbers[leaf == 1]) <= {0, 1, 2}
+    assert ((numbers[leaf == 2] > 2.4) & (numbers[leaf == 2] < 2.9)).all()  # no whole number lies there
+    assert set(numbers[leaf == 3]) <= set(range(3, 11))
+    assert not drawn or len(set(numbers[leaf == 3])) > 4
+    assert [int((leaf == node).sum()) for node in (1, 2, 3, 4)] == [1000] * 4
+
+
 def test_intervals_of_neighbouring_floats_hold_their_numbers() -> None:
     tight = 1 + np.finfo(float).eps
     codebook = Codebook(Schema([Numeric("n", 1, 2, (1.0, tight, 2.0))], Target("t", ["x"])))

@@ -5,8 +5,9 @@
     not asked                         one of the declared values, all alike; a number anywhere between the bounds. Or else, with `shares`,
                                       as often as the paths that do ask say it
 
-An interval is made of cells [edge, next edge), the last one closed, and no number leaves it: its row takes the same path again. Where a
-path allows several intervals, or the branch of missing values beside one, each counts as much as it has codes.
+An interval is made of cells [edge, next edge), the last one closed, and no number leaves it: its row takes the same path again. Of an
+attribute that has whole numbers only, one of those is drawn where the interval holds one. Where a path allows several intervals, or the
+branch of missing values beside one, each counts as much as it has codes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.schema.attributes import Categorical
+from hedgerow.schema.attributes import Categorical, Numeric
 from hedgerow.schema.codebook import Codebook
 from hedgerow.sharing.pseudo.sizes import whole_numbers
 from hedgerow.trees.paths import Paths
@@ -78,7 +79,9 @@ class Templates:
                 codes[:, j] = choices.code[place]
             else:
                 asked = choices.which[path] > 0
-                numbers[j] = _numbers(choices.interval[:, place], asked, numeric, rng)
+                entry, interval = self.codebook.schema.attributes[j], choices.interval[:, place]
+                drawn = _numbers(interval, asked, numeric, rng)
+                numbers[j] = _whole(drawn, interval) if isinstance(entry, Numeric) and entry.integer else drawn
                 codes[:, j] = self.codebook.coders[j].encode(numbers[j])
         return codes, numbers
 
@@ -92,6 +95,14 @@ def _numbers(interval: NDArray[np.float64], asked: NDArray[np.bool_], numeric: s
     elif numeric == NORMAL:
         where = np.where(asked, 0.5 + _normal(len(low), rng) / (2 * WIDTH), where)
     return np.asarray(np.clip(low + where * (end - low), low, high))
+
+
+def _whole(numbers: NDArray[np.float64], interval: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Whole numbers, where an interval holds one; missing values stay so."""
+    low, _, high = interval
+    below = np.floor(numbers)
+    whole = np.where(below < low, np.ceil(low), below)
+    return np.where(whole <= high, whole, numbers)
 
 
 def _normal(rows: int, rng: np.random.Generator) -> NDArray[np.float64]:
