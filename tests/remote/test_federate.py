@@ -24,6 +24,7 @@ import hedgerow
 from hedgerow import Categorical, HedgerowClassifier, Numeric, PublicPlan, Release, Schema, Target
 from hedgerow.cli import app
 from hedgerow.curator.ledger.heads import KEY_FILE
+from hedgerow.errors import BudgetError, CuratorError
 from hedgerow.release.signing import make_key
 from hedgerow.remote.federation import differences
 
@@ -527,3 +528,30 @@ def test_two_datasets_of_one_service_have_its_key(servers: Servers, tmp_path: Pa
     parts = Release.load(tmp_path / "forest.json").certificate.parts
     assert [part.owner for part in parts] == ["stays", "visits"]
     assert parts[0].signed_by == parts[1].signed_by == [curator.signed_with]
+
+
+@pytest.mark.slow
+def test_what_a_service_has_refused_was_not_sent(three: Three, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else, with another away, the next run would take it for a request that is paid for already, and charge it."""
+
+    def refused(*_: Any, **__: Any) -> None:
+        raise BudgetError("somebody was quicker")
+
+    def sent() -> list[bool]:
+        (state,) = three.folder.glob("*.federation/federation.json")
+        return [each["sent"] for each in json.loads(state.read_text())["curators"]]
+
+    with monkeypatch.context() as patch:
+        patch.setattr("hedgerow.remote.connection.Connection.counts", refused)
+        three.run(code=2)
+    assert (sent(), three.charges()) == ([False] * 3, [[]] * 3)
+
+    def busy(*_: Any, **__: Any) -> None:
+        raise CuratorError("busy", 429, "many")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("hedgerow.remote.connection.Connection.counts", busy)
+        three.run(code=2)
+    assert sent() == [True] * 3  # it may have come twice, and have been taken the first time
+    three.run()
+    assert three.charges() == [["0.5"]] * 3

@@ -27,7 +27,7 @@ from hedgerow.remote.transport import path_segment
 from hedgerow.schema.toml import same_columns
 
 CHECKING, REQUESTED, RUNNING, ANSWERED, FAILED = "checking", "requested", "running", "answered", "failed"
-BUSY = ("busy", "stopping")  # try again: nothing was spent
+BUSY, TOO_MANY = ("busy", "stopping"), 429  # codes, and a status: try again
 CHECK_SECONDS = 30.0
 NOT_PAID = (
     "it was not asked to count, as another cannot take part. Nothing was spent. To do without the other, leave its address out, or "
@@ -177,9 +177,15 @@ class Federation:
         return found
 
     def _count(self, place: Place, ends: float) -> CuratorStatus:
+        before = self.folder.request(place).sent
         request = self.folder.sending(place)
         with self._connection(place, ends) as connection:
-            job = self._paid(connection, place, request.purpose, request.key, ends)
+            try:
+                job = self._paid(connection, place, request.purpose, request.key, ends)
+            except HedgerowError as error:
+                if not before and _refused(error):
+                    self.folder.not_taken(place)
+                raise
             self.on_status(CuratorStatus(place, RUNNING))
             try:
                 job.done(lambda share: self.on_status(CuratorStatus(place, RUNNING, share=share)), max(0.0, ends - time.monotonic()))
@@ -248,6 +254,12 @@ def _status_of(work: Callable[[Place, float], CuratorStatus], place: Place, ends
         return CuratorStatus(place, FAILED, str(error).removeprefix(f"{place.service}: "), unsure=unsure)
     except Exception as error:  # whatever a strange answer brings about: the others go on
         return CuratorStatus(place, FAILED, f"its answer cannot be used ({type(error).__name__}).", unsure=True)
+
+
+def _refused(error: HedgerowError) -> bool:
+    """Whether a service has said that it does not take a request, and not that it is busy: then it may have taken it before."""
+    status, code = (error.status, error.code) if isinstance(error, CuratorError) else (400, "")
+    return 400 <= status < 500 and status != TOO_MANY and code not in BUSY
 
 
 def _check_schema(dataset: Dataset, plan: PublicPlan) -> None:

@@ -108,6 +108,12 @@ class Folder:
             self.write()
         return self.request(place)
 
+    def not_taken(self, place: Place) -> None:
+        """The curator has refused the request: it has not charged it."""
+        with self._lock:
+            self.request(place).sent = False
+            self.write()
+
     def request_anew(self, place: Place) -> None:
         """The next request is another one, that is paid for by itself."""
         with self._lock:
