@@ -751,11 +751,12 @@ def test_nothing_is_added_to_boosted_trees(kind: str) -> None:
     for call in (
         lambda: merge([release]),
         lambda: merge([release, release]),
-        lambda: merge_columns([release]),
         lambda: count(release, *wide_table(100), budget=budget),
     ):
         with pytest.raises(MergeError, match=r"boosted trees.*what the model so far got wrong.*fit --batch"):
             call()
+    with pytest.raises(MergeError, match=r"boosted trees.*predict a\.json ROWS --with b\.json.*--algorithm rdt"):
+        merge_columns([release])
     model = HedgerowClassifier(wide_schema(), 2, 1e-6, budget=Budget(5, 1e-6)).fit(*wide_table(3000))
     assert model.release_.correction.trees
     model.set_params(delta=0)
