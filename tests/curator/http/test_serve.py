@@ -57,7 +57,9 @@ def test_served_stopped_and_served_again(tmp_path: Path, file: Path) -> None:
     assert f"is in {folder / 'owner.token'}" in service.said.read_text().replace("\n", "")
     assert (folder / "owner.token").stat().st_mode & 0o777 == 0o600
     assert re.search(
-        r"^stopped; 0 reservation\(s\) of this run did not settle; head \d+:[0-9a-f]{64}$", service.said.read_text().replace("\n ", " "), re.M
+        r"^stopped; 0 reservation\(s\) of this run did not settle; head \d+:[0-9a-f]{64}$",
+        service.said.read_text().replace("\n ", " "),
+        re.M,
     )
     assert {"request", "job done"} <= {line["event"] for line in service.log()}
     ledger = Ledger.open(folder)
