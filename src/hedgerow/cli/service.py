@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from hedgerow.remote.responses import Dataset
     from hedgerow.schema.schema import Schema
 
-BUSY, UNSURE = ("busy", "stopping"), "unsure"  # codes: try again, nothing was spent; it may have been taken
-TOO_MANY = 429
+UNSURE = "unsure"  # a code: it may have been taken
 LAST_JOBS, FETCHED = 100, 10  # of your own, that a release is looked for among; releases that are fetched for that
 Submit = Callable[[str], "Job"]  # with a key
 
@@ -224,6 +223,8 @@ def _submitted(request: RequestFile, submit: Submit, budget: RequestBudget) -> J
     """The job. A new request that is refused has cost nothing, and is forgotten; one that an earlier run has sent may be paid for. So may
     one that meets a busy service: it may have been sent twice, after a connection was lost, and have been taken the first time.
     """
+    from hedgerow.remote.request_file import refused
+
     try:
         return submit(request.key)
     except HedgerowError as error:
@@ -232,7 +233,7 @@ def _submitted(request: RequestFile, submit: Submit, budget: RequestBudget) -> J
             raise error.__cause__ from None  # the key is kept: nobody need be told of it
         if code == "key_used":
             raise CuratorError(f"{error} If its answer is not to be had any more, give it up: rm {request.path}", status, code) from None
-        if not request.resumed and 400 <= status < 500 and status != TOO_MANY and code not in BUSY:
+        if not request.resumed and refused(error):
             budget.sent = ""
             request.forget()
         raise

@@ -119,7 +119,7 @@ def _target(name: str, labels: Values, order: Sequence[Any] | None) -> Target:
     amounts = numbers is not None and len(numbers) > MAX_WHOLE_CATEGORIES and not all(number.is_integer() for number in numbers)
     if amounts or len(labels.values) > MAX_TEXT_CATEGORIES:
         raise TableError(
-            f"table: the target column {name!r} has {len(labels.values):,} different values; expected a few classes. "
+            f"table: the target column {name!r} has too many different values, or amounts; expected a few classes. "
             "If it is a number, put it into classes first (for example below and above a limit)."
         )
     classes = in_order(typed(labels.values)) if order is None else plain_values(order)

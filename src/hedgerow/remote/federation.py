@@ -22,12 +22,12 @@ from hedgerow.remote.connection import Connection, connect, the_only_purpose
 from hedgerow.remote.federation_folder import Folder
 from hedgerow.remote.jobs import FIRST_PAUSE, LONGEST_PAUSE, SLOWER, Job
 from hedgerow.remote.places import Place
+from hedgerow.remote.request_file import BUSY, refused
 from hedgerow.remote.responses import Dataset
 from hedgerow.remote.transport import path_segment
 from hedgerow.schema.toml import same_columns
 
 CHECKING, REQUESTED, RUNNING, ANSWERED, FAILED = "checking", "requested", "running", "answered", "failed"
-BUSY, TOO_MANY = ("busy", "stopping"), 429  # codes, and a status: try again
 CHECK_SECONDS = 30.0
 NOT_PAID = (
     "it was not asked to count, as another cannot take part. Nothing was spent. To do without the other, leave its address out, or "
@@ -183,7 +183,7 @@ class Federation:
             try:
                 job = self._paid(connection, place, request.purpose, request.key, ends)
             except HedgerowError as error:
-                if not before and _refused(error):
+                if not before and refused(error):
                     self.folder.not_taken(place)
                 raise
             self.on_status(CuratorStatus(place, RUNNING))
@@ -254,12 +254,6 @@ def _status_of(work: Callable[[Place, float], CuratorStatus], place: Place, ends
         return CuratorStatus(place, FAILED, str(error).removeprefix(f"{place.service}: "), unsure=unsure)
     except Exception as error:  # whatever a strange answer brings about: the others go on
         return CuratorStatus(place, FAILED, f"its answer cannot be used ({type(error).__name__}).", unsure=True)
-
-
-def _refused(error: HedgerowError) -> bool:
-    """Whether a service has said that it does not take a request, and not that it is busy: then it may have taken it before."""
-    status, code = (error.status, error.code) if isinstance(error, CuratorError) else (400, "")
-    return 400 <= status < 500 and status != TOO_MANY and code not in BUSY
 
 
 def _check_schema(dataset: Dataset, plan: PublicPlan) -> None:

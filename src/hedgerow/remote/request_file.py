@@ -15,9 +15,18 @@ from typing import Any
 
 import msgspec
 
-from hedgerow.errors import CuratorError
+from hedgerow.errors import CuratorError, HedgerowError
 
 FORMAT, VERSION = "hedgerow-request", 1
+BUSY, TOO_MANY = ("busy", "stopping"), 429  # codes, and a status: try again
+
+
+def refused(error: HedgerowError) -> bool:
+    """Whether a service has said that it does not take a request, and not that it is busy: what was sent again after a lost connection may
+    have been taken the first time.
+    """
+    status, code = (error.status, error.code) if isinstance(error, CuratorError) else (400, "")
+    return 400 <= status < 500 and status != TOO_MANY and code not in BUSY
 
 
 class State(msgspec.Struct, forbid_unknown_fields=True):
