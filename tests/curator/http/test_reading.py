@@ -106,23 +106,31 @@ def test_who_has_gone_does_not_hinder_others() -> None:
     assert asyncio.run(some()) == (1, True)
 
 
-def test_nobody_waits_for_readers_that_have_just_ended() -> None:
+def test_nobody_waits_for_readers_that_have_just_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader that ended in the same turn of the loop was counted as one that would look: the request hung until another came."""
 
-    async def bursts() -> int:
+    async def all_at_once() -> list[Any]:
+        gate = asyncio.get_running_loop().create_future()
+
+        async def run_sync(work: Any, *given: Any, limiter: Any) -> Any:
+            await gate
+            return work(*given)
+
+        async def late() -> Any:
+            await gate
+            return await reading.read(database, lambda snapshot: "late")
+
+        monkeypatch.setattr("hedgerow.curator.http.reading.to_thread.run_sync", run_sync)
         database: Any = Server()
-        answered = 0
+        tasks = []
+        for _ in range(reading.READERS):
+            tasks.append(asyncio.create_task(reading.read(database, lambda snapshot: "first")))
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)  # its reader waits at the gate, with nothing left to read
+        tasks.append(asyncio.create_task(late()))
+        await asyncio.sleep(0)
+        gate.set_result(None)  # all readers end, and the late one reads, in one turn
+        async with asyncio.timeout(30):
+            return await asyncio.gather(*tasks)
 
-        async def chain(depth: int) -> None:
-            nonlocal answered
-            await reading.read(database, lambda snapshot: snapshot)
-            answered += 1
-            if depth:
-                await chain(depth - 1)  # in the very turn in which its reader ends
-
-        for _ in range(100):
-            async with asyncio.timeout(60):
-                await asyncio.gather(*(chain(3) for _ in range(6)))
-        return answered
-
-    assert asyncio.run(bursts()) == 100 * 6 * 4
+    assert asyncio.run(all_at_once()) == ["first"] * reading.READERS + ["late"]
