@@ -95,8 +95,7 @@ def without_rows(forest: CountedForest) -> str | None:
 
 def hardly_any(forest: CountedForest) -> str | None:
     """A sentence about counts that may hold no row at all, or None."""
-    rows, error = class_rows(forest)
-    whole, error = float(rows.sum()), error * math.sqrt(len(rows))
+    whole, error = _all_rows(forest)
     if whole >= FEWEST * error:
         return None
     target = forest.codebook.schema.target
@@ -113,9 +112,9 @@ def at_upper_bound(forest: CountedForest) -> str | None:
 
     Nothing is said of lower bounds: amounts are often 0, and 0 is often the bound.
     """
-    schema, said = forest.codebook.schema, []
+    schema, whole, said = forest.codebook.schema, _all_rows(forest), []
     for a, attribute in enumerate(schema.attributes):
-        share = max((_last_share(forest, t, a) for t in range(len(forest.trees))), default=0.0)
+        share = max((_last_share(forest, t, a, whole) for t in range(len(forest.trees))), default=0.0)
         if share > NEARLY_ALL:
             said.append(f"{plain(attribute.name)} (about {share:.0%})")
     if not said:
@@ -132,9 +131,9 @@ def not_read(forest: CountedForest) -> str | None:
 
     Told where released counts have more than nine of ten rows there, and noise alone would not bring so many if half of them were.
     """
-    schema, said = forest.codebook.schema, []
+    schema, whole, said = forest.codebook.schema, _all_rows(forest), []
     for a, attribute in enumerate(schema.attributes):
-        share = max((_unread_share(forest, t, a) for t in range(len(forest.trees))), default=0.0)
+        share = max((_unread_share(forest, t, a, whole) for t in range(len(forest.trees))), default=0.0)
         if share > NEARLY_ALL:
             said.append(f"{plain(attribute.name)} (about {share:.0%}: {_what_to_check(attribute)})")
     if not said:
@@ -171,7 +170,13 @@ class Unknown:
         return f"columns with values that are missing, undeclared or not readable: {', '.join(said)}{more}"
 
 
-def _unread_share(forest: CountedForest, t: int, a: int) -> float:
+def _all_rows(forest: CountedForest) -> tuple[float, float]:
+    """The number of rows that all trees together show, and its error: that of one tree is far less sure."""
+    rows, error = class_rows(forest)
+    return float(rows.sum()), error * math.sqrt(len(rows))
+
+
+def _unread_share(forest: CountedForest, t: int, a: int, whole: tuple[float, float]) -> float:
     """The share of all rows that have no declared value of the attribute where a tree first asks for it; 0 where noise could explain it.
 
     Of all rows, not of those that come so far: these may be the ones that lack everything.
@@ -186,13 +191,10 @@ def _unread_share(forest: CountedForest, t: int, a: int) -> float:
     unread = np.setdiff1d(children[:, known:], [-1])
     if np.isin(unread, children[:, :known]).any():  # missing values share a branch with others
         return 0.0
-    rows, variance = forest.node_counts[t].sum(axis=1), forest.node_noise_sd(t) ** 2 * codebook.n_classes
-    lost, whole = float(rows[unread].sum()), float(rows[0])
-    error = math.sqrt(float(variance[unread].sum()) + float(variance[0]) / 4)
-    return min(lost / whole, 1.0) if whole > 0 and lost - whole / 2 > FAR * error else 0.0
+    return _share(forest, t, unread, whole)
 
 
-def _last_share(forest: CountedForest, t: int, a: int) -> float:
+def _last_share(forest: CountedForest, t: int, a: int, whole: tuple[float, float]) -> float:
     """The share of all rows in the last cells of a number, which a tree asks for first; 0 where noise could explain it, and where these
     are more than a few of its cells.
     """
@@ -204,10 +206,14 @@ def _last_share(forest: CountedForest, t: int, a: int) -> float:
     last = int(children[-1])
     if last < 0 or int((children == last).sum()) > FEW_CELLS * cells or len(np.unique(children)) < SEVERAL:
         return 0.0
-    rows, variance = forest.node_counts[t].sum(axis=1), forest.node_noise_sd(t) ** 2 * codebook.n_classes
-    there, whole = float(rows[last]), float(rows[0])
-    error = math.sqrt(float(variance[last]) + float(variance[0]) / 4)
-    return min(there / whole, 1.0) if whole > 0 and there - whole / 2 > FAR * error else 0.0
+    return _share(forest, t, np.array([last]), whole)
+
+
+def _share(forest: CountedForest, t: int, nodes: NDArray[np.int64], whole: tuple[float, float]) -> float:
+    """The share of all rows that these nodes hold; 0 where noise would bring more than half of them there."""
+    (rows, error), variance = whole, forest.node_noise_sd(t)[nodes] ** 2 * forest.codebook.n_classes
+    there = float(forest.node_counts[t][nodes].sum())
+    return min(there / rows, 1.0) if rows > 0 and there - rows / 2 > FAR * math.hypot(math.sqrt(variance.sum()), error / 2) else 0.0
 
 
 def _what_to_check(attribute: Attribute) -> str:
