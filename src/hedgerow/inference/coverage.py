@@ -21,7 +21,7 @@ from hedgerow.trees.forest import CountedForest
 WORTH_SAYING = 0.05  # of the rows
 NEARLY_ALL = 0.9  # of the rows of a column
 # Of a number at its upper bound: this share of its cells at most, where it has so many cells, and a tree so many groups of them.
-FEW_CELLS, FINE, SEVERAL = 0.3, 50, 3
+FEW_CELLS, FINE, SEVERAL = 0.5, 50, 3
 FEWEST = 4  # standard deviations of the number of all rows: counts that hold fewer may hold none
 MANY_UNKNOWN = 0.1  # of the rows that are predicted: these are the user's own, and the number is exact
 FEW = 3  # attributes that are named

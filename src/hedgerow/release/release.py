@@ -1,6 +1,6 @@
 """The release: one JSON document with the trees, their noisy counts, the public schema and the guarantee. Never pickle.
 
-`release_document.py` has the fields of the file and every check.
+`document.py` has the fields of the file and every check.
 """
 
 from __future__ import annotations
