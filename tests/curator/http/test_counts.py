@@ -19,6 +19,7 @@ from hedgerow.curator.http.errors import Refusal
 from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.http.requests import Algorithm
 from hedgerow.release.release import Release
+from hedgerow.schema.csv_dialect import CSVDialect
 from hedgerow.training.algorithms import PRIVATE
 
 PATH = "/v1/datasets/patients/counts"
@@ -66,6 +67,21 @@ def test_counted(running: Running, name: str) -> None:
     assert running.curator.ledger.balance("patients").spent == plan.epsilon
     other = running.post(running.ada, PATH, body(hedgerow_plan("0.25")), "k")
     assert (other.status_code, other.json()["error"]["code"]) == (409, "key_used")
+
+
+def test_files_are_read_as_the_owners_schema_says(running: Running) -> None:
+    """A plan does not say how files are written."""
+    colons = running.file.with_name("colons.csv")
+    colons.write_text(running.file.read_text().replace(",", ":"))
+    running.curator.registry.register("colons", colons, replace(SCHEMA, csv=CSVDialect(delimiter=":")))
+    running.curator.ledger.ceiling("colons", 5)
+    running.curator.accounts.grant("ada", "colons", ["research"])
+    plan = PrivateRDTClassifier(SCHEMA, epsilon="5", n_estimators=1, max_depth=1, random_state=1).public_plan()
+    asked = running.post(running.ada, PATH.replace("patients", "colons"), body(plan), "k")
+    job = running.ended(running.ada, asked.json())
+    assert job["state"] == "done", job
+    release = Release.from_json(running.get(running.ada, job["result"]).content)
+    assert abs(release.forest.counts[0].sum() - 500) < 20
 
 
 def test_the_owners_name_is_the_services(running: Running, limits: Limits) -> None:

@@ -6,6 +6,7 @@ import html
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import Any
@@ -25,6 +26,7 @@ from hedgerow.curator.web import sign_in_sessions
 from hedgerow.curator.web.authentication import is_page
 from hedgerow.formatting import amount
 from hedgerow.release.release import Release
+from hedgerow.schema.csv_dialect import CSVDialect
 
 HOST = "http://testserver"
 HOSTILE = '<script>alert("x")</script>'
@@ -387,6 +389,31 @@ def test_a_release_is_scored_on_test_rows_where_there_are_some(running: Running,
     for to in ("quote", "scores"):
         assert ada.post(f"{release}/{to}", {**form, "dataset": "hidden", "key": "new"}).status_code == 404
         assert "its schema is not that of the dataset" in ada.post(f"{release}/{to}", {**form, "dataset": "other", "key": "new"}).text
+
+
+def test_a_table_with_another_number_of_rows_and_other_files_is_scored(running: Running, ada: Browser) -> None:
+    """Both are said of one table. Its own files are read as its own schema says; other persons would be another charge."""
+    curator, colons = running.curator, running.file.with_name("colons.csv")
+    colons.write_text("".join(f"{line.replace(',', ':')}:id\n" for line in running.file.read_text().splitlines()))
+    schema = replace(SCHEMA, rows=500, csv=CSVDialect(delimiter=":"))
+    curator.registry.register("test", colons, schema)
+    curator.registry.register("persons", colons, replace(schema, person="id", rows_per_person=3))
+    for name in ("test", "persons"):
+        curator.ledger.ceiling(name, 5)
+        curator.accounts.grant("ada", name, ["research"])
+    asked = ada.post("/datasets/patients/forests", FORM)
+    ended(ada, asked.headers["location"], running)
+    release = asked.headers["location"].replace("jobs", "releases")
+    page = ada.get(release).text
+    assert re.findall(r'<option value="([^"]+)">', page.partition('id="dataset"')[2].partition("</select>")[0]) == ["test", "patients"]
+    form = {"dataset": "test", "purpose": "research", "epsilon": "5", "key": "score"}
+    assert ada.post(f"{release}/quote", form).status_code == 200
+    asked = ada.post(f"{release}/scores", form)
+    ended(ada, asked.headers["location"], running)
+    found = ada.get(f"{asked.headers['location'].replace('jobs', 'scores')}.json").json()
+    assert abs(sum(map(sum, found["confusion"])) - 500) < 20
+    assert "its schema is not that of the dataset" in ada.post(f"{release}/scores", {**form, "dataset": "persons", "key": "new"}).text
+    assert curator.ledger.balance("persons").spent == 0
 
 
 def test_the_delta_of_a_forest_stands_beside_its_epsilon(running: Running, ada: Browser, owner: Browser) -> None:

@@ -12,16 +12,21 @@ from hedgerow.errors import PlanError
 from hedgerow.evaluation.private import private_score
 from hedgerow.queries import Confusion
 from hedgerow.release.release import Release
-from hedgerow.schema.toml import write
+from hedgerow.schema.toml import same_columns
 
 CONTENT_TYPE = "application/vnd.hedgerow.score+json"
 
 
 def scored(content: bytes, dataset: Dataset, epsilon: Any) -> Release:
-    """The release, refused where its schema is not the dataset's: the schema says how many rows of a person count."""
+    """The release, refused where its schema is not the dataset's: also in the person column and how many rows of a person count, which
+    the charge depends on. How many rows there are, and how files are written, each schema says of a table of its own.
+    """
     release = Release.from_json(content)
-    if write(release.schema) != write(dataset.schema):
-        raise PlanError("release: its schema is not that of the dataset; expected a release of a dataset with the same. Nothing was spent.")
+    if not same_columns(release.schema, dataset.schema):
+        raise PlanError(
+            "release: its schema is not that of the dataset; expected a release of a dataset with the same columns, values, bounds and "
+            "persons. Nothing was spent."
+        )
     Confusion.cost(exact_epsilon(epsilon), release.schema.k)  # refuses what cannot be drawn
     return release
 

@@ -72,13 +72,13 @@ def _performed(curator: Curator, limits: Limits, task: Task, budget: PrepaidBudg
         raise LedgerError(f"dataset {task.dataset!r} is closed: its owner has ended the connection. No row was looked at.")
     if isinstance(task.body, Score):
         release = scores.scored(task.document, found, task.body.epsilon)
-        return scores.scored_as_json(release, found.place, task.body.epsilon, budget, limits.threads), scores.CONTENT_TYPE
+        return scores.scored_as_json(release, found.rows, task.body.epsilon, budget, limits.threads), scores.CONTENT_TYPE
     if isinstance(task.body, Counts):
         how: dict[str, Any] = {"budget": budget, "n_jobs": limits.threads, "progress": progress}
         if task.party is not None and task.body.together is not None:
             who = (task.party, task.body.together, limits.party_seconds)
-            return curator.signed(counted_together(task.document, found.place, task.body.epsilon, *who, **how)).to_json(), RELEASE
-        return curator.signed(counted(task.document, found.place, task.body.epsilon, task.table, **how)).to_json(), RELEASE
+            return curator.signed(counted_together(task.document, found.rows, task.body.epsilon, *who, **how)).to_json(), RELEASE
+        return curator.signed(counted(task.document, found.rows, task.body.epsilon, task.table, **how)).to_json(), RELEASE
     recipe = recipe_of(task.body, limits)
     release = trained(recipe, found.place, found.schema, budget, n_jobs=limits.threads, progress=progress)
     return curator.signed(release).to_json(), RELEASE

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from urllib.parse import unquote
 
 import sqlalchemy as sql
@@ -44,6 +44,13 @@ class Dataset:
     place: str | SQLTable
     schema: Schema
     closed: bool
+
+    @property
+    def rows(self) -> str | CSVTable | SQLTable:
+        """The place, with how its files are written: a release or a plan of an analyst does not say it of this table."""
+        if self.schema.csv is None or isinstance(self.place, SQLTable):
+            return self.place
+        return CSVTable(self.place, **asdict(self.schema.csv))
 
 
 class Registry:

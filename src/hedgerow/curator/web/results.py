@@ -27,7 +27,7 @@ from hedgerow.plots.draw import confusion_svg
 from hedgerow.queries import Confusion
 from hedgerow.release.release import Release
 from hedgerow.schema.schema import Schema
-from hedgerow.schema.toml import write
+from hedgerow.schema.toml import read, same_columns
 
 router = APIRouter(include_in_schema=False)
 FIELDS = ("dataset", "purpose", "epsilon", "key")
@@ -70,12 +70,13 @@ def _release(context: RequestContext, id: str, form: FormFields, problem: Refusa
 
 
 def _may_score(context: RequestContext, schema: Schema, trained_on: str) -> list[str]:
-    """The datasets that the person may use now and that have the schema of a release: those with other rows than it was trained on first.
+    """The datasets that the person may use now and that have the columns of a release: those with other rows than it was trained on first.
 
     Of these, what is called a test comes before the others.
     """
-    text, visible = write(schema), context.curator.accounts.visible(context.person)
-    fit = [name for name in visible if context.schema_text(name) == text and not context.curator.ledger.balance(name).closed]
+    visible = context.curator.accounts.visible(context.person)
+    alike = [name for name in visible if same_columns(read(context.schema_text(name)), schema)]
+    fit = [name for name in alike if not context.curator.ledger.balance(name).closed]
     return sorted(fit, key=lambda name: (name == trained_on, "test" not in name.lower(), name))
 
 
