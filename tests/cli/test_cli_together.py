@@ -162,3 +162,18 @@ def test_what_all_owners_would_say_is_said_once(folder: Path, run: Callable[...,
     assert result.exit_code == 2
     assert result.stderr.count("needs the package mpyc") == 1
     assert failures([(2, "error: a"), (0, ""), (2, "error: a"), (2, "error: b")]) == "owner-1, owner-3: error: a; owner-4: error: b"
+
+
+def test_counts_that_may_hold_no_row_are_told(folder: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The totals of all owners: of one alone nobody could tell. With --party the count itself says it."""
+    from hedgerow.cli import together_local
+    from hedgerow.training.counting import count
+
+    release = count(small_plan(), "rows.csv", budget=Budget(1))
+    monkeypatch.setattr(together_local, "run_local", lambda *_: release)
+    monkeypatch.setattr("hedgerow.cli.together._say_assumption", lambda _: None)  # it has none
+    for name in ("b.csv", "c.csv"):
+        Path(name).write_text(Path("rows.csv").read_text())
+    result = run("together", "plan.json", "rows.csv", "b.csv", "c.csv", "--local", "3", "--disjoint", "-o", "out.json")
+    assert (result.exit_code, Path("out.json").exists()) == (0, True)
+    assert "noise alone may make as many" in " ".join(result.stderr.split())

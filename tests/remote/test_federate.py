@@ -21,7 +21,7 @@ from remote.conftest import SCHEMA, Served, Servers
 from typer.testing import CliRunner
 
 import hedgerow
-from hedgerow import Categorical, HedgerowClassifier, Numeric, PublicPlan, Release, Schema, Target
+from hedgerow import Categorical, HedgerowClassifier, Numeric, PrivateRDTClassifier, PublicPlan, Release, Schema, Target
 from hedgerow.cli import app
 from hedgerow.curator.ledger.heads import KEY_FILE
 from hedgerow.errors import BudgetError, CuratorError
@@ -101,6 +101,16 @@ def test_as_merged_by_hand(three: Three) -> None:
     assert again.count("kept from an earlier run") == 3
     assert three.charges() == [["0.5"]] * 3
     assert "exists already" in three.run(code=2)
+
+
+def test_a_table_that_may_hold_no_row_is_named(servers: Servers, tmp_path: Path) -> None:
+    clinics = [servers.new("Clinic A"), servers.new("Clinic B", rows=1)]
+    plan = PrivateRDTClassifier(SCHEMA, epsilon="1", n_estimators=1, max_depth=1, random_state=1).public_plan()
+    plan.save(tmp_path / "plan.json")
+    tokens(tmp_path, clinics)
+    said = Three(tmp_path, clinics, plan).run("--disjoint")
+    assert [f"{clinic.page}: about" in said for clinic in clinics] == [False, True]
+    assert "noise alone may make as many" in said
 
 
 @pytest.mark.slow

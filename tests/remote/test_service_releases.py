@@ -105,6 +105,16 @@ def test_a_misspelled_class_is_told_of_a_forest_that_the_service_made(
     assert "verdict: none" in fitted.stdout
 
 
+def test_counts_that_may_hold_no_row_are_told(
+    servers: Servers, plan: Path, run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hedgerow.training.settling.mismatches", lambda *_: [])  # what the service says of it stays there
+    empty = servers.new("Clinic B", rows=0)
+    monkeypatch.setenv("HEDGEROW_TOKEN", empty.ada)
+    counted = run("count", plan, empty.page, "-o", tmp_path / "counts.json")
+    assert (counted.exit_code, "noise alone may make as many" in " ".join(counted.output.split())) == (0, True), counted.output
+
+
 def test_one_table_is_not_counted_twice_under_two_batches(served: Served, page: str, run: Callable[..., Any], tmp_path: Path) -> None:
     """By its address, of which the release has a hash alone."""
     forest = tmp_path / "batch.json"

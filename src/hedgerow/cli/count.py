@@ -13,7 +13,7 @@ from hedgerow.cli.fit import save_paid, summarise
 from hedgerow.cli.options import BudgetPath, Jobs, threads
 from hedgerow.cli.outputs import check_output
 from hedgerow.cli.places import CSVOfRows, Data, EngineName, EngineOption, MasterOption, Place, PurposeOption, QueryOption, TableOption
-from hedgerow.cli.tables import Batch, Disjoint, Owner, SignKey, checked_owner, stem
+from hedgerow.cli.tables import Batch, Disjoint, Owner, SignKey, checked_owner, stem, warn_of_few
 
 if TYPE_CHECKING:
     from hedgerow.release.public_plan import PublicPlan
@@ -79,6 +79,7 @@ def count(
     with paid_query(request_budget, unfinished="No counts were saved."):
         if place.remote and isinstance(source, PublicPlan):
             release = place.service.counts(source, epsilon, request_budget, output)
+            warn_of_few(release)
         else:
             with place.rows() as rows, progress_bar("counting") as progress:
                 release = count_table(

@@ -15,7 +15,7 @@ from hedgerow.cli.console import clean, console, one_line, table, warn
 from hedgerow.cli.count import private_key
 from hedgerow.cli.fit import summarise
 from hedgerow.cli.outputs import check_output, file_lock
-from hedgerow.cli.tables import SignKey, TrustedKeys, known_keys, say_what_else, show_tables, stem
+from hedgerow.cli.tables import SignKey, TrustedKeys, known_keys, say_what_else, show_tables, stem, warn_of_few
 from hedgerow.errors import CuratorError
 
 if TYPE_CHECKING:
@@ -103,6 +103,7 @@ def federate(
         )
     check_output(output, [plan, tokens, sign, *(trust or [])], force)
     from hedgerow.release.public_plan import PublicPlan
+    from hedgerow.release.release import Release
     from hedgerow.remote.federation import ANSWERED, Federation
     from hedgerow.remote.federation_folder import FOLDER, Folder
     from hedgerow.remote.places import places_of, tokens_for
@@ -135,6 +136,8 @@ def federate(
             asked = [each for each in status if each.place in federation.asked]
             raise CuratorError(_no_release(asked) if together else _how_to_go_on(len(answered), len(places), len(asked), where))
         merged = federation.merged(answered, disjoint)
+        for each in answered[:1] if together else answered:
+            warn_of_few(Release.load(opened.file(each.place)), "together" if together else one_line(each.place.url))
     if key is not None:
         merged = merged.signed(key)
     with file_lock(output) if output.exists() else nullcontext():

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hedgerow import formatting
-from hedgerow.cli.console import note, progress_bar, say, table, warn
+from hedgerow.cli.console import note, progress_bar, say, table
 from hedgerow.cli.count import private_key
 from hedgerow.cli.fit import summarise
 from hedgerow.cli.outputs import check_output, file_lock
-from hedgerow.cli.tables import SHOWN, SignKey, TrustedKeys, known_keys, say_what_else, show_tables, who_signed
+from hedgerow.cli.tables import SHOWN, SignKey, TrustedKeys, known_keys, say_what_else, show_tables, warn_of_few, who_signed
 from hedgerow.errors import MergeError
 
 if TYPE_CHECKING:
@@ -59,7 +59,6 @@ def merge(
         hedgerow merge --columns hospital.json registry.json -o forest.json
     """
     check_output(output, [*files, sign, *(trust or [])], force)
-    from hedgerow.inference.coverage import hardly_any
     from hedgerow.release.merging import merge as merge_rows
     from hedgerow.release.merging import merge_columns
     from hedgerow.release.release import Release
@@ -77,8 +76,7 @@ def merge(
             progress(place / len(files))
             release = Release.load(file)
             signers.append((str(file), _checked_signers(file, release, known, require_signed)))
-            if (few := hardly_any(release.forest)) is not None and release.forest.noisy:
-                warn(f"{file}: {few}")
+            warn_of_few(release, file)
             yield release
 
     with progress_bar("merging") as progress:

@@ -134,3 +134,12 @@ def stem(path: Path) -> str:
     for ending in (".gz", ".json"):
         name = name.removesuffix(ending)
     return name or path.name
+
+
+def warn_of_few(release: Release, where: object = "") -> None:
+    """Of counts that may hold no row at all, as the released numbers say: it costs nothing. where: they come from."""
+    from hedgerow.inference.coverage import hardly_any
+
+    few = hardly_any(release.forest) if release.forest.noisy else None
+    if few is not None:
+        warn(f"{where}: {few}" if where else few)

@@ -13,6 +13,7 @@ from hedgerow.cli.fit import save_paid, summarise
 from hedgerow.cli.options import Jobs, threads
 from hedgerow.cli.outputs import check_output
 from hedgerow.cli.places import PRIVATE_ROWS, CSVOfRows, EngineName, EngineOption, MasterOption, Place, QueryOption, TableOption
+from hedgerow.cli.tables import warn_of_few
 from hedgerow.errors import PlanError
 
 if TYPE_CHECKING:
@@ -230,6 +231,7 @@ def _local(
     tolerated = 0 if trust_owners else 1
     release = run_local(plan, data, budgets, tolerated, [*more, "--wait", str(wait), "--timeout", str(timeout)])
     saved = save_paid(release, output)
+    warn_of_few(release)  # what the owners' processes say of it is not shown
     summarise(release, saved)
     _say_assumption(release)
 
