@@ -22,7 +22,7 @@ from hedgerow.accounting.budget_file import BudgetFile
 from hedgerow.accounting.loss import MOST_DELTA, exact_delta, exact_epsilon, text_of_delta, text_of_fraction
 from hedgerow.accounting.meaning import INIT
 from hedgerow.accounting.meter import Budget, Entry, Reservation
-from hedgerow.accounting.units import ROW
+from hedgerow.accounting.units import ROW, Unit
 from hedgerow.cli.console import complain, gauge, say, warn
 from hedgerow.cli.errors import INTERRUPTED
 from hedgerow.errors import BudgetError, NoBudgetWarning
@@ -33,9 +33,11 @@ class _ChargeTracking:
 
     The key of the charge is noted before it is written, and whether it was written is read when needed: Ctrl-C may come in between.
     sent: of a request to a service that goes on with it: how to fetch its answer
+    request_key: of a request to a service that an earlier run may have charged
     """
 
     _key = ""
+    request_key = ""
     sent = ""
     given_back = False
 
@@ -57,6 +59,14 @@ class _ChargeTracking:
         """None where nothing is charged."""
         budget: Any = self
         return next((entry for entry in budget.entries if entry.key == self._key), None)
+
+    def reserve(self, epsilon: Any, what: str, delta: Any = 0, unit: Unit = ROW) -> Reservation:
+        """A request that an earlier run has charged is not charged again: its service alone looks at rows, and charges them itself."""
+        base: Any = super()
+        if not self.request_key:
+            reservation: Reservation = base.reserve(epsilon, what, delta, unit)
+            return reservation
+        return self.reserve_once(self.request_key, epsilon, what, delta, unit) or Budget(epsilon, delta).reserve(epsilon, what, delta, unit)
 
     def reserve_once(self, key: str, *given: Any) -> Reservation | None:
         """As `reserve`, for a request to a service. None where an earlier run of the same command has paid: that pays for no look here."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -81,7 +82,10 @@ def count(
             release = place.service.counts(source, epsilon, request_budget, output)
             warn_of_few(release)
         else:
-            with place.rows() as rows, progress_bar("counting") as progress:
+            going_on: Any = nullcontext()
+            if place.remote:
+                going_on = place.service.going_on(output, "count", cost, request_budget, {"forest": source.content_hash})
+            with going_on, place.rows() as rows, progress_bar("counting") as progress:
                 release = count_table(
                     source,
                     rows,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -136,6 +138,7 @@ def evaluate(
         return
     if epsilon is None:
         raise PlanError("--epsilon: missing; expected the exact privacy loss, such as 0.1 (or --public, for rows that are public).")
+    from hedgerow.accounting.loss import exact_epsilon
     from hedgerow.cli.budget_source import open_budget, paid_query, print_remaining
     from hedgerow.evaluation.private import private_evaluation, private_score
     from hedgerow.release.release import Release
@@ -144,8 +147,13 @@ def evaluate(
     if place.remote:
         place.service.check_scored(release)
     request_budget = open_budget(budget, epsilon, owners=place.remote)
+    going_on: Any = nullcontext()
+    if place.remote:
+        asked = {"forest": release.content_hash, "metrics": how["metrics"], "positive": positive, "calibration": calibration}
+        beside = output or (forest if os.access(forest.parent, os.W_OK) else Path(forest.name)).with_name(f"{forest.name}.score")
+        going_on = place.service.going_on(beside, "evaluate", exact_epsilon(epsilon), request_budget, asked)
     found = None
-    with paid_query(request_budget, unfinished="There is no score."), place.rows() as rows:
+    with paid_query(request_budget, unfinished="There is no score."), going_on, place.rows() as rows:
         if calibration:
             score, found = private_evaluation(release, rows, epsilon=epsilon, budget=request_budget, **how)
         else:
@@ -154,6 +162,8 @@ def evaluate(
     write_picture(release, score, output, recalls)
     if found is not None:
         show_calibration(found)
+    if place.remote:
+        place.service.saved()
     if len(score.certificate.events) > 1:
         each = " and ".join(f"ε = {event.epsilon} for {WHAT[event.query]}" for event in score.certificate.events)
         say(f"charged: {each}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -112,13 +112,9 @@ class ServiceDataset:
         """What the service makes of a request that it is paid for, with its signature. A budget file is charged as well."""
         from hedgerow.accounting.units import Unit
         from hedgerow.release.release import Release
-        from hedgerow.remote.request_file import RequestFile
 
-        unit, url = Unit.of(self.public.schema), f"{self.connection.url}/datasets/{self.public.name}"
-        request = RequestFile.open(output, url, f"{what}, {formatting.loss(epsilon, delta)}", asked)
-        if request.resumed:
-            say(f"going on with the request of an earlier run: {request.path} has its key. With the same token nothing is paid twice")
-        else:
+        unit, request = Unit.of(self.public.schema), self._opened(output, what, epsilon, delta, asked)
+        if not request.resumed:
             with _given_up(request):
                 budget.check_room(epsilon, what, delta, unit)  # nothing may be refused here that was paid for there
         again = f"Run the same command again to fetch it: {request.path} has the key of the request, and nothing is paid twice."
@@ -152,6 +148,44 @@ class ServiceDataset:
                 reservation.charge(*(event.as_charged for event in found.certificate.events))
                 reservation.settle()
         return found
+
+    @contextmanager
+    def going_on(self, output: Path, what: str, epsilon: Fraction, budget: RequestBudget, asked: dict[str, Any]) -> Iterator[None]:
+        """Queries of a session in here are one request: its key and its answers are kept beside the output, so that the same command goes
+        on with it. A budget file is charged once.
+        """
+        from hedgerow.accounting.units import Unit
+        from hedgerow.remote.kept_answers import KeptAnswers
+        from hedgerow.remote.session import LOST
+
+        request = self._opened(output, what, epsilon, Fraction(0), {"purpose": self.table.purpose, "epsilon": str(epsilon), **asked})
+        if not request.resumed:
+            with _given_up(request):
+                budget.check_room(epsilon, what, Fraction(0), Unit.of(self.public.schema))
+        with closing(KeptAnswers(request)) as kept:
+            self.table.kept, budget.request_key = kept, request.key
+            budget.sent = (
+                f"Run the same command again to go on: {request.path} has the key of the request and the answers so far. Nothing that was "
+                "answered is paid twice."
+            )
+            try:
+                yield
+            except BaseException as error:
+                lost = isinstance(error, CuratorError) and error.code == LOST
+                if lost or (not request.resumed and (kept.free or not kept.asked)):
+                    budget.sent = ""
+                    request.forget()
+                raise
+            self.request = request
+
+    def _opened(self, output: Path, what: str, epsilon: Fraction, delta: Fraction, asked: dict[str, Any]) -> RequestFile:
+        from hedgerow.remote.request_file import RequestFile
+
+        url = f"{self.connection.url}/datasets/{self.public.name}"
+        request = RequestFile.open(output, url, f"{what}, {formatting.loss(epsilon, delta)}", asked)
+        if request.resumed:
+            say(f"going on with the request of an earlier run: {request.path} has its key. With the same token nothing is paid twice")
+        return request
 
     def saved(self) -> None:
         """What the request was paid for is on disk."""

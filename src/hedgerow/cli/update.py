@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -74,9 +74,13 @@ def update(
         named = checked_owner(owner, owners.pop() if len(owners) == 1 else "")
         if place.remote and not other_rows:
             place.service.check_not_counted(before.certificate.parts)
-        request_budget = open_budget(budget, cost_of(before, epsilon), owners=place.remote)
+        target, cost = output or forest, cost_of(before, epsilon)
+        request_budget = open_budget(budget, cost, owners=place.remote)
+        going_on: Any = nullcontext()
+        if place.remote:
+            going_on = place.service.going_on(target, "update", cost, request_budget, {"forest": before.content_hash})
         with paid_query(request_budget, unfinished="The forest is as it was."):
-            with place.rows() as rows, progress_bar("counting") as progress:
+            with going_on, place.rows() as rows, progress_bar("counting") as progress:
                 added = count(
                     before,
                     rows,
@@ -97,8 +101,9 @@ def update(
                 raise
             if key is not None:
                 after = after.signed(key)
-            target = output or forest
             saved = save_paid(after, target)
+            if place.remote and saved == target:
+                place.service.saved()
     summarise(after, saved)
     if saved != target:
         raise typer.Exit(REFUSED)
@@ -106,3 +111,5 @@ def update(
     if before.signatures and key is None:
         say("the forest was signed before; the new one is not (its tables keep the names of the keys). Sign it with `hedgerow sign`.")
     print_remaining(request_budget)
+    if place.remote:
+        place.service.print_left(request_budget)

@@ -17,6 +17,7 @@ from hedgerow.errors import PlanError
 from hedgerow.private_table import NamedQueries, PrivateTable, private_table
 from hedgerow.queries.query import Answer, Query
 from hedgerow.remote import codec
+from hedgerow.remote.kept_answers import KeptAnswers
 from hedgerow.remote.session import RemoteRows
 from hedgerow.remote.transport import Transport
 from hedgerow.schema.codebook import Codebook
@@ -29,10 +30,11 @@ class RemoteTable(NamedQueries, RemoteSource):
     table.ask(Rows(), Fraction(1, 10))     with table.session(1) as paid: paid.ask(Rows(), …)     HedgerowClassifier(None, 1).fit(table)
     """
 
-    __slots__ = ("_dataset", "_purpose", "_transport", "codebook")
+    __slots__ = ("_dataset", "_purpose", "_transport", "codebook", "kept")
 
     def __init__(self, transport: Transport, dataset: str, purpose: str, codebook: Codebook) -> None:
         self.codebook = codebook
+        self.kept: KeptAnswers | None = None  # of one request that may go on after an interruption
         self._transport, self._dataset, self._purpose = transport, dataset, purpose
 
     @property
@@ -67,7 +69,7 @@ class RemoteTable(NamedQueries, RemoteSource):
             yield private_table(rows, Budget(amount, chance).reserve(amount, what or "session", chance, self.unit))
 
     def engine_for(self, codebook: Codebook) -> RemoteRows:
-        return RemoteRows(self._transport, self._dataset, self._purpose, codebook)
+        return RemoteRows(self._transport, self._dataset, self._purpose, codebook, self.kept)
 
     def ask(self, query: Query[Answer], price: Price) -> Answer:
         """The private answer to one query, for its price. A session for this query alone begins when it has been checked and is sent."""

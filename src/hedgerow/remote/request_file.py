@@ -88,7 +88,8 @@ def _sync_folder(path: Path) -> None:
 
 def _read(path: Path) -> State:
     try:
-        state = msgspec.json.decode(path.read_bytes()[:100_000], type=State)
+        with path.open("rb") as file:
+            state = msgspec.json.decode(file.readline(100_000), type=State)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         state = State("", 0, "", "", "", "")
     if (state.format, state.version) != (FORMAT, VERSION) or not state.key:

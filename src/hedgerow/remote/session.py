@@ -18,13 +18,16 @@ from hedgerow.accounting.loss import exact_sum, text_of_fraction
 from hedgerow.accounting.prices import Price
 from hedgerow.engines.remote import RemoteEngine
 from hedgerow.errors import CuratorError, HedgerowError, HedgerowWarning
+from hedgerow.queries.forms import QueryForm
 from hedgerow.queries.query import Query, Sums
 from hedgerow.remote import codec
+from hedgerow.remote.kept_answers import KeptAnswers
 from hedgerow.remote.places import source_of
 from hedgerow.remote.responses import amount
 from hedgerow.remote.transport import MOST_JSON, Transport, one_line
 from hedgerow.schema.codebook import Codebook
 
+LOST = "lost"  # a code: it is paid for, and there is no answer
 BUSY_TRIES = 30  # a second each: longer than a service waits for a query that nobody waits for any more
 
 
@@ -43,17 +46,23 @@ UNKNOWN = OwnersCoins("the owner's coins", True)
 
 
 class RemoteRows(RemoteEngine):
-    """Rows at a service, read by one codebook: a session for each request, which `close` ends."""
+    """Rows at a service, read by one codebook: a session for each request, which `close` ends.
 
-    def __init__(self, transport: Transport, dataset: str, purpose: str, codebook: Codebook) -> None:
+    kept: where its session and answers are kept. What an earlier run has asked is not asked again, and its last answer is fetched; where
+    its session has ended meanwhile, another pays for the queries that were not asked.
+    """
+
+    def __init__(self, transport: Transport, dataset: str, purpose: str, codebook: Codebook, kept: KeptAnswers | None = None) -> None:
         self.codebook, self.assumed, self.origin = codebook, "", source_of(transport.url, dataset)
         self._transport, self._dataset, self._purpose = transport, dataset, purpose
         self._wanted: tuple[Fraction, Fraction, str] | None = None
         self._session: codec.SessionForm | None = None
         self._whole = Fraction(0)  # what was reserved, as the service says
-        self._charged: list[Event] = []
+        self._kept, self._earlier = kept, False  # whether an earlier run has begun the session
+        self._charged: list[Event] = []  # in this session
+        self._before = Fraction(0)  # in those before it
         self._delta = Fraction(0)
-        self._number = 0
+        self._answered = self._first = 0  # how many queries have their answers, and had them when the session began
         self._agreed = True
 
     def reserve(self, epsilon: Fraction, delta: Fraction, what: str) -> None:
@@ -68,19 +77,37 @@ class RemoteRows(RemoteEngine):
         if self._session is None:
             if self._wanted is None:
                 raise CuratorError(f"{self._dataset}: the session has ended, or nothing was reserved. Begin another.")
-            epsilon, delta, what = self._wanted
-            body = {"purpose": self._purpose, "epsilon": text_of_fraction(epsilon), "bins": self.codebook.bins, "what": what[:100]}
-            if delta:
-                body["delta"] = text_of_fraction(delta)
-            path = f"/v1/datasets/{quote(self._dataset, safe='')}/sessions"
-            content = self._transport.bytes("POST", path, body, key=uuid.uuid4().hex, most=MOST_JSON)
-            session = self._read(content, codec.SessionForm)
-            try:
-                self._whole, _ = amount(session.epsilon), amount(session.delta)
-            except (ValueError, ZeroDivisionError):
-                raise self._unreadable() from None
-            self._session, self._wanted = session, None
+            if self._kept is not None and self._kept.session is not None:
+                self._take(self._kept.session.form)
+                self._first, self._earlier = self._kept.session.after, True
+            else:
+                self._begin(*self._wanted)
+        assert self._session is not None
         return self._session
+
+    def _begin(self, epsilon: Fraction, delta: Fraction, what: str) -> None:
+        body = {"purpose": self._purpose, "epsilon": text_of_fraction(epsilon), "bins": self.codebook.bins, "what": what[:100]}
+        if delta:
+            body["delta"] = text_of_fraction(delta)
+        path = f"/v1/datasets/{quote(self._dataset, safe='')}/sessions"
+        key = uuid.uuid4().hex if self._kept is None else self._kept.key
+        try:
+            content = self._transport.bytes("POST", path, body, key=key, most=MOST_JSON)
+        except CuratorError as error:
+            if self._kept is None or error.code != "key_used":
+                raise
+            # An earlier run began a session and did not note it, so that it sent no query: it has ended and cost nothing.
+            content = self._transport.bytes("POST", path, body, key=uuid.uuid4().hex, most=MOST_JSON)
+        self._take(self._read(content, codec.SessionForm))
+        if self._kept is not None and self._session is not None:
+            self._kept.begin(self._session)
+
+    def _take(self, session: codec.SessionForm) -> None:
+        try:
+            self._whole, _ = amount(session.epsilon), amount(session.delta)
+        except (ValueError, ZeroDivisionError):
+            raise self._unreadable() from None
+        self._session = session
 
     @property
     def coins(self) -> OwnersCoins:  # type: ignore[override]
@@ -92,13 +119,10 @@ class RemoteRows(RemoteEngine):
         """One query: sent again with the same number where a connection was lost, it is the same query."""
         form = query.form(price, codec.PredictorEncoder(self.codebook))
         events = charge()
-        self._charged.extend(events)
         agreed, self._agreed = self._agreed, False
-        number = self._number + 1
-        path, body = f"{_path(self._begun())}/{query.name}", msgspec.json.encode(msgspec.structs.replace(form, number=number))
-        answer = self._read(self._sent(path, body), codec.AnswerForm)
-        self._number = number
-        if answer.number != number or answer.events != list(map(codec.event_form, events)):
+        self._begun()
+        answer = self._kept_answer(query.name, form, events) or self._asked(query.name, form, events)
+        if answer.events != list(map(codec.event_form, events)):
             raise CuratorError(
                 f"{self._transport.url}: {query.name} was charged otherwise than it would be here, so that no certificate could state its "
                 "cost. Do both sides have the same version of hedgerow and the same schema?"
@@ -111,6 +135,51 @@ class RemoteRows(RemoteEngine):
         if not query.valid(arrays):
             raise self._unreadable()
         return arrays
+
+    def _kept_answer(self, name: str, form: QueryForm, events: tuple[Event, ...]) -> codec.AnswerForm | None:
+        """What an earlier run has had for this query."""
+        content = None if self._kept is None else self._kept.answer(self._answered, name, msgspec.json.encode(form))
+        if content is None:
+            return None
+        if self._answered < self._first:
+            self._before += exact_sum(event.epsilon for event in events)
+        else:
+            self._charged.extend(events)
+        self._answered += 1
+        return self._read(content, codec.AnswerForm)
+
+    def _asked(self, name: str, form: QueryForm, events: tuple[Event, ...]) -> codec.AnswerForm:
+        """The service's answer; where the session of an earlier run has ended without it, in a new one."""
+        number = self._answered - self._first + 1
+        if self._kept is not None:
+            self._kept.asked = True
+        try:
+            content = self._sent(f"{_path(self._begun())}/{name}", msgspec.json.encode(msgspec.structs.replace(form, number=number)))
+        except CuratorError as error:
+            if not self._earlier or error.code != "ended":
+                raise
+            self._begin_rest(name)
+            return self._asked(name, form, events)
+        answer = self._read(content, codec.AnswerForm)
+        if answer.number != number:
+            raise self._unreadable()
+        self._charged.extend(events)
+        self._answered += 1
+        if self._kept is not None:
+            self._kept.keep(name, msgspec.json.encode(form), content)
+        return answer
+
+    def _begin_rest(self, name: str) -> None:
+        """A session for what the earlier one was not asked. What it was asked, and has no answer to, is not paid for again."""
+        assert self._wanted is not None
+        assert self._session is not None
+        epsilon, delta, what = self._wanted
+        if delta or self._end(self._session) != self._cost():
+            text = f"{name} was charged in a session that an earlier run began, and its answer is lost."
+            raise CuratorError(f"{self._transport.url}: {text} To pay for it anew, run the command again.", code=LOST)
+        self._before += exact_sum(event.epsilon for event in self._charged)
+        self._charged, self._first, self._earlier = [], self._answered, False
+        self._begin(codec.payable(epsilon - self._before), delta, what)
 
     def _sent(self, path: str, body: bytes | None) -> bytes:
         """The answer. Where the service is busy, or the query is still being counted, it is asked again."""
@@ -136,21 +205,27 @@ class RemoteRows(RemoteEngine):
         if session is None:
             return
         try:
-            said = msgspec.json.decode(self._sent(f"{_path(session)}/end", None))
-            spent = amount(said["spent"]["epsilon"])
+            spent = self._end(session)
         except (HedgerowError, msgspec.MsgspecError, ValueError, TypeError, KeyError, ZeroDivisionError, RecursionError) as error:
             text = f"the session could not be ended: {error} It ends by itself when it is not used, and keeps what its queries have cost."
             warnings.warn(text, HedgerowWarning, stacklevel=3)
             return
         expected = self._cost()
+        if self._kept is not None and not spent and not self._answered:
+            self._kept.free = True
         if self._agreed and spent != expected:
             charged, due = text_of_fraction(spent), text_of_fraction(expected)
             text = f"the service has charged ε = {charged}; expected ε = {due}, what the queries cost."
             warnings.warn(text, HedgerowWarning, stacklevel=3)
 
+    def _end(self, session: codec.SessionForm) -> Fraction:
+        """What the service says that it has cost."""
+        said = msgspec.json.decode(self._sent(f"{_path(session)}/end", None))
+        return amount(said["spent"]["epsilon"])
+
     def _cost(self) -> Fraction:
-        """What is charged for the queries so far, in the ledger's short amounts."""
-        if not self._number:
+        """What is charged for the queries of the session so far, in the ledger's short amounts."""
+        if self._answered <= self._first:
             return Fraction(0)
         return self._whole if self._delta else min(self._whole, codec.rounded_up(exact_sum(event.epsilon for event in self._charged)))
 
