@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Collection
 from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
@@ -101,7 +102,7 @@ def serve(
 
     The first start shows a token for the owner, once: on a terminal, or else in the file owner.token. Each start reads the whole ledger
     again and refuses to serve from one that was changed or put back; it tells what a crash has left. Ctrl-C or SIGTERM stops it: jobs
-    that run may end, jobs that wait are given back.
+    that wait are given back, jobs that run may end within stop_seconds of the limits. A second signal ends them: what they cost is lost.
 
     Example:
 
@@ -164,11 +165,21 @@ def serve(
         with HeadSender(curator.ledger, folder / KEY_FILE, targets).running():
             server.run(application(curator, bounds, name or "", behind_tls, own), listener, bounds, started)
         write_note(folder, STOPPED, "")
-        try:
-            new = [reserved for reserved in curator.ledger.unsettled() if reserved.key not in before]
-            say(f"stopped; {len(new)} reservation(s) of this run did not settle; head {curator.ledger.head()}")
-        except LedgerError as error:
-            warn(f"stopped; {error}")
+        _say_stopped(curator, before)
+
+
+def _say_stopped(curator: Curator, before: Collection[str]) -> None:
+    """What this run has left: requests that are paid for and lost, one by one. before: what an earlier one had left."""
+    from hedgerow.curator.http.recovery import lost_requests
+    from hedgerow.curator.http.storing import UNSTORED
+
+    on_file = frozenset(path.stem for path in (curator.releases.parent / UNSTORED).glob("*.json"))  # the next start stores them
+    try:
+        new = [reserved.key for reserved in curator.ledger.unsettled() if reserved.key not in before]
+        show_lost([each for each in lost_requests(curator, on_file) if each.reserved.key in new])
+        say(f"stopped; {len(new)} reservation(s) of this run did not settle; head {curator.ledger.head()}")
+    except LedgerError as error:
+        warn(f"stopped; {error}")
 
 
 def _hand_over(token: str, folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -10,14 +11,17 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+import uvicorn
 from curator.http.conftest import FOREST, SCHEMA, Running
 from curator.http.serving import wait_until
 from fastapi.testclient import TestClient
 
+from hedgerow.cli.serve import _say_stopped
 from hedgerow.curator.application import application
 from hedgerow.curator.http import work
 from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.http.recovery import lost_requests
+from hedgerow.curator.http.server import _Server
 from hedgerow.curator.http.sessions import Sessions
 from hedgerow.release.release import Release
 
@@ -226,6 +230,47 @@ def test_the_reason_of_a_job_that_a_stop_has_cut_off(running: Running, monkeypat
     jobs.stop()
     (lost,) = lost_requests(running.curator)
     assert lost.reason == "the service was stopped, and the job had not ended within stop_seconds (limits.toml)"
+
+
+def test_a_stop_says_what_it_waits_for_and_what_it_has_cut_off(
+    running: Running, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A second signal ends the wait."""
+    began, real = threading.Event(), work.trained
+    service = running.client.app.state.service  # type: ignore[attr-defined]
+
+    def endless(*given: Any, **how: Any) -> Release:
+        real(*given, **how)
+        began.set()
+        while True:
+            how["progress"](0.5)
+
+    monkeypatch.setattr(work, "trained", endless)
+    monkeypatch.setattr(service.jobs, "limits", replace(service.limits, stop_seconds=3600))
+    job = running.post(running.ada, "/v1/datasets/patients/forests", FOREST, "k").json()
+    assert began.wait(180)
+    caplog.set_level("INFO", "hedgerow.curator")
+    stopping = threading.Thread(target=service.jobs.stop)
+    stopping.start()
+    wait_until(lambda: "stop waits" in caplog.messages)
+    server = _Server(uvicorn.Config(running.client.app), lambda: None, service.hurry)
+    server.handle_exit(signal.SIGINT, None)
+    assert not service.jobs.hurry.is_set()
+    server.handle_exit(signal.SIGINT, None)
+    assert (server.should_exit, server.force_exit) == (True, False)
+    stopping.join(180)
+    assert not stopping.is_alive()
+    told = {record.message: record.fields for record in caplog.records if hasattr(record, "fields")}
+    for event in ("stop waits", "job left behind"):
+        named = [told[event][name] for name in ("job", "person", "dataset", "what", "epsilon")]
+        assert named == [job["id"], "ada", "patients", "fit hedgerow", "0.5"]
+    _say_stopped(running.curator, ())
+    said = capsys.readouterr()
+    assert "requests that were paid for and have no answer" in said.err
+    assert job["id"] in said.out.replace("\n", "")
+    assert "1 reservation(s) of this run did not settle" in said.out
+    _say_stopped(running.curator, [job["id"]])
+    assert job["id"] not in capsys.readouterr().out
 
 
 def test_progress_is_a_rough_share(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,6 +33,8 @@ from hedgerow.errors import HedgerowError, PlanError
 WAITING, RUNNING, DONE, ENDED, FAILED = "waiting", "running", "done", "ended", "failed"
 SESSION = "session"  # how the ledger's note of a session begins
 STORING_STEP = 1.0  # seconds between two looks whether answers can be stored again
+STOPPING_STEP = 0.2  # seconds between two looks whether a stop is in a hurry
+STOP_WAITS = "a stop waits up to {:g} seconds for it (stop_seconds); a second signal ends it now, and what it costs stays spent"
 CUT_OFF = "the service was stopped, and the job had not ended within stop_seconds (limits.toml)"
 FAILURE = {"code": "failed", "message": "The job could not be ended. Its owner can see why. What it has cost is said here."}
 LOST = {
@@ -69,6 +71,7 @@ class Jobs:
         self._waiting: deque[Job] = deque()
         self._live: dict[str, Job] = {}
         self._stopping = False
+        self.hurry = threading.Event()  # a stop waits for nobody any more
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
@@ -167,7 +170,7 @@ class Jobs:
 
     def _run(self, job: Job, worker: Worker) -> None:
         reserved, began = job.reserved, time.monotonic()
-        fields: dict[str, Any] = {"job": reserved.key, "person": reserved.analyst, "dataset": reserved.dataset, "what": reserved.what}
+        fields = _about(reserved)
         try:
             patiently(lambda: self._check_still_granted(reserved))
             unstored: FinishedWork | None = worker.call((job.task, reserved, job.key), job.progress, lambda: job.deadline)
@@ -215,17 +218,25 @@ class Jobs:
                 self._live.pop(job.reserved.key, None)
         end = time.monotonic() + self.limits.stop_seconds
         self.storage.stop_by(end)
+        for job in self.all_live().values():
+            log("stop waits", **_about(job.reserved), message=STOP_WAITS.format(self.limits.stop_seconds))
         for thread in self._threads:
-            thread.join(max(0.0, end - time.monotonic()))
+            while thread.is_alive() and not self.hurry.is_set() and time.monotonic() < end:
+                thread.join(min(STOPPING_STEP, max(0.0, end - time.monotonic())))
         with self._lock:
             left = list(self._live.values())
             for job in left:
                 job.deadline, job.cut_off = 0.0, True  # its worker is killed now
         for job in left:
-            log("job left behind", logging.WARNING, job=job.reserved.key, message="it did not end in time and stays spent")
+            log("job left behind", logging.WARNING, **_about(job.reserved), message="it did not end in time and stays spent")
         end = time.monotonic() + KILL_SECONDS
         for thread in self._threads if left else []:
             thread.join(max(0.0, end - time.monotonic()))  # so that no process is left
+
+
+def _about(reserved: Reserved) -> dict[str, Any]:
+    cost = {"epsilon": text_of_fraction(reserved.epsilon), "delta": text_of_fraction(reserved.delta)}
+    return {"job": reserved.key, "person": reserved.analyst, "dataset": reserved.dataset, "what": reserved.what, **cost}
 
 
 def note_failure(curator: Curator, reserved: Reserved, why: dict[str, Any]) -> None:

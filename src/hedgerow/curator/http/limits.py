@@ -56,7 +56,7 @@ class Limits:
     waiting_each: int = 8
     reservations_each_hour: int = 1000
     job_seconds: float = 3600
-    stop_seconds: float = 20
+    stop_seconds: float = 300
     party_seconds: float = 300
     threads: int = 1
     pad_seconds: float = 0

@@ -74,6 +74,11 @@ class Service:
         self.releases = ReleaseCache(self.limits)
         self.rate_limit = RateLimit(self.limits.reservations_each_hour)
 
+    def hurry(self) -> None:
+        """A stop waits no longer for what runs."""
+        self.jobs.hurry.set()
+        self.sessions.hurry.set()
+
     def under_way(self) -> frozenset[str]:
         """The reservations of jobs and sessions that are."""
         return frozenset(reserved.key for reserved in self.held())

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
@@ -49,9 +50,16 @@ def address_of(host: str, listener: socket.socket) -> str:
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, started: Callable[[], None], hurry: Callable[[], None]) -> None:
         super().__init__(config)
-        self._on_start = started
+        self._on_start, self._hurry = started, hurry
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """A second signal ends what runs. What waits is given back and sessions are settled all the same."""
+        if self.should_exit:
+            self._hurry()
+        super().handle_exit(sig, frame)
+        self.force_exit = False
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -84,6 +92,6 @@ def run(app: FastAPI, listener: socket.socket, limits: Limits, started: Callable
     )  # fmt: skip
     sys.setswitchinterval(SWITCH)
     try:
-        _Server(config, started).run(sockets=[listener])
+        _Server(config, started, app.state.service.hurry).run(sockets=[listener])
     finally:
         gc.unfreeze()  # else extension modules complain at the end about what is left

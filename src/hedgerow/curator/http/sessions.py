@@ -17,7 +17,7 @@ from starlette.concurrency import run_in_threadpool
 
 from hedgerow.curator.http.awaitable_event import AwaitableEvent
 from hedgerow.curator.http.errors import Refusal
-from hedgerow.curator.http.jobs import note_failure
+from hedgerow.curator.http.jobs import STOPPING_STEP, note_failure
 from hedgerow.curator.http.limits import Limits
 from hedgerow.curator.http.logs import error_fields, log
 from hedgerow.curator.http.reservations import ReservationRequest, Reserve, release_unopened, stopping, unopened_for
@@ -83,6 +83,7 @@ class Sessions:
         self._keys: dict[tuple[str, str], None] = {}  # of sessions that have ended here without a query, the last ones
         self._idle: list[Worker] = []
         self._stopping = threading.Event()
+        self.hurry = threading.Event()  # a stop waits for no query any more
         self._stopped_by = float("inf")
         self._keeper = threading.Thread(target=self._end_idle, daemon=True, name="hedgerow sessions")
 
@@ -281,8 +282,10 @@ class Sessions:
             worker.close()
 
     def _stop(self, session: Session, end: float) -> None:
-        session.last.done.wait(max(0.0, end - time.monotonic()))
-        session.ends = min(session.ends, end)
+        while not self.hurry.is_set() and time.monotonic() < end:
+            if session.last.done.wait(min(STOPPING_STEP, max(0.0, end - time.monotonic()))):
+                break
+        session.ends = min(session.ends, time.monotonic() if self.hurry.is_set() else end)
         session.last.done.wait(KILL_SECONDS)
         self.end(session)
 
