@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,13 @@ from curator.ledger.test_migrations import HEAD, written_by
 
 from hedgerow.curator.http.service_context import Curator
 from hedgerow.curator.http.single_instance import single_instance
-from hedgerow.curator.ledger.database import database_at, open_database
+from hedgerow.curator.ledger.database import FILE, database_at, open_database
+from hedgerow.curator.ledger.heads import KEY_FILE, Heads, signed_line
+from hedgerow.curator.ledger.keeping import spent_after
 from hedgerow.curator.ledger.ledger import Ledger
 from hedgerow.curator.ledger.notes import STARTED, STOPPED, write_note
 from hedgerow.curator.ledger.paid_requests import IdempotencyKey, PaidRequests
+from hedgerow.release.signing import load_private_key
 from hedgerow.training.fit import fit
 from hedgerow.training.recipe import Recipe
 
@@ -58,7 +62,9 @@ def test_an_older_copy_is_accepted_with_a_reason(tmp_path: Path, run: Callable[.
     assert result.exit_code == 0, result.output
     assert "An older copy was put back" in result.stderr
     assert "nothing more is paid from dataset 'patients': ε = 2 before" in result.stdout
-    for line in ("--epsilon 2 --delta 0", "--epsilon 1.5 --delta 0 --analyst ada"):
+    assert "note: ε = 0.5 was spent on 'patients' after the copy was taken, as the file of heads says" in unfolded(result.stderr)
+    assert "less all that was spent after the copy" in unfolded(result.stdout)
+    for line in ("--epsilon 1.5 --delta 0", "--epsilon 1.2 --delta 0 --analyst ada"):  # 2 and 1.5, less what is lost
         assert f"  hedgerow curator ceiling {folder} patients {line}\n" in result.stdout
     assert run("ledger", "verify", folder).exit_code == 0
     run("ledger", "export", folder, "-o", tmp_path / "ledger.json")
@@ -77,12 +83,53 @@ def release_of(folder: Path, epsilon: str = "0.1", signed: bool = True) -> bytes
         return (curator.signed(release) if signed else release).to_json()
 
 
+def written_before(folder: Path) -> None:
+    """The file of heads as an older version has written it, which did not say what was spent."""
+    heads, key = Heads.beside(folder / FILE), load_private_key(folder / KEY_FILE)
+    lines = [str(signed_line(line.head, key, line.word)) for line in heads.good_lines()]
+    first = heads.path.read_text().partition("\n")[0]
+    heads.path.write_text("\n".join([first, *lines]) + "\n")
+
+
+def test_heads_of_an_older_version_are_gone_on_with(tmp_path: Path, run: Callable[..., Any]) -> None:
+    folder = make_folder(tmp_path)
+    written_before(folder)
+    with closing(Curator.open(folder)) as curator:
+        curator.ledger.reserve("patients", "ada", "research", "0.1")
+    assert run("ledger", "verify", folder).exit_code == 0
+    begun = [line for line in (folder / "curator.sqlite.heads").read_text().splitlines() if line.startswith("begun")]
+    assert [len(line.split(" ")) for line in begun[-2:]] == [4, 5]
+    put_back(folder)
+    with open_database(folder) as database:
+        after, all_known = spent_after(Ledger(database))
+    assert (after["patients", "analyst", "ada"], all_known) == ((Fraction(2, 5), 0), False)
+
+
+def test_heads_that_say_no_more_what_was_spent(tmp_path: Path, run: Callable[..., Any]) -> None:
+    """Lines of an older version in between, or lines that somebody without the key has changed: then it is the least."""
+    folder = make_folder(tmp_path)
+    assert run("ledger", "verify", folder).exit_code == 0
+    put_back(folder)
+    file = folder / "curator.sqlite.heads"
+    lines = file.read_text().splitlines(keepends=True)
+    last = max(place for place, line in enumerate(lines) if "patients/dataset/=0.7,0&" in line)
+    lines[last] = lines[last].replace("=0.7,0&", "=0.2,0&")
+    file.write_text("".join(lines))
+    with open_database(folder) as database:
+        after, all_known = spent_after(Ledger(database))
+    assert (after["patients", "dataset", ""], all_known) == ((Fraction(3, 5), 0), False)  # as the line before says
+    result = run("curator", "accept", folder, "--why", "a disk failure", "--yes")
+    assert "note: at least ε = 0.6 was spent on 'patients'" in unfolded(result.stderr)
+    assert "take off what else was spent" in unfolded(result.stdout)
+
+
 def test_a_release_from_after_the_copy_is_a_note_once_it_is_accepted(tmp_path: Path, run: Callable[..., Any]) -> None:
     """It was paid for, in the part of the ledger that is lost. What the service has not signed stays a problem."""
     folder = make_folder(tmp_path)
     after, known = folder / "releases" / "job2.json", folder / "releases" / "job0.json"
     after.write_bytes(release_of(folder) + b"\n")
     (folder / "releases" / "job1.json").unlink()
+    written_before(folder)
     put_back(folder)
     found = run("ledger", "verify", folder)
     assert (found.exit_code, "it was paid for after this copy of the ledger was taken" in unfolded(found.stdout)) == (1, True), found.output

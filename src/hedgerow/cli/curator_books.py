@@ -77,8 +77,9 @@ def accept(
 ) -> None:
     """Go on with a ledger that was put back or has lost its heads, and record so in it.
 
-    What was spent after a copy was made is not in it, so every ceiling is set to what the copy says was spent: raise those of which you
-    know what is left. The old file of heads is kept under another name. Stop the service before.
+    What was spent after a copy was made is not in it, so every ceiling is set to what the copy says was spent. The file of heads has what
+    was spent since, as far as it is there: the commands that are printed raise each ceiling again, less that. The old file of heads is
+    kept under another name. Stop the service before.
 
     Example:
 
@@ -87,8 +88,10 @@ def accept(
     packages()
     from hedgerow.curator.http.service_context import Curator
     from hedgerow.curator.http.single_instance import single_instance
+    from hedgerow.curator.ledger.balances import DATASET
     from hedgerow.curator.ledger.database import open_database
     from hedgerow.curator.ledger.keeping import accept as go_on
+    from hedgerow.curator.ledger.keeping import spent_after
     from hedgerow.curator.ledger.ledger import Ledger
     from hedgerow.curator.ledger.release_copies import RELEASES, copy_findings
 
@@ -100,6 +103,7 @@ def accept(
                 warn(str(problem))
             if not yes and not typer.confirm("Go on with this ledger all the same?"):
                 raise PlanError("nothing was accepted.")
+            after, all_known = spent_after(ledger)
             lowered, aside = go_on(ledger, why, keep_ceilings)
             head, copies = ledger.head(), list(copy_findings(database, None if folder is None else folder / RELEASES))
     if aside is not None:
@@ -109,24 +113,35 @@ def accept(
         say(f"nothing more is paid from {each.words}: {was} before")
     for copy in copies:
         (note if copy.lost else warn)(copy.why)
+    for account, spent in after.items():
+        if account[1] == DATASET:
+            least = "" if all_known else "at least "
+            note(f"{least}{formatting.loss(*spent)} was spent on {account[0]!r} after the copy was taken, as the file of heads says")
     if lowered:
         lost = [copy for copy in copies if copy.lost]
-        less = ", less the releases in the notes" if lost else ""
-        also = "what else" if lost else "what"
-        say(
-            f"raise those of which you know what is left, and not before. These are the ceilings as they were{less}: take off {also} was "
-            "spent after the copy was taken (lost and failed requests, scores), in ε and in δ"
-        )
+        if all_known:
+            say("raise those that are to be used again. These are the ceilings as they were, less all that was spent after the copy")
+        else:
+            less = ", less what the notes say" if lost or after else ""
+            also = "what else" if less else "what"
+            say(
+                f"raise those of which you know what is left, and not before. These are the ceilings as they were{less}: take off {also} "
+                "was spent after the copy was taken (lost and failed requests, scores), in ε and in δ"
+            )
         for each in lowered:
-            say(f"  {_ceiling_command(address, each, lost)}")
+            say(f"  {_ceiling_command(address, each, [] if all_known else lost, *after.get(each.account, (Fraction(0), Fraction(0))))}")
     say(f"accepted; head {head}")
 
 
-def _ceiling_command(address: str, balance: Balance, lost: list[CopyFinding]) -> str:
-    """What sets a ceiling again as it was, less what is known to be lost: on its dataset, by whomever."""
+def _ceiling_command(address: str, balance: Balance, lost: list[CopyFinding], epsilon: Fraction, delta: Fraction) -> str:
+    """What sets a ceiling again as it was, less what is known to be lost: (ε, δ) by the file of heads, or releases on its dataset, by
+    whomever.
+    """
     known = [copy for copy in lost if balance.dataset in copy.datasets]
-    epsilon = max(balance.spent, (balance.epsilon or Fraction(0)) - sum((copy.epsilon for copy in known), Fraction(0)))
-    delta = max(balance.spent_delta, (balance.delta or Fraction(0)) - sum((copy.delta for copy in known), Fraction(0)))
+    less = max(epsilon, sum((copy.epsilon for copy in known), Fraction(0)))
+    less_delta = max(delta, sum((copy.delta for copy in known), Fraction(0)))
+    left = max(balance.spent, (balance.epsilon or Fraction(0)) - less)
+    left_delta = max(balance.spent_delta, (balance.delta or Fraction(0)) - less_delta)
     who = [f"--{balance.scope}", balance.name] if balance.name else []
-    words = ["hedgerow", "curator", "ceiling", address, balance.dataset, "--epsilon", exact(epsilon), "--delta", exact(delta), *who]
+    words = ["hedgerow", "curator", "ceiling", address, balance.dataset, "--epsilon", exact(left), "--delta", exact(left_delta), *who]
     return shlex.join(words)

@@ -104,7 +104,7 @@ def test_nothing_is_written_whose_head_cannot_be_kept(kept: Ledger) -> None:
 def test_a_full_disk(kept: Ledger) -> None:
     heads = heads_of(kept)
     real = heads.begun
-    heads.begun = lambda head: _onto_a_full_disk(heads, real, head)  # type: ignore[method-assign]
+    heads.begun = lambda head, _: _onto_a_full_disk(heads, real, head)  # type: ignore[method-assign]
     with pytest.raises(LedgerError, match="No space left"):
         kept.reserve("patients", "ada", "research", "0.1")
     heads.begun = real  # type: ignore[method-assign]

@@ -7,10 +7,13 @@ All accounts of a dataset are counted in its unit, rows or persons, which is kep
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from urllib.parse import quote, unquote
 
 from hedgerow.accounting.advice import payable
+from hedgerow.accounting.loss import text_of_fraction
 from hedgerow.accounting.units import Unit, check_unit
 from hedgerow.errors import BudgetError
 from hedgerow.formatting import amount
@@ -123,3 +126,21 @@ def check_unit_of(whole: Balance, registered: Unit | None, requested: Unit, what
     own = registered if whole.unit is None else whole.unit
     if own is not None:
         check_unit(own, requested, whole.words, what, "Use the person and rows_per_person of its schema.")
+
+
+def said_spent(balance: Balance) -> str:
+    """What an account has spent, as the file of heads has it: no blanks, and `read_spent` reads several."""
+    amounts = f"{text_of_fraction(balance.spent)},{text_of_fraction(balance.spent_delta)}"
+    return f"{'/'.join(quote(part, safe='') for part in balance.account)}={amounts}"
+
+
+def read_spent(text: str) -> dict[Account, tuple[Fraction, Fraction]]:
+    """The accounts in a line of the file of heads; what cannot be read is left out, as in a line that says none."""
+    found: dict[Account, tuple[Fraction, Fraction]] = {}
+    for each in text.split("&"):
+        with suppress(ValueError, ZeroDivisionError):
+            names, _, amounts = each.partition("=")
+            dataset, scope, name = map(unquote, names.split("/"))
+            epsilon, delta = map(Fraction, amounts.split(","))
+            found[dataset, scope, name] = epsilon, delta
+    return found

@@ -3,10 +3,11 @@
 A database that was put back to an older copy, or whose chain was computed anew, does not have the heads that this file has, and one to
 which somebody without the key has added an entry has a head that this file has not. After a first line with the public key come lines
 
-    begun NUMBER:HASH TIME SIGNATURE      before a change is written to the database: it may never come there
-    kept NUMBER:HASH TIME SIGNATURE       when it is there
+    begun NUMBER:HASH TIME SIGNATURE SPENT      before a change is written to the database: it may never come there
+    kept NUMBER:HASH TIME SIGNATURE             when it is there
 
-Lines are only added, by whoever holds the write lock of the database.
+Lines are only added, by whoever holds the write lock of the database. SPENT is what the accounts that the change is about have spent by
+then, so that it is known where the end of a ledger is lost; "-" where it is about none, or about many; older lines have none.
 """
 
 from __future__ import annotations
@@ -35,34 +36,36 @@ ON_A_SERVER = "ledger.heads"  # in the curator's folder, where the database is e
 KEY_FILE = "service.key"  # in the curator's folder
 FORMAT = "hedgerow-heads 1"
 BEGUN, KEPT = "begun", "kept"
-TAIL = 4096  # bytes: some lines
+TAIL = 1 << 15  # bytes: some lines
 LONGEST = 1 << 16  # bytes of a line
+NOT_SAID, MOST_SAID = "-", 8000  # of what was spent: characters
 
 
 @dataclass(frozen=True)
 class HeadLine:
-    """One line of the file; number: 1 is the first after the key's; word: begun or kept."""
+    """One line of the file; number: 1 is the first after the key's; word: begun or kept; spent: as text, "" in lines without."""
 
     number: int
     word: str
     head: Head
     when: str
     signature: str
+    spent: str = ""
 
     def __str__(self) -> str:
-        return f"{self.word} {self.head} {self.when} {self.signature}"
+        return f"{self.word} {self.head} {self.when} {self.signature} {self.spent}".rstrip()
 
     def signed_by(self, key: str) -> bool:
-        return holds(Signature(key, self.signature), _message(self.word, self.head, self.when))
+        return holds(Signature(key, self.signature), _message(self.word, self.head, self.when, self.spent))
 
 
-def _message(word: str, head: Head, when: str) -> bytes:
-    return f"hedgerow head\n{word}\n{head}\n{when}\n".encode()
+def _message(word: str, head: Head, when: str, spent: str) -> bytes:
+    return f"hedgerow head\n{word}\n{head}\n{when}\n{spent}{chr(10) if spent else ''}".encode()
 
 
-def signed_line(head: Head, key: Ed25519PrivateKey, word: str = KEPT) -> HeadLine:
+def signed_line(head: Head, key: Ed25519PrivateKey, word: str = KEPT, spent: str = "") -> HeadLine:
     when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    return HeadLine(0, word, head, when, sign(key, _message(word, head, when)).value)
+    return HeadLine(0, word, head, when, sign(key, _message(word, head, when, spent)).value, spent)
 
 
 class Heads:
@@ -146,23 +149,23 @@ class Heads:
                 )
             return kept.seq
 
-    def begun(self, head: Head) -> None:
+    def begun(self, head: Head, spent: str = NOT_SAID) -> None:
         """A change is about to be written. When this returns the line is on disk."""
-        self._add(BEGUN, head)
+        self._add(BEGUN, head, spent if spent and len(spent) <= MOST_SAID else NOT_SAID)
 
     def kept(self, head: Head) -> None:
         """It is written. Should this fail, the line before tells enough."""
         with contextlib.suppress(LedgerError):
             self._add(KEPT, head)
 
-    def _add(self, word: str, head: Head) -> None:
+    def _add(self, word: str, head: Head, spent: str = "") -> None:
         assert self._key is not None
         with self._lock, self._locked() as file:
             if word == KEPT and any(line.word == KEPT and line.head.seq >= head.seq for line in self._end_of(file)):
                 return  # another process was faster, with a later head
             try:
                 file.seek(0, os.SEEK_END)
-                file.write(f"{signed_line(head, self._key, word)}\n".encode())
+                file.write(f"{signed_line(head, self._key, word, spent)}\n".encode())
                 if word == BEGUN:
                     os.fsync(file.fileno())
             except OSError as error:
@@ -232,12 +235,13 @@ class Heads:
 
 def parsed_line(text: str, number: int) -> HeadLine | None:
     parts = text.split(" ")
+    said = parts.pop() if len(parts) == 5 and parts[0] == BEGUN and parts[4] else ""
     if len(parts) != 4 or parts[0] not in (BEGUN, KEPT):
         return None
     seq, _, hash = parts[1].partition(":")
     if not (seq.isascii() and seq.isdigit()) or len(seq) > 18 or len(hash) != 64:
         return None
-    return HeadLine(number, parts[0], Head(int(seq), hash), parts[2], parts[3])
+    return HeadLine(number, parts[0], Head(int(seq), hash), parts[2], parts[3], said)
 
 
 def existing_heads(path: Path) -> Heads:

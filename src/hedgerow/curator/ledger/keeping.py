@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 
-from hedgerow.curator.ledger.balances import Balance
+from hedgerow.curator.ledger.balances import Account, Balance, read_spent
 from hedgerow.curator.ledger.chain import ACCEPT, KEY
 from hedgerow.curator.ledger.checks import checked_text
-from hedgerow.curator.ledger.heads import Heads
+from hedgerow.curator.ledger.heads import BEGUN, HeadLine, Heads
 from hedgerow.curator.ledger.ledger import Ledger
 from hedgerow.curator.ledger.ledger_tables import LedgerTables
 from hedgerow.curator.ledger.sql_tables import entries, head
@@ -33,6 +34,26 @@ def keep_heads(ledger: Ledger) -> Heads:
         heads.kept(ledger.head())
     heads.ready()
     return heads
+
+
+def spent_after(ledger: Ledger) -> tuple[dict[Account, tuple[Fraction, Fraction]], bool]:
+    """What each account has spent after the end of this ledger, as signed lines of the file of heads say; and whether they say all of it.
+
+    Lines of an older version do not say it. Those whose change never came to the database count as spent.
+    """
+    heads, last = ledger.database.heads, ledger.head().seq
+    if heads is None or not heads.exists or heads.key_of_file() != named_key(ledger):
+        return {}, False
+    key, found = heads.key_of_file(), dict[Account, tuple[Fraction, Fraction]]()
+    lines = [line for line in heads.lines() if not isinstance(line, HeadLine) or (line.word == BEGUN and line.head.seq > last)]
+    good = [line for line in lines if isinstance(line, HeadLine) and line.spent and line.signed_by(key)]
+    for line in good:
+        found |= read_spent(line.spent)
+    there, after, zero = {balance.account: balance for balance in ledger.balances()}, {}, Fraction(0)
+    for account, (epsilon, delta) in found.items():
+        own = there.get(account, Balance(*account))
+        after[account] = max(zero, epsilon - own.spent), max(zero, delta - own.spent_delta)
+    return after, bool(lines) and len(good) == len(lines)
 
 
 def accept(ledger: Ledger, why: str, keep_ceilings: bool = False) -> tuple[list[Balance], Path | None]:
