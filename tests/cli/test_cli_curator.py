@@ -80,6 +80,7 @@ def test_what_an_owner_may_not_have_meant_is_said(folder: Path, run: Callable[..
     done = run(*again)
     assert done.exit_code == 0, done.output
     assert "registered as 'patients', too" in done.stderr
+    assert f"hedgerow schema check {tmp_path / 'schema.toml'} {tmp_path / 'rows.csv'}" in done.stdout
     assert "hardly any protection" in done.stderr
     assert "--dataset 'same rows'" in done.stdout
     run("curator", "analyst", folder, "ada", "--dataset", "patients", "--purpose", "research")

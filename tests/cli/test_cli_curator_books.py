@@ -185,6 +185,13 @@ def test_the_status_in_ten_lines(tmp_path: Path, run: Callable[..., Any]) -> Non
     assert "spent      no datasets yet" in run("curator", "status", empty(tmp_path)).stdout
 
 
+def test_the_status_has_the_delta(tmp_path: Path, run: Callable[..., Any]) -> None:
+    folder = make_folder(tmp_path)
+    with closing(Curator.open(folder)) as curator:
+        curator.ledger.ceiling("patients", 2, "0.00001")
+    assert status(run, folder)["spent"] == "patients: ε = 0.7 of 2, δ = 0 of 1e-05"
+
+
 def status(run: Callable[..., Any], folder: Path) -> dict[str, str]:
     lines = run("curator", "status", folder).stdout.splitlines()
     assert len(lines) <= 10

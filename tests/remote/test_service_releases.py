@@ -115,6 +115,11 @@ def test_counts_that_may_hold_no_row_are_told(
     assert (counted.exit_code, "noise alone may make as many" in " ".join(counted.output.split())) == (0, True), counted.output
 
 
+def test_a_misspelled_dataset_is_answered_with_those_that_may_be_used(page: str, run: Callable[..., Any], tmp_path: Path) -> None:
+    done = run("fit", f"{page}s", "--epsilon", "1", "-o", tmp_path / "forest.json")
+    assert (done.exit_code, "Datasets that you may use: visits." in " ".join(done.stderr.split())) == (2, True), done.output
+
+
 def test_one_table_is_not_counted_twice_under_two_batches(served: Served, page: str, run: Callable[..., Any], tmp_path: Path) -> None:
     """By its address, of which the release has a hash alone."""
     forest = tmp_path / "batch.json"

@@ -97,7 +97,8 @@ def register(
         warn(large)
     say(f"registered {dataset}: everybody together may spend {formatting.loss(amount, amount_delta)} for {Unit.of(reviewed).words}")
     say(delta_left(amount_delta) if amount_delta else "it pays for pure ε alone; `hedgerow curator ceiling … --delta 1e-5` adds a δ")
-    say(f"next: hedgerow schema check {shlex.quote(str(schema))} TABLE      (what of it does not fit, before anybody pays; for your eyes)")
+    rows_at = shlex.quote(data) if query_table is None and query is None else "TABLE"
+    say(f"next: hedgerow schema check {shlex.quote(str(schema))} {rows_at}      (what does not fit, before anybody pays; for your eyes)")
     say(f"      hedgerow curator analyst {shlex.quote(address)} NAME --dataset {shlex.quote(dataset)} --purpose research")
 
 

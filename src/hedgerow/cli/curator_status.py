@@ -51,6 +51,7 @@ def _lines(ledger: Ledger, folder: Path | None) -> Iterator[tuple[str, str]]:
     from hedgerow.curator.ledger.accounts import Accounts
     from hedgerow.curator.ledger.balances import DATASET
     from hedgerow.curator.ledger.notes import notes_in
+    from hedgerow.formatting import amount
 
     served, notes = is_served(ledger.database), {} if folder is None else notes_in(folder)
     yield "service", _service(served, notes)
@@ -58,7 +59,8 @@ def _lines(ledger: Ledger, folder: Path | None) -> Iterator[tuple[str, str]]:
     wholes.sort(key=lambda balance: (balance.closed, balance.remaining or Fraction(0)))
     for whole in wholes[:SHOWN]:
         limit = "no ceiling" if whole.epsilon is None else f"of {exact(whole.epsilon)}"
-        yield "spent", f"{whole.dataset}: ε = {exact(whole.spent)} {limit}{' (closed)' if whole.closed else ''}"
+        deltas = f", δ = {amount(whole.spent_delta)} of {amount(whole.delta)}" if whole.delta else ""
+        yield "spent", f"{whole.dataset}: ε = {exact(whole.spent)} {limit}{deltas}{' (closed)' if whole.closed else ''}"
     if len(wholes) > SHOWN:
         yield "spent", f"and {len(wholes) - SHOWN} more: hedgerow ledger show"
     elif not wholes:

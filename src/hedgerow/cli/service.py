@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from hedgerow.remote.responses import Dataset
     from hedgerow.schema.schema import Schema
 
+NOT_FOUND, MOST_NAMED = 404, 10  # a status; datasets that are listed
 UNSURE = "unsure"  # a code: it may have been taken
 LAST_JOBS, FETCHED = 100, 10  # of your own, that a release is looked for among; releases that are fetched for that
 Submit = Callable[[str], "Job"]  # with a key
@@ -55,7 +56,13 @@ class ServiceDataset:
 
         place = place_of(url)
         connection = connect(place.service, token_for(place, os.environ))
-        return cls(connection, connection.dataset(place.dataset), purpose)
+        try:
+            return cls(connection, connection.dataset(place.dataset), purpose)
+        except CuratorError as error:
+            if error.status != NOT_FOUND:
+                raise
+            names = ", ".join(one_line(each.name) for each in connection.datasets()[:MOST_NAMED]) or "none"
+            raise CuratorError(f"{error} Datasets that you may use: {names}.", error.status, error.code) from None
 
     @cached_property
     def table(self) -> RemoteTable:
