@@ -123,6 +123,14 @@ def test_heads_that_say_no_more_what_was_spent(tmp_path: Path, run: Callable[...
     assert "take off what else was spent" in unfolded(result.stdout)
 
 
+def test_a_change_of_more_accounts_than_a_line_holds_is_not_all_that_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hedgerow.curator.ledger.heads.MOST_SAID", 20)
+    folder = make_folder(tmp_path)
+    put_back(folder)
+    with open_database(folder) as database:
+        assert spent_after(Ledger(database)) == ({}, False)
+
+
 def test_a_release_from_after_the_copy_is_a_note_once_it_is_accepted(tmp_path: Path, run: Callable[..., Any]) -> None:
     """It was paid for, in the part of the ledger that is lost. What the service has not signed stays a problem."""
     folder = make_folder(tmp_path)

@@ -7,7 +7,7 @@ which somebody without the key has added an entry has a head that this file has 
     kept NUMBER:HASH TIME SIGNATURE             when it is there
 
 Lines are only added, by whoever holds the write lock of the database. SPENT is what the accounts that the change is about have spent by
-then, so that it is known where the end of a ledger is lost; "-" where it is about none, or about many; older lines have none.
+then, so that it is known where the end of a ledger is lost; "-" where it is about none, "?" where these are many; older lines have none.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ FORMAT = "hedgerow-heads 1"
 BEGUN, KEPT = "begun", "kept"
 TAIL = 1 << 15  # bytes: some lines
 LONGEST = 1 << 16  # bytes of a line
-NOT_SAID, MOST_SAID = "-", 8000  # of what was spent: characters
+NONE, NOT_SAID, MOST_SAID = "-", "?", 8000  # of what was spent: about no account; about many, in more characters than this
 
 
 @dataclass(frozen=True)
@@ -149,9 +149,9 @@ class Heads:
                 )
             return kept.seq
 
-    def begun(self, head: Head, spent: str = NOT_SAID) -> None:
+    def begun(self, head: Head, spent: str = "") -> None:
         """A change is about to be written. When this returns the line is on disk."""
-        self._add(BEGUN, head, spent if spent and len(spent) <= MOST_SAID else NOT_SAID)
+        self._add(BEGUN, head, NOT_SAID if len(spent) > MOST_SAID else spent or NONE)
 
     def kept(self, head: Head) -> None:
         """It is written. Should this fail, the line before tells enough."""

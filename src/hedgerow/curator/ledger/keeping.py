@@ -8,7 +8,7 @@ from pathlib import Path
 from hedgerow.curator.ledger.balances import Account, Balance, read_spent
 from hedgerow.curator.ledger.chain import ACCEPT, KEY
 from hedgerow.curator.ledger.checks import checked_text
-from hedgerow.curator.ledger.heads import BEGUN, HeadLine, Heads
+from hedgerow.curator.ledger.heads import BEGUN, NOT_SAID, HeadLine, Heads
 from hedgerow.curator.ledger.ledger import Ledger
 from hedgerow.curator.ledger.ledger_tables import LedgerTables
 from hedgerow.curator.ledger.sql_tables import entries, head
@@ -46,7 +46,7 @@ def spent_after(ledger: Ledger) -> tuple[dict[Account, tuple[Fraction, Fraction]
         return {}, False
     key, found = heads.key_of_file(), dict[Account, tuple[Fraction, Fraction]]()
     lines = [line for line in heads.lines() if not isinstance(line, HeadLine) or (line.word == BEGUN and line.head.seq > last)]
-    good = [line for line in lines if isinstance(line, HeadLine) and line.spent and line.signed_by(key)]
+    good = [line for line in lines if isinstance(line, HeadLine) and line.spent not in ("", NOT_SAID) and line.signed_by(key)]
     for line in good:
         found |= read_spent(line.spent)
     there, after, zero = {balance.account: balance for balance in ledger.balances()}, {}, Fraction(0)
