@@ -278,13 +278,20 @@ def _joint(table: PrivateTable, shares: BudgetShares, sizes: Sizes, tables: Tabl
     price = shares.price(sizes.of_joint_round)
     event = BoostRound.costs(price, codebook.schema.k, 1, len(trees), classes)[-1]
     sd = math.sqrt(variance_of(noise_of(event))) / GRID
-    fit = JointFit([tree.n_nodes - 1 for tree in trees], n, tables.pi, sd, sizes.joint, hessian_weight(shares.concentrated))
+    ordered = [_ordered(codebook, tree.attributes[0], groups[tree.attributes[0]]) for tree in trees]
+    fit = JointFit([tree.n_nodes - 1 for tree in trees], ordered, n, tables.pi, sd, sizes.joint, hessian_weight(shares.concentrated))
     model = start
     for _ in range(sizes.joint):
         _, sums = table.ask(BoostRound(trees, model, shares.concentrated, len(trees)), price)
         fit.learn([own[: tree.n_nodes] / GRID for tree, own in zip(trees, sums, strict=True)])
         model = AdditiveModel(start.base, (*start.trees, *trees), (*start.scores, *fit.now()))
     return Correction(tuple(trees), tuple(fit.result()), tuple(fit.errors()))
+
+
+def _ordered(codebook: Codebook, j: int, group: NDArray[np.int64]) -> int:
+    """How many groups of an attribute are those of a number, in its order: the first."""
+    cells = codebook.numeric_cells(j)
+    return int(group[:cells].max()) + 1 if cells else 0
 
 
 # ------------------------------------------------------------ 4. boosted trees

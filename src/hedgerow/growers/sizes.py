@@ -32,7 +32,8 @@ TOP_SHARE, TOP_QUESTIONS = Fraction(3, 100), 2
 TOP_FROM, TOP_KEEPS, TOP_LEAST = 16.0, 8.0, 4.0
 READ_SHARE, READ_FROM = Fraction(3, 100), 30  # a choice among readings is worth it if its rate times n̂ is at least this
 TREES_LEAST = 0.1  # trees that would get less than this share are not grown
-MOST_GROUPS = 24  # of a number in its table
+MOST_GROUPS, GROUPS_PER_ROOT = 24, 1.2  # of a number in its table: at most, and at most this·n̂^⅓
+GROUPS_PER_SIGNAL = {True: 0.8, False: 0.4}  # by whether scores are fitted jointly, where neighbours help each other
 TOP_PLACES = 32  # where a top question may cut a number
 TREES_PER_ROOT = {True: 5.0, False: 0.25}  # T = this·√x
 FEWEST_TREES, MOST_TREES = {True: 8, False: 2}, {True: 600, False: 128}
@@ -114,7 +115,8 @@ class Sizes:
         grows = a <= 1 - TREES_LEAST and passes > 0 and classes > 1 and deepest >= 2
         part = Fraction(round(100 * a), 100) if grows else Fraction(1)
         rest = 1 - cells - scale
-        groups = round(min(0.4 * n / (classes * shares.noise_sd(measured, rest * part)), 1.2 * n ** (1 / 3)))
+        signal = n / (classes * shares.noise_sd(measured, rest * part))
+        groups = round(min(GROUPS_PER_SIGNAL[joint > 0] * signal, GROUPS_PER_ROOT * n ** (1 / 3)))
         together = min(trees, max(TOGETHER, min(MOST_TOGETHER, -(-trees // max(1, passes)))))
         of_tables = BESIDE_JOINT if joint else part
         return cls(
