@@ -42,6 +42,7 @@ from hedgerow import (
     HedgerowClassifier,
     Numeric,
     PrivateRDTClassifier,
+    RandomDecisionTreesClassifier,
     Schema,
     Target,
     private_score,
@@ -307,8 +308,9 @@ def test_a_class_that_a_score_is_about_must_be_declared() -> None:
 
 def test_classes_that_scikit_learn_numbers_are_named() -> None:
     budget = Budget(100)
+    search = GridSearchCV(forest(budget), {"max_depth": [1, 2]}, cv=2, error_score="raise")  # it would compare "no" with 0
     with pytest.raises(PlanError, match=r"cross_val_predict of scikit-learn hands the classes over as the numbers.*'no', 'yes'"):
-        cross_val_predict(forest(budget), X, Y, cv=2, method="predict_proba")
+        cross_val_predict(search, X, Y, cv=2, method="predict_proba")
     with pytest.raises(PlanError, match="VotingClassifier of scikit-learn hands the classes over"):
         VotingClassifier([("forest", forest(budget))], voting="soft").fit(X, Y)
     with pytest.raises(PlanError, match=r"OneVsRestClassifier .* shows each fit other labels"):
@@ -316,6 +318,22 @@ def test_classes_that_scikit_learn_numbers_are_named() -> None:
     assert budget.spent == 0
     numbered = PrivateRDTClassifier(replace(SCHEMA, target=Target("class", [0, 1])), 5, budget=budget)
     assert cross_val_predict(numbered, X, (Y == "yes").astype(int), cv=2, method="predict_proba").shape == (600, 2)
+
+
+@pytest.mark.filterwarnings("ignore::hedgerow.errors.SchemaMismatchWarning")
+@pytest.mark.parametrize("declared", [["yes", "no"], ["perhaps", "yes", "no"], ["yes", "nay"]])
+def test_probabilities_of_cross_val_predict_stand_under_the_classes_that_labels_have(declared: list[str]) -> None:
+    """Texts were refused: scikit-learn hands numbers over, in the order of the labels that it finds."""
+    model = PrivateRDTClassifier(replace(SCHEMA, target=Target("class", declared)), 5, budget=Budget(100), random_state=0)
+    for each in (model, Pipeline([("forest", model)]), RandomDecisionTreesClassifier(schema=model.schema, random_state=0)):
+        shares = cross_val_predict(each, X, Y, cv=2, method="predict_proba")
+        assert shares.shape == (600, 2)
+        if "no" in declared:
+            assert (np.array(["no", "yes"])[shares.argmax(axis=1)] == Y).mean() > 0.8
+        else:  # nothing was learnt of it, and "nay" does not stand in its column
+            assert not shares[:, 0].any()
+            assert (shares[:, 1] > 0.5).all()
+    assert model.fit(X, Y).classes_.tolist() == sorted(declared)
 
 
 def test_a_selection_of_columns_is_refused_before_the_first_fit() -> None:

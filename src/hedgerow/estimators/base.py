@@ -22,7 +22,8 @@ from hedgerow.engines.draft import column_names, draft_from_table
 from hedgerow.engines.engine import Engine, Progress
 from hedgerow.engines.files import CSVTable, TableFile
 from hedgerow.errors import PlanError, SchemaError, UnknownValuesWarning
-from hedgerow.estimators.class_order import class_order, sorted_classes
+from hedgerow.estimators.class_order import class_order, in_columns, sorted_classes
+from hedgerow.estimators.surroundings import numbered_classes
 from hedgerow.inference.class_weights import IN_FIT
 from hedgerow.inference.coverage import NEARLY_ALL, Unknown
 from hedgerow.mechanisms.coins import SYSTEM, Coins
@@ -51,6 +52,7 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
     n_jobs: int | None
     _algorithm: ClassVar[Algorithm]  # of the table of algorithms
     _coins: Coins = SYSTEM  # tests may set a seeded one; the release then says so
+    _numbered: NDArray[Any] | None = None  # in cross_val_predict: the classes whose numbers its labels are
 
     def __new__(cls, *args: Any, **settings: Any) -> Any:
         if "class_weight" in settings:
@@ -93,10 +95,16 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         """
         refuse_weights(type(self).__name__, refused)
         self._check_surroundings(no_guarantee)
+        y = y if self._numbered is None else self._numbered[np.asarray(y)]
         with closing(self._engine_for(X, y, progress, accept_draft)) as engine:
             self._train(engine)
-        self.classes_ = sorted_classes(engine.codebook.schema)
+        self.classes_ = sorted_classes(engine.codebook.schema) if self._numbered is None else self._numbered
         return self
+
+    def __sklearn_clone__(self) -> Any:
+        copied = super().__sklearn_clone__()
+        copied._numbered = numbered_classes(self)
+        return copied
 
     def plan(self, rows: int | None = None) -> Plan:
         """What `fit` would build and what it costs. Needs no data; `rows` is an assumed size where none is declared."""
@@ -114,8 +122,8 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each class, in the order of `classes_`, for each row of X."""
-        shares = self._declared_shares(X)
-        return shares[:, class_order(self.release_.schema)]
+        shares, schema = self._declared_shares(X), self.release_.schema
+        return shares[:, class_order(schema)] if self._numbered is None else in_columns(shares, schema, self._numbered)
 
     def _declared_shares(self, X: Any) -> NDArray[np.float64]:
         """As the release has them: in the order in which the schema declares the classes."""

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.release.release import class_array
+from hedgerow.schema.attributes import text_of
 from hedgerow.schema.schema import Schema
 
 
@@ -27,3 +28,10 @@ def class_order(schema: Schema) -> NDArray[np.intp]:
 def sorted_classes(schema: Schema) -> NDArray[Any]:
     """`classes_` of an estimator."""
     return np.asarray(class_array(schema)[class_order(schema)])
+
+
+def in_columns(shares: NDArray[np.float64], schema: Schema, classes: NDArray[Any]) -> NDArray[np.float64]:
+    """Probabilities of declared classes in the columns of these, which scikit-learn has found in labels: 0 for one that is not declared."""
+    place = {text_of(value): c for c, value in enumerate(schema.target.classes)}
+    found = [place.get(text_of(value), -1) for value in classes.tolist()]
+    return np.hstack([shares, np.zeros((len(shares), 1))])[:, found]

@@ -13,6 +13,7 @@ from fractions import Fraction
 from types import FrameType
 from typing import Any
 
+from numpy.typing import NDArray
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.utils import get_tags
@@ -61,7 +62,7 @@ REFUSED = {  # by the module, and the name of a function or of the class whose m
 }
 BAGGING, VOTING = "sklearn.ensemble._bagging", "sklearn.ensemble._voting"
 OF_PROBABILITIES = ("decision_function", "predict_proba", "predict_log_proba")
-VALIDATION = "sklearn.model_selection._validation"
+VALIDATION, CROSS_PREDICT = "sklearn.model_selection._validation", "cross_val_predict"
 
 
 def check_surroundings(estimator: Any, no_guarantee: bool = False) -> str | None:
@@ -85,10 +86,10 @@ def check_surroundings(estimator: Any, no_guarantee: bool = False) -> str | None
             _check_bagging(frame.f_locals.get("ensemble", caller))
             numbering = "BaggingClassifier"
         if module == VOTING or (module == VALIDATION and frame.f_locals.get("method") in OF_PROBABILITIES):
-            numbering = numbering or ("VotingClassifier" if module == VOTING else "cross_val_predict")
+            numbering = numbering or ("VotingClassifier" if module == VOTING else CROSS_PREDICT)
         if module == VALIDATION and frame.f_code.co_name == "_fit_and_score":
             _check_scorer(frame, estimator)
-    if numbering:
+    if numbering and (numbering != CROSS_PREDICT or estimator._numbered is None):
         _check_numbered(estimator, numbering)
     if not found:
         return None
@@ -128,6 +129,18 @@ def _check_numbered(estimator: Any, who: str) -> None:
             f"{', '.join(map(repr, classes[:6]))}. Nothing was spent. Declare the classes as {list(range(len(classes)))[:6]} and give such "
             "labels; or fit and predict without it."
         )
+
+
+def numbered_classes(estimator: Any) -> NDArray[Any] | None:
+    """The classes that cross_val_predict has put numbers for into the labels, where it clones this estimator; else None.
+
+    With them each row gets its own label back, so that this tells nothing about others.
+    """
+    for frame in frames():
+        if (frame.f_globals.get("__name__"), frame.f_code.co_name) == (VALIDATION, CROSS_PREDICT) and frame.f_locals.get("encode"):
+            own = last_step(frame.f_locals.get("estimator")) is estimator  # what is around it would compare predictions with the numbers
+            return getattr(frame.f_locals.get("le"), "classes_", None) if own else None
+    return None
 
 
 def _column_names(table: Any) -> list[str]:
