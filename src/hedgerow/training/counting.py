@@ -181,7 +181,7 @@ def count_rows(
     release = add_batch(before, counted, name.disjoint)
     if keep is not None:
         keep(release, {})
-    settled(counted.forest, reservation, None)
+    settled(counted, reservation)
     return release
 
 

@@ -132,8 +132,7 @@ def train(
     release.certificate = certificate_of([part])
     if keep is not None:
         keep(release, dict(search[best]) if tried else {})
-    expected = schema.rows if name is None else None  # a declared number is that of the whole table, not of a batch
-    settled(release.forest, reservation, release.released.get("rows", expected), whole=name is None)
+    settled(release, reservation, whole=name is None)
     return release
 
 

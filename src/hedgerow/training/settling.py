@@ -5,18 +5,16 @@ from __future__ import annotations
 import warnings
 
 from hedgerow.accounting.meter import Reservation
-from hedgerow.accounting.noise import noise_of, variance_of
+from hedgerow.accounting.noise import variance_of
 from hedgerow.errors import BudgetError, HedgerowWarning, SchemaMismatchWarning
 from hedgerow.inference.coverage import at_upper_bound, hardly_any, not_counted, not_read, without_rows
 from hedgerow.release.release import Release
-from hedgerow.trees.forest import CountedForest
 
 
-def settled(counted: CountedForest, reservation: Reservation, rows: int | None, whole: bool = False) -> None:
+def settled(counted: Release, reservation: Reservation, whole: bool = False) -> None:
     """Whoever calls it has kept the release already: a warning may have been made an error, and loses nothing that was paid for.
 
     counted: what was counted just now
-    rows:    how many there should be, declared or noisy; without a number the best-filled tree stands in
     whole:   it is a whole table: a batch, or one of several owners' tables, may well lack a class
     """
     problems: list[tuple[str, type[Warning]]] = []
@@ -24,21 +22,16 @@ def settled(counted: CountedForest, reservation: Reservation, rows: int | None, 
         reservation.settle()
     except (BudgetError, OSError) as error:
         problems.append((f"what was not used could not be given back to the budget: {error}", HedgerowWarning))
-    sd = max((variance_of(noise_of(event)) ** 0.5 for event in reservation.events if event.query == "rows"), default=0.0)
-    problems += [(text, SchemaMismatchWarning) for text in mismatches(counted, rows, sd, whole)]
+    problems += [(text, SchemaMismatchWarning) for text in mismatches_of(counted, whole)]
     for text, category in problems:
         warnings.warn(text, category, stacklevel=5)
 
 
-def mismatches(counted: CountedForest, rows: int | None, rows_sd: float, whole: bool) -> list[str]:
-    """What the released counts tell of a schema that does not fit its table."""
-    lacking = not_counted(counted, rows, rows_sd) or hardly_any(counted)
+def mismatches_of(release: Release, whole: bool) -> list[str]:
+    """What the released counts of one table tell of a schema that does not fit it."""
+    sd = max((variance_of(event.noise) ** 0.5 for event in release.certificate.events if event.query == "rows"), default=0.0)
+    declared = release.schema.rows if whole else None  # a declared number is that of the whole table; else the best-filled tree stands in
+    counted = release.forest
+    lacking = not_counted(counted, release.released.get("rows", declared), sd) or hardly_any(counted)
     found = lacking, without_rows(counted) if whole else None, not_read(counted), at_upper_bound(counted)
     return [text for text in found if text is not None]
-
-
-def mismatches_of(release: Release, whole: bool) -> list[str]:
-    """The same of the release of one table."""
-    sd = max((variance_of(event.noise) ** 0.5 for event in release.certificate.events if event.query == "rows"), default=0.0)
-    declared = release.schema.rows if whole else None  # a declared number is that of the whole table
-    return mismatches(release.forest, release.released.get("rows", declared), sd, whole)
