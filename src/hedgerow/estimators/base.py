@@ -122,8 +122,12 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each class, in the order of `classes_`, for each row of X."""
-        shares, schema = self._declared_shares(X), self.release_.schema
-        return shares[:, class_order(schema)] if self._numbered is None else in_columns(shares, schema, self._numbered)
+        return self._by_classes(self._declared_shares(X), 0.0)
+
+    def _by_classes(self, declared: NDArray[np.float64], none: float) -> NDArray[np.float64]:
+        """Columns in the order of `classes_`; none: of a class that is not declared"""
+        schema = self.release_.schema
+        return declared[:, class_order(schema)] if self._numbered is None else in_columns(declared, schema, self._numbered, none)
 
     def _declared_shares(self, X: Any) -> NDArray[np.float64]:
         """As the release has them: in the order in which the schema declares the classes."""

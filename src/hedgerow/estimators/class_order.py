@@ -30,8 +30,8 @@ def sorted_classes(schema: Schema) -> NDArray[Any]:
     return np.asarray(class_array(schema)[class_order(schema)])
 
 
-def in_columns(shares: NDArray[np.float64], schema: Schema, classes: NDArray[Any]) -> NDArray[np.float64]:
-    """Probabilities of declared classes in the columns of these, which scikit-learn has found in labels: 0 for one that is not declared."""
+def in_columns(numbers: NDArray[np.float64], schema: Schema, classes: NDArray[Any], none: float) -> NDArray[np.float64]:
+    """Numbers of the declared classes in the columns of these, which scikit-learn has found in labels; none: of one that is not declared"""
     place = {text_of(value): c for c, value in enumerate(schema.target.classes)}
     found = [place.get(text_of(value), -1) for value in classes.tolist()]
-    return np.hstack([shares, np.zeros((len(shares), 1))])[:, found]
+    return np.hstack([numbers, np.full((len(numbers), 1), none)])[:, found]

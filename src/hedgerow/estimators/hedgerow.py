@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.accounting.meter import Budget
-from hedgerow.estimators.class_order import class_order
 from hedgerow.estimators.mergeable import MergeableForestClassifier
 from hedgerow.training.algorithms import ALGORITHMS
 
@@ -103,5 +102,5 @@ class HedgerowClassifier(MergeableForestClassifier):
         """
         check_is_fitted(self, "release_")
         declared: NDArray[np.float64] = self.release_.scores(self._checked_rows(X), n_jobs=self._threads())
-        margins = declared[:, class_order(self.release_.schema)]
+        margins = self._by_classes(declared, np.finfo(np.float64).min)
         return margins[:, 1] - margins[:, 0] if margins.shape[1] == 2 else margins
