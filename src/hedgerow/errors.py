@@ -25,7 +25,7 @@
     ├── SharedPersonsWarning              cross-validation may learn from rows of the persons whom it scores
     ├── ExactScoreWarning                 a score is an exact look at rows: no budget pays for it
     ├── MissingColumnsWarning             rows are classified without some columns
-    ├── UnknownValuesWarning              rows are classified of which a column has hardly any declared value
+    ├── UnknownValuesWarning              more than a tenth of the rows that are classified have no declared value in a column
     └── LargeEpsilonWarning               an ε that protects hardly at all
 
 A message says what is wrong, what was got, what was expected and what to do next. It never holds a value, a count or a

@@ -318,12 +318,12 @@ def test_a_score_is_told_to_be_an_exact_look_once(monkeypatch: pytest.MonkeyPatc
         first = models[0].score(X, y)
     assert first == (models[0].predict(X) == y).mean()
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", ExactScoreWarning)
         for model in models:
             model.score(X, y)
     monkeypatch.setattr(surroundings, "said", set())
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", ExactScoreWarning)
         RandomDecisionTreesClassifier().fit(pd.DataFrame(X), y).score(pd.DataFrame(X), y)  # it has no guarantee to lose
 
 

@@ -333,6 +333,8 @@ def test_probabilities_of_cross_val_predict_stand_under_the_classes_that_labels_
         else:  # nothing was learnt of it, and "nay" does not stand in its column
             assert not shares[:, 0].any()
             assert (shares[:, 1] > 0.5).all()
+    margins = cross_val_predict(HedgerowClassifier(model.schema, 5, budget=Budget(10)), X, Y, cv=2, method="decision_function")
+    assert ((margins > 0) == (Y == "yes")).mean() > 0.8 if "no" in declared else (margins > 0).all()
     assert model.fit(X, Y).classes_.tolist() == sorted(declared)
 
 
@@ -552,6 +554,12 @@ def test_columns_that_hold_no_declared_value_are_refused_before_they_cost(kind: 
     assert budget.spent == 0
     with pytest.warns(UnknownValuesWarning, match=r"job \(100% of the rows: is each value spelled as it is declared\?\)"):
         assert len(model.predict(table)) == 600  # a prediction costs nothing: the job counts as another
+    for every, told in ((5, 1), (20, 0)):  # from a tenth of the rows on, as `hedgerow predict`
+        some = {"job": np.where(np.arange(600) % every, right["job"], "Koch"), "age": ages}
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always", UnknownValuesWarning)
+            model.predict(some)
+        assert ["job (20% of the rows" in str(each.message) for each in said] == [True] * told
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.predict({name: column[:5] for name, column in table.items()})  # of a few rows nothing is said

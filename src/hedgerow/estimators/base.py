@@ -25,7 +25,7 @@ from hedgerow.errors import PlanError, SchemaError, UnknownValuesWarning
 from hedgerow.estimators.class_order import class_order, in_columns, sorted_classes
 from hedgerow.estimators.surroundings import numbered_classes
 from hedgerow.inference.class_weights import IN_FIT
-from hedgerow.inference.coverage import NEARLY_ALL, Unknown
+from hedgerow.inference.coverage import Unknown
 from hedgerow.mechanisms.coins import SYSTEM, Coins
 from hedgerow.private_table import is_private_table
 from hedgerow.release.release import Release
@@ -39,7 +39,7 @@ from hedgerow.training.value_cells import codebook_for
 from hedgerow.trees.plan import Plan
 
 INFER = "infer"
-TOLD_FROM = 20  # rows that are predicted: of fewer, many may well lack a value
+TOLD_FROM = 20  # rows that are predicted: rows come one by one, too, and of few many may well lack a value
 
 
 class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
@@ -277,7 +277,7 @@ def _say_unknown(release: Release, codes: NDArray[Any]) -> None:
         return
     unknown = Unknown(release.codebook)
     unknown.add(codes)
-    text = unknown.text(NEARLY_ALL)
+    text = unknown.text()
     if text is not None:
         warnings.warn(f"predict: {text}. These are predicted as the schema says for them.", UnknownValuesWarning, stacklevel=4)
 

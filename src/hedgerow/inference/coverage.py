@@ -7,7 +7,7 @@ A comparison of released numbers: it costs nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -112,17 +112,10 @@ def at_upper_bound(forest: CountedForest) -> str | None:
 
     Nothing is said of lower bounds: amounts are often 0, and 0 is often the bound.
     """
-    schema, whole, said = forest.codebook.schema, _all_rows(forest), []
-    for a, attribute in enumerate(schema.attributes):
-        share = max((_last_share(forest, t, a, whole) for t in range(len(forest.trees))), default=0.0)
-        if share > NEARLY_ALL:
-            said.append(f"{plain(attribute.name)} (about {share:.0%})")
-    if not said:
-        return None
-    more = f" and {len(said) - FEW} more columns" if len(said) > FEW else ""
-    return (
-        f"nearly all rows lie at or above the upper bound of {', '.join(said[:FEW])}{more}, where they cannot be told apart: are the "
-        "bounds right, and is the table in the same unit? Correct one of them before you pay again."
+    named = _named_where_nearly_all(forest, _last_share, lambda _: "")
+    return named and (
+        f"nearly all rows lie at or above the upper bound of {named}, where they cannot be told apart: are the bounds right, and is the "
+        "table in the same unit? Correct one of them before you pay again."
     )
 
 
@@ -131,17 +124,10 @@ def not_read(forest: CountedForest) -> str | None:
 
     Told where released counts have more than nine of ten rows there, and noise alone would not bring so many if half of them were.
     """
-    schema, whole, said = forest.codebook.schema, _all_rows(forest), []
-    for a, attribute in enumerate(schema.attributes):
-        share = max((_unread_share(forest, t, a, whole) for t in range(len(forest.trees))), default=0.0)
-        if share > NEARLY_ALL:
-            said.append(f"{plain(attribute.name)} (about {share:.0%}: {_what_to_check(attribute)})")
-    if not said:
-        return None
-    more = f" and {len(said) - FEW} more columns" if len(said) > FEW else ""
-    return (
-        f"nearly all rows are counted as missing or undeclared in {', '.join(said[:FEW])}{more}: nothing is learnt from that. If the table "
-        "has values there, they are written otherwise than they are read: correct the table or the schema before you pay again."
+    named = _named_where_nearly_all(forest, _unread_share, lambda attribute: f": {_what_to_check(attribute)}")
+    return named and (
+        f"nearly all rows are counted as missing or undeclared in {named}: nothing is learnt from that. If the table has values there, "
+        "they are written otherwise than they are read: correct the table or the schema before you pay again."
     )
 
 
@@ -159,21 +145,34 @@ class Unknown:
         self.rows += len(codes)
         self.unknown += (codes >= self.declared).sum(axis=0)
 
-    def text(self, most: float = MANY_UNKNOWN) -> str | None:
-        """A sentence about the columns where these are more than that share, or None."""
-        many = [a for a in np.argsort(-self.unknown, kind="stable") if self.unknown[a] > most * self.rows]
-        if not many:
-            return None
-        shares = [(self.unknown[a] / self.rows, self.schema.attributes[a]) for a in many[:FEW]]
+    def text(self) -> str | None:
+        """A sentence about the columns where these are more than a few, or None."""
+        many = [a for a in np.argsort(-self.unknown, kind="stable") if self.unknown[a] > MANY_UNKNOWN * self.rows]
+        shares = [(self.unknown[a] / self.rows, self.schema.attributes[a]) for a in many]
         said = [f"{plain(attribute.name)} ({share:.0%} of the rows: {_what_to_check(attribute)})" for share, attribute in shares]
-        more = f" and {len(many) - FEW} more columns" if len(many) > FEW else ""
-        return f"columns with values that are missing, undeclared or not readable: {', '.join(said)}{more}"
+        return f"columns with values that are missing, undeclared or not readable: {_first_few(said)}" if said else None
 
 
 def _all_rows(forest: CountedForest) -> tuple[float, float]:
     """The number of rows that all trees together show, and its error: that of one tree is far less sure."""
     rows, error = class_rows(forest)
     return float(rows.sum()), error * math.sqrt(len(rows))
+
+
+def _named_where_nearly_all(
+    forest: CountedForest, share_of: Callable[[CountedForest, int, int, tuple[float, float]], float], words: Callable[[Attribute], str]
+) -> str | None:
+    """The attributes of which some tree shows that share of the rows above NEARLY_ALL, by name with these words; None without any."""
+    whole, said = _all_rows(forest), []
+    for a, attribute in enumerate(forest.codebook.schema.attributes):
+        share = max((share_of(forest, t, a, whole) for t in range(len(forest.trees))), default=0.0)
+        if share > NEARLY_ALL:
+            said.append(f"{plain(attribute.name)} (about {share:.0%}{words(attribute)})")
+    return _first_few(said) if said else None
+
+
+def _first_few(said: list[str]) -> str:
+    return ", ".join(said[:FEW]) + (f" and {len(said) - FEW} more columns" if len(said) > FEW else "")
 
 
 def _unread_share(forest: CountedForest, t: int, a: int, whole: tuple[float, float]) -> float:
