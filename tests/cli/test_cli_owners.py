@@ -460,6 +460,21 @@ def test_a_merge_of_two_plans_says_so(planned: SimpleNamespace, run: Callable[..
     assert "2 plans" not in done(run("merge", "a.json", "b.json", "-o", "merged.json", "--force")).stdout
 
 
+def test_rows_are_no_release(planned: SimpleNamespace, run: Callable[..., Any]) -> None:
+    """They said that JSON was malformed."""
+    for command in (("merge", "office-a.csv", "a.json", "-o", "merged.json"), ("count", "office-a.csv", "office-b.csv", "-o", "b.json")):
+        result = run(*command)
+        refused(result, 2, "office-a.csv: it is no release, nor a plan")
+        assert "hedgerow count" in " ".join(result.stderr.split())
+
+
+def test_a_first_batch_has_no_delta(here: SimpleNamespace, run: Callable[..., Any]) -> None:
+    """The message named what Python calls it, partial_fit."""
+    result = run("fit", "office-a.csv", "--schema", "schema.toml", "--epsilon", 1, "--delta", "1e-6", "--batch", "may", "-o", "f.json")
+    refused(result, 2, "--batch: delta is '1e-6'")
+    assert "Leave --delta out" in " ".join(result.stderr.split())
+
+
 def test_a_byte_order_mark_does_no_harm(planned: SimpleNamespace, run: Callable[..., Any]) -> None:
     """Some editors write one when they save a file that somebody only looked at."""
     for name in ("plan.json", "forest.json"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -298,6 +299,17 @@ def test_a_python_file_refuses_in_one_line(saved: SimpleNamespace, content: byte
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done.stderr
     assert "error: other.csv: " in done.stderr
     assert said in done.stderr
+
+
+def test_a_python_file_ends_quietly_when_nobody_reads_on(saved: SimpleNamespace) -> None:
+    """`python forest.py rows.csv | head` ended in a traceback."""
+    (saved.folder / "forest.py").write_text(str(hedgerow.export(release_of("hedgerow"), "python")), encoding="utf-8")
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-I", "-S", "forest.py", "rows.csv"]
+    done = subprocess.run(command, cwd=saved.folder, stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, b"")
 
 
 def run(*words: object) -> Any:

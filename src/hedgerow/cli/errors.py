@@ -47,6 +47,9 @@ OPTION_OF = {  # what Python calls a setting, and what the command line does
     ),
     "person='COLUMN'": "--person COLUMN",
     "schema.rows": "rows in the schema",
+    "Set delta=0 (leave --delta out)": "Leave --delta out",
+    "`hedgerow fit --batch`, `partial_fit`": "`hedgerow fit --batch`",
+    "`hedgerow update` (`partial_fit`)": "`hedgerow update`",
 }
 
 

@@ -186,7 +186,7 @@ def fit(
         from hedgerow.release.parts import TableName
         from hedgerow.training.shared_plans import mergeable
 
-        mergeable(recipe).check_shared(recipe, "partial_fit")
+        mergeable(recipe).check_shared(recipe, "--batch")
         recipe = mergeable(recipe).first_batch(recipe)
         how["name"] = TableName(batch, checked_owner(owner, ""))
     request_budget = open_budget(budget, charged, exact_delta(delta or 0), place.remote)

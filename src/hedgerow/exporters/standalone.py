@@ -8,6 +8,7 @@ import datetime
 import itertools
 import json
 import math
+import os
 import re
 import sys
 from bisect import bisect_right
@@ -154,6 +155,10 @@ def main() -> None:
     try:
         with open(name, encoding="utf-8-sig", newline="") if len(sys.argv) > 1 else sys.stdin as file:
             _write_predictions(_rows(file, name))
+            sys.stdout.flush()  # here, where a broken pipe is handled
+    except BrokenPipeError:  # whoever reads the predictions has enough; what is left to write goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
     except OSError as error:
         if error.filename is None:  # not the file: whoever reads the predictions
             raise
