@@ -157,7 +157,7 @@ def test_explain_says_that_it_is_the_first_row_alone(grown: SimpleNamespace, run
 def test_boosted_trees_are_told(place: SimpleNamespace, run: Callable[..., Any], tmp_path: Path) -> None:
     forest = tmp_path / "boosted.json"
     fitted = run("fit", place.data, "--schema", place.schema, "--epsilon", 8, "--delta", "1e-6", "--details", "-o", forest)
-    boosted = re.search(r"3 tables and (\d+) boosted trees of depth \d", fitted.stdout)
+    boosted = re.search(r"one-way counts of 3 attributes and (\d+) boosted trees of depth \d", fitted.stdout)
     assert boosted is not None, fitted.output
     for words in ("noise scale: sensitivity / ε of Laplace noise", "ρ: the cost of one query with Gaussian noise"):
         assert words in " ".join(fitted.stdout.split())

@@ -42,7 +42,7 @@ def test_it_is_the_one_without_a_name(here: Path, run: Callable[..., Any]) -> No
     plan = done(run("plan", "--schema", "schema.toml", "--epsilon", 1, "--rows", 3000))
     assert "Hedgerow forest" in plan.stdout
     assert "height 1" not in plan.stdout
-    for words in ("signal to noise", "tables", "boosted trees", "probabilities", "passes over the rows", "charge: leaf_counts"):
+    for words in ("signal to noise", "one-way counts", "boosted trees", "probabilities", "passes over the rows", "charge: leaf_counts"):
         assert words in plan.stdout
     said = done(run("fit", "a.csv", "--schema", "schema.toml", "--epsilon", 1, "--budget", "pure.json", "-o", "forest.json")).stdout
     assert "verdict: " in said

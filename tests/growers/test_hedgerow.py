@@ -557,10 +557,10 @@ def test_the_plan_says_how_much_is_done_and_why() -> None:
         return dict(HedgerowClassifier(wide_schema(), epsilon, delta, **more).plan(rows=rows).lines())
 
     few, many, steps = said("0.1", 0, 3000), said(1, 0, 20_000), said(1, 1e-6, 20_000)
-    assert few["chosen: tables"].startswith("of 3 of 16 attributes, the most telling by private choice, for 100 % of the budget")
-    assert few["chosen: boosted trees"].startswith("none: the tables need all")
+    assert few["chosen: one-way counts"].startswith("of 3 of 16 attributes, the most telling by private choice, for 100 % of the budget")
+    assert few["chosen: boosted trees"].startswith("none: the one-way counts need all")
     assert few["chosen: passes over the rows"] == "7"
-    assert many["chosen: tables"].startswith("of all attributes, for ")
+    assert many["chosen: one-way counts"].startswith("of all attributes, for ")
     assert " of depth " in many["chosen: boosted trees"]
     assert "one of 25, by private choice" in many["chosen: boosted trees"]
     assert many["chosen: cells"] == "none are needed: there are no numbers"

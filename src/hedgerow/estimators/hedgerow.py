@@ -14,7 +14,7 @@ from hedgerow.training.algorithms import ALGORITHMS
 
 
 class HedgerowClassifier(MergeableForestClassifier):
-    """The most accurate private forest here, with nothing to tune but ε: one-way tables, then privately chosen boosted trees.
+    """The most accurate private forest here, with nothing to tune but ε: one-way counts, then privately chosen boosted trees.
 
     Parameters
     ----------

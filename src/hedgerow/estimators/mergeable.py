@@ -46,7 +46,7 @@ class MergeableForestClassifier(PrivateForestClassifier):
         delta:  above 0 each owner pays (ε, δ), and counts get Gaussian noise: less of it from about ten trees or tables on. By default that
                 of the estimator, if it has one. The trees are those of pure ε
 
-        A Hedgerow forest needs no rows, and no seed: owners count the one-way tables of all attributes, which add up.
+        A Hedgerow forest needs no rows, and no seed: owners count the one-way counts of all attributes, which add up.
         """
         recipe = self._recipe() if delta is None else self._recipe().changed(delta=delta)
         return shared_plans.public_plan(recipe, self._declared_schema("public_plan"), rows, tables)
@@ -66,7 +66,7 @@ class MergeableForestClassifier(PrivateForestClassifier):
     ) -> Any:
         """Count more rows in the same trees and add them to the release; the first call is a `fit`. Each call spends ε.
 
-        It needs delta=0. A Hedgerow forest is then the one-way tables of all attributes, from the first batch on, which add up: boosted
+        It needs delta=0. A Hedgerow forest is then the one-way counts of all attributes, from the first batch on, which add up: boosted
         trees belong to the rows that they were measured on.
 
         Parameters

@@ -172,11 +172,11 @@ class Sizes:
             "signal to noise": f"{number(self.x)} rows of a class for each unit of noise, if all the budget went to one number",
             "cells": f"at most {MOST_CELLS} of about equal mass for each of {self.numbers} numbers, {paid(self.cells)}"
             if self.cells else "none are needed: there are no numbers",
-            "tables": f"of {which}, {paid(self.tables)}; numbers in at most {self.groups} groups"
+            "one-way counts": f"of {which}, {paid(self.tables)}; numbers in at most {self.groups} groups"
             + ("; under up to two top splits, by private choice" if self.questions else ""),
             "joint fit": f"of all attributes, in {self.joint} rounds, {paid(self.joint_fit)}"
-            if self.joint else "none: the tables are the start",
-            "boosted trees": trees if self.rounds else "none: the tables need all "
+            if self.joint else "none: the one-way counts are the start",
+            "boosted trees": trees if self.rounds else "none: the one-way counts need all "
             f"({number(self.nu, 3)} rows in a cell for each unit of noise), or there are too many classes or too few passes",
             "probabilities": f"scaled, by private choice {paid(self.scale)}" if self.scale else "as they come: too few rows for a choice",
             "passes over the rows": f"{self.passes}",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hedgerow.inference.additive import AdditiveForest
 from hedgerow.inference.text import plain
-from hedgerow.trees.plan import tables_and_trees
+from hedgerow.trees.plan import counts_and_trees
 
 NAMED = 4  # attributes
 
@@ -34,12 +34,12 @@ class Boosted:
 
 
 def forest_in_words(trees: int, additive: AdditiveForest | None) -> str:
-    """What a forest is built of: "5 trees"; of a Hedgerow forest (`additive`) "13 tables and 256 boosted trees of depth 6"."""
+    """What a forest is built of: "5 trees"; of a Hedgerow forest (`additive`) as `counts_and_trees` says."""
     if additive is None:
         return f"{trees:,} {'tree' if trees == 1 else 'trees'}"
     found = boosted(additive)
     least, most = (0, 0) if found is None else found.splits
-    return tables_and_trees(
+    return counts_and_trees(
         len(additive.tables.tables), 0 if found is None else found.trees, f"{least} to {most}" if least < most else f"{most}"
     )
 

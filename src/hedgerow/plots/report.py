@@ -161,7 +161,7 @@ def _tiles(release: Release, score: PrivateScore | None) -> str:
         (_short_loss(epsilon), "privacy loss ε" + (f", δ = {formatting.amount(Fraction(delta))}" if delta else "")),
         (
             f"{sum(len(tree.leaves) for tree in forest.trees):,}",
-            f"cells in {many(trees, 'table')}" if own else f"leaves in {many(trees, 'tree')}",
+            f"cells in one-way counts of {many(trees, 'attribute')}" if own else f"leaves in {many(trees, 'tree')}",
         ),
         (noise, "noise on one count"),
     ]

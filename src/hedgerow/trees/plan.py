@@ -29,7 +29,7 @@ EXPECTED = {
     False: ((64_000, NEARLY), (4_000, MOST), (250, HALF), (60, SOME), (0, LITTLE)),
     True: ((16_000, NEARLY), (1_000, MOST), (250, HALF), (60, SOME), (0, LITTLE)),
 }  # by whether there is a δ
-OF_FOUR = " (three of four public tables had that or more)"
+OF_FOUR = ", if the columns tell the class well; of a weak signal less (three of four public tables had that or more)"
 ENOUGH = 1_000  # from there on nothing needs to be advised
 STANDS_OUT = (
     (8, "they stand well above it"),
@@ -43,9 +43,9 @@ RHO = "the cost of a query with Gaussian noise; all ρ together, with at most ε
 ROWS_SHARE = Fraction(3, 100)  # of ε, for a noisy number of rows where no public one is declared
 
 
-def tables_and_trees(tables: int, boosted: int, depth: str) -> str:
-    """What a Hedgerow forest is built of: "13 tables and 256 boosted trees of depth 6"."""
-    counted = f"{tables:,} {'table' if tables == 1 else 'tables'}"
+def counts_and_trees(attributes: int, boosted: int, depth: str) -> str:
+    """What a Hedgerow forest is built of: "one-way counts of 13 attributes and 256 boosted trees of depth 6"."""
+    counted = f"one-way counts of {attributes:,} {'attribute' if attributes == 1 else 'attributes'}"
     return f"{counted} and {boosted:,} boosted {'tree' if boosted == 1 else 'trees'} of depth {depth}" if boosted else counted
 
 
@@ -64,7 +64,7 @@ class Plan:
     chosen:      what the algorithm chose for itself
     delta:       above 0 where the guarantee is (ε, δ); events may then cost ρ of concentrated privacy
     shared:      whether counts alone are planned, to be added up over tables: nothing that was chosen or boosted on rows
-    boosted:     how many boosted trees a Hedgerow forest would have beside its tables, and their depth
+    boosted:     how many boosted trees a Hedgerow forest would have beside its one-way counts, and their depth
     not_proven:  why no ε is claimed, of a published algorithm that does not keep the one it states
     """
 
@@ -102,7 +102,7 @@ class Plan:
     @property
     def _built(self) -> str:
         if self.algorithm == HEDGEROW:
-            return tables_and_trees(len(self.trees), self.boosted[0], str(self.boosted[1]))
+            return counts_and_trees(len(self.trees), self.boosted[0], str(self.boosted[1]))
         return f"{len(self.trees)} trees of height {self.height}"
 
     @property
@@ -124,7 +124,7 @@ class Plan:
 
     def lines(self) -> list[tuple[str, str]]:
         """The plan as (what, how much) pairs for a table."""
-        lines = [("algorithm", self.algorithm)]
+        lines, own = [("algorithm", self.algorithm)], self.algorithm == HEDGEROW
         if self.epsilon is not None:
             if self.delta:
                 lines.append(("in all", loss(self.epsilon, self.delta)))
@@ -136,10 +136,9 @@ class Plan:
         lines.append(("rows", "not needed" if self.rows is None else f"{self.rows:,} ({self.rows_source})"))
         if self.trees:
             size = f"{self.n_leaves:,} leaves × {self.n_classes} classes = {self.n_counts:,} counts"
-            own = self.algorithm == HEDGEROW
             lines += [("forest", self._built) if own else ("trees", f"{len(self.trees)}, height {self.height}"), ("count arrays", size)]
         for event, times in Counter(self.events).items():
-            what = "tree" if event.query in ("leaf_counts", "gradient_sums") else "table"
+            what = "tree" if event.query == "gradient_sums" or (event.query == "leaf_counts" and not own) else "attribute"
             kind, cost = ("ρ", event.rho) if event.rho else ("ε", event.epsilon)
             each = f", {rough(cost / event.queries)} for each {what}" if event.queries > 1 else ""
             often = f"{times} × " if times > 1 else ""
