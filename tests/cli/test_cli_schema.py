@@ -142,6 +142,15 @@ def test_review_accepts_a_file_that_is_written_in_another_way(tmp_path: Path, ru
     assert Schema.load(schema).unreviewed == ()
 
 
+def test_an_owner_sees_how_many_persons_there_are(run: Callable[..., Any], tmp_path: Path) -> None:
+    schema, table = tmp_path / "schema.toml", tmp_path / "rows.csv"
+    entries = '[attributes.age]\nkind = "numeric"\nlow = 0\nhigh = 9\n[target]\nname = "y"\nclasses = [0, 1]\n'
+    schema.write_text(f'person = "id"\nrows_per_person = 2\n{entries}')
+    table.write_text("id,age,y\na,1,0\na,1,0\na,1,0\nb,1,1\n")
+    said = " ".join(run("schema", "check", schema, table).stdout.split())
+    assert "persons in id: 2, with more than 2 rows: 1; rows beyond that, which are not counted: 1" in said
+
+
 def test_an_owner_sees_what_of_a_table_does_not_fit(place: SimpleNamespace, run: Callable[..., Any], tmp_path: Path) -> None:
     table = tmp_path / "rows.csv"
     lines = ["never,30,f,no"] * 10 + ["Never,1,f,Yes"] * 3 + [",,f,yes", 'current,"1,000",m,no', "current,-5,m,yes", "former,300,x,"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,19 @@ def test_labels_are_given_where_the_table_has_none_and_not_twice(tmp_path: Path)
         schema.check(np.array([[30.0], [31.0]]))
     with pytest.raises(TableError, match="got a file and y"):
         schema.check(tmp_path / "rows.csv", ["no"])
+
+
+def test_persons_are_counted_and_rows_beyond_the_limit(tmp_path: Path) -> None:
+    """Persons: 7 has four rows, however its id is written, 8 has one, and two rows without an id are one person's."""
+    table = pandas.DataFrame({"age": [1.0] * 7, "ill": ["no"] * 7, "id": [7.0, 7.0, 7.0, 7.0, 8.0, None, None]})
+    schema = Schema([Numeric("age", 0, 100)], Target("ill", ["no", "yes"]), person="id", rows_per_person=2)
+    table.to_csv(tmp_path / "rows.csv", index=False)
+    table.to_parquet(tmp_path / "rows.parquet")
+    for each in (table, dict(table), tmp_path / "rows.csv", tmp_path / "rows.parquet"):
+        said = str(schema.check(each))
+        assert "\npersons in id: 3, with more than 2 rows: 1; rows beyond that, which are not counted: 2\n" in said
+    assert "persons in id: 3, with more than 4 rows: 0\n" in str(replace(schema, rows_per_person=4).check(table))
+    assert "persons" not in str(SCHEMA.check(COLUMNS))
 
 
 def test_a_table_that_fits_says_so() -> None:

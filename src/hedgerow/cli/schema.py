@@ -189,7 +189,8 @@ def check(
     """Check a schema, list what still waits for review, and count what of a table does not fit it.
 
     With a table: how many values of each column are missing, undeclared or not readable (numbers such as 65,447.20), or beyond the
-    bounds, and how many rows have no declared class. Look at it before you pay: a fit never raises an error because of a value. These
+    bounds, and how many rows have no declared class; where the schema names persons, how many they are, and how many rows are beyond
+    rows_per_person, which are not counted. Look at it before you pay: a fit never raises an error because of a value. These
     are exact counts, for the owner of the rows alone: do not publish them. No ε is spent, because nothing is released; and what you
     change in the schema must still be a public fact.
 
@@ -224,6 +225,8 @@ def _show_misfits(schema: Schema, data: Path, csv: str | None) -> None:
         table(f"values of {data} that do not fit, of {rows:,} rows", heads, misfits, numbers=range(1, 5))
     else:
         say(f"every value of {data} fits: {rows:,} rows")
+    if found.persons:
+        say(found.persons)
     say(EYES_ALONE)
     target = found.columns[-1]
     if rows and target.missing + target.undeclared.total() == rows:

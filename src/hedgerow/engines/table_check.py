@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hedgerow.engines.draft import as_array
 from hedgerow.engines.files import CSVTable, TableFile
+from hedgerow.engines.person_ids import person_column, person_numbers
 from hedgerow.errors import TableError
 from hedgerow.schema.attributes import Attribute, Categorical, Numeric, is_missing, text_of
 from hedgerow.schema.codebook import Codebook
@@ -55,10 +56,14 @@ class ColumnCheck:
 
 @dataclass(frozen=True)
 class TableCheck:
-    """Exact counts of a table: private, for the owner alone. The target is the last of the columns."""
+    """Exact counts of a table: private, for the owner alone. The target is the last of the columns.
+
+    persons: where the schema names them, what their number is and how many rows are beyond `rows_per_person`, in words
+    """
 
     rows: int
     columns: tuple[ColumnCheck, ...]
+    persons: str = ""
 
     @property
     def fits(self) -> bool:
@@ -76,7 +81,7 @@ class TableCheck:
             for name, missing, undeclared, below, above, named in self.misfits
         ]
         head = f"{self.rows:,} rows: " + ("values that do not fit:" if lines else "every value fits")
-        return "\n".join([head, *lines, EYES_ALONE])
+        return "\n".join([head, *lines, *([self.persons] if self.persons else []), EYES_ALONE])
 
 
 def check_rows(table: Any, schema: Schema, labels: Any = None) -> TableCheck:
@@ -94,20 +99,31 @@ def check_rows(table: Any, schema: Schema, labels: Any = None) -> TableCheck:
     arrays = [as_array(column) for column in columns]
     if len({len(array) for array in arrays}) > 1:
         raise TableError("check: rows and labels are not equally many; expected one label for each row.")
-    return TableCheck(len(arrays[-1]), tuple(map(_checked, entries, codebook.coders, arrays)))
+    unnamed = schema.person is None or isinstance(table, np.ndarray)
+    persons = "" if unnamed else _persons(person_column(table, schema.person or ""), schema)
+    return TableCheck(len(arrays[-1]), tuple(map(_checked, entries, codebook.coders, arrays)), persons)
 
 
 def check_table(path: Any, schema: Schema) -> TableCheck:
     """What does not fit in each column of a file, which is read as a draft reads it."""
-    names = [*schema.names, schema.target.name]
-    file = TableFile(path, [*names, *([] if schema.person is None else [schema.person])], dialect=schema.csv)
+    names = [*schema.names, schema.target.name, *([] if schema.person is None else [schema.person])]
+    file = TableFile(path, names, dialect=schema.csv)
     columns = file.text_columns(names)
     entries: tuple[Attribute, ...] = (*schema.attributes, Categorical(schema.target.name, schema.target.classes))
     found = []
     for entry, coder in zip(entries, Codebook(schema).coders, strict=True):
         dates = isinstance(entry, Numeric) and file.columns[entry.name].startswith(("DATE", "TIMESTAMP"))
         found.append(_checked(entry, coder, _dates(columns[entry.name]) if dates else columns[entry.name]))
-    return TableCheck(len(columns[schema.target.name]), tuple(found))
+    persons = "" if schema.person is None else _persons(columns[schema.person], schema)
+    return TableCheck(len(columns[schema.target.name]), tuple(found), persons)
+
+
+def _persons(ids: Any, schema: Schema) -> str:
+    """Rows without an id are one person's."""
+    counts = np.unique(person_numbers(ids, schema.person or ""), return_counts=True)[1]
+    many, k = counts[counts > schema.k], schema.k
+    beyond = f"; rows beyond that, which are not counted: {int(many.sum()) - k * len(many):,}" if len(many) else ""
+    return f"persons in {schema.person}: {len(counts):,}, with more than {k} rows: {len(many):,}{beyond}"
 
 
 def _checked(entry: Attribute, coder: Coder, column: NDArray[Any]) -> ColumnCheck:
