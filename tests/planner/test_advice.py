@@ -84,6 +84,11 @@ def test_the_smallest_epsilon_that_would_do() -> None:
     assert later.smallest == found[0]  # of less than the ε of the earlier release nothing was measured
     assert "Below ε = 1, that of the release, nothing was measured" in later.trust
     assert later.sentence() in str(later)
+    assert "ε = 1/2, a: at most 0.810, not measured\nε = 0.1, b: at most 0.600, not measured\n" in str(later)  # not as if it were known
+    assert advice_svg(later).count('d=""') == 2  # nor with a bar
+    assert "ε = 4, a: 0.900 (0.80 to 1.00)\n" in str(later)
+    less = Advice(found, "forest", 100, "0", 0.8, earlier=Fraction(8)).sentence()  # it was said not to be expected, at most 0.900
+    assert less == "whether less than ε = 8, that of the release, gives an accuracy of 0.8 is not known: ask for no less"
     assert "not to be expected up to ε = 4" in Advice(found, "like", 100, "0", 0.95).sentence()
     assert ElementTree.fromstring(advice_svg(advice)).tag.endswith("svg")
 

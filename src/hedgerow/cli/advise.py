@@ -76,7 +76,7 @@ def advise(
     lines = []
     for epsilon in dict.fromkeys(each.epsilon for each in advice.expectations):
         cells = [by_place[name, epsilon] for name in names]
-        lines.append((epsilon, *(f"{each.accuracy:.3f} ({each.low:.2f} to {each.high:.2f})" for each in cells)))
+        lines.append((epsilon, *map(advice.words, cells)))
     table("accuracy to expect", ["ε", *names], lines, numbers=(0,))
     say(advice.baseline_sentence())
     say(advice.sentence())

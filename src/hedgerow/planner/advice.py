@@ -93,6 +93,11 @@ class Advice:
         if found is None:
             best = max(self.expectations, key=lambda each: each.accuracy)
             most = f"at most {best.accuracy:.3f}"
+            if best.accuracy >= self.target:
+                ours = text_of_fraction(self.earlier)
+                return (
+                    f"whether less than ε = {ours}, that of the release, gives an accuracy of {self.target:g} is not known: ask for no less"
+                )
             if made_up:
                 return (
                     f"an accuracy of {self.target:g} was not reached on made-up classes up to ε = {self._largest} ({most}): your table "
@@ -105,10 +110,14 @@ class Advice:
         return f"the smallest ε for an accuracy of {self.target:g}{sure}: {found.epsilon}, {found.algorithm} ({expected}{about})"
 
     def __str__(self) -> str:
-        lines = [
-            f"ε = {each.epsilon}, {each.algorithm}: {each.accuracy:.3f}, {each.low:.2f} to {each.high:.2f}" for each in self.expectations
-        ]
+        lines = [f"ε = {each.epsilon}, {each.algorithm}: {self.words(each)}" for each in self.expectations]
         return "\n".join(["accuracy to expect", *lines, self.baseline_sentence(), self.sentence(), f"made from: {self.trust}"])
+
+    def words(self, each: Expectation) -> str:
+        """What to expect, in words: of less than the ε of the earlier release it is known only that it does not bring more."""
+        if Fraction(each.epsilon) < self.earlier:
+            return f"at most {each.accuracy:.3f}, not measured"
+        return f"{each.accuracy:.3f} ({each.low:.2f} to {each.high:.2f})"
 
     def baseline_sentence(self) -> str:
         """What would be right without learning anything, as far as that is known."""

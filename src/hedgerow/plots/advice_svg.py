@@ -39,8 +39,9 @@ def advice_svg(advice: Advice, title: str = "What accuracy to expect") -> str:
         way = "L".join(f"{x(each.epsilon, place):.1f} {y(each.accuracy):.1f}" for each in mine)
         parts.append(f'<path d="M{way}" fill="none" stroke="{colour}" stroke-width="2.2" stroke-linejoin="round"/>')
         for each in mine:
-            words = f"{name}, ε = {each.epsilon}: {each.accuracy:.3f} ({each.low:.3f} to {each.high:.3f})"
-            bar = f"M{x(each.epsilon, place):.1f} {y(each.low):.1f}V{y(each.high):.1f}"
+            words = f"{name}, ε = {each.epsilon}: {advice.words(each)}"
+            known = Fraction(each.epsilon) >= advice.earlier
+            bar = f"M{x(each.epsilon, place):.1f} {y(each.low):.1f}V{y(each.high):.1f}" if known else ""
             parts += [
                 f"<g><title>{escape(words)}</title>",
                 f'<path d="{bar}" fill="none" stroke="{colour}" stroke-opacity="0.45" stroke-width="1.4"/>',
