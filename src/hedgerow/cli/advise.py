@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from hedgerow.cli.console import progress_bar, say, table
-from hedgerow.cli.options import COUNTED_ROWS, Delta
+from hedgerow.cli.options import COUNTED_ROWS, Delta, Force
 from hedgerow.cli.outputs import check_output
 
 
@@ -38,7 +38,7 @@ def advise(
     ] = None,
     repeats: Annotated[int, typer.Option("--repeats", min=1, help="How many fits for each number.")] = 3,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A picture to make (.svg).", show_default=False)] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
+    force: Force = False,
 ) -> None:
     """Say what accuracy to expect at ε = 0.1 … 4, and the smallest ε that would do. Reads no private row, costs no ε.
 

@@ -11,7 +11,7 @@ import typer
 
 from hedgerow.cli.console import progress_bar, say
 from hedgerow.cli.fit import save_paid, summarise
-from hedgerow.cli.options import BudgetPath, Jobs, threads
+from hedgerow.cli.options import BudgetPath, Force, Jobs, Sampler, threads
 from hedgerow.cli.outputs import check_output
 from hedgerow.cli.places import CSVOfRows, Data, EngineName, EngineOption, MasterOption, Place, PurposeOption, QueryOption, TableOption
 from hedgerow.cli.tables import Batch, Disjoint, Owner, SignKey, checked_owner, stem, warn_of_few
@@ -44,14 +44,14 @@ def count(
     budget: BudgetPath = None,
     sign: SignKey = None,
     jobs: Jobs = None,
-    sampler: Annotated[str, typer.Option("--sampler", help="hedgerow or opendp: both draw exact noise.")] = "hedgerow",
+    sampler: Sampler = "hedgerow",
     table: TableOption = None,
     query: QueryOption = None,
     engine: EngineOption = EngineName.duckdb,
     master: MasterOption = None,
     csv: CSVOfRows = None,
     purpose: PurposeOption = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
+    force: Force = False,
 ) -> None:
     """Count your own rows in the trees of a plan that you share with others, and save the noisy counts.
 

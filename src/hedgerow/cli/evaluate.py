@@ -13,7 +13,7 @@ import typer
 from hedgerow.cli import console
 from hedgerow.cli.console import guarantee, say, warn
 from hedgerow.cli.explain import check_picture
-from hedgerow.cli.options import BudgetPath, Jobs, threads
+from hedgerow.cli.options import BudgetPath, Force, Jobs, threads
 from hedgerow.cli.outputs import check_output
 from hedgerow.cli.places import (
     PRIVATE_ROWS,
@@ -68,7 +68,7 @@ def evaluate(
         Path | None,
         typer.Option("--output", "-o", help="The ROC curve or the whole score: a name that ends in .svg or .html.", show_default=False),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
+    force: Force = False,
     public: Annotated[
         bool, typer.Option("--public", help="The test rows may be looked at freely: exact numbers, no ε, no guarantee.")
     ] = False,

@@ -26,6 +26,7 @@ from hedgerow.cli.options import (
     Delta,
     Depth,
     Epsilon,
+    Force,
     ForestOptions,
     Jobs,
     MaxLeaves,
@@ -34,6 +35,7 @@ from hedgerow.cli.options import (
     MinRows,
     NoiseRuleName,
     OwnSchema,
+    Sampler,
     Seed,
     Sensitivity,
     StoppingRuleName,
@@ -88,7 +90,7 @@ def fit(
     seed: Seed = None,
     jobs: Jobs = None,
     details: Annotated[bool, typer.Option("--details", help="Also list every charge: mechanism, sensitivity, noise.")] = False,
-    sampler: Annotated[str, typer.Option("--sampler", help="hedgerow or opendp: both draw exact noise.")] = "hedgerow",
+    sampler: Sampler = "hedgerow",
     owner: Owner = None,
     batch: Batch = None,
     table: TableOption = None,
@@ -98,7 +100,7 @@ def fit(
     csv: CSVOption = None,
     purpose: PurposeOption = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask before --sensitivity local or --as-published.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
+    force: Force = False,
 ) -> None:
     """Train a forest on private rows and save what may be published.
 

@@ -183,6 +183,8 @@ Seed = Annotated[
         "--seed", help="hedgerow, snr, rdt: fixes the trees that are drawn or proposed. Noise cannot be seeded.", show_default=False
     ),
 ]
+Sampler = Annotated[str, typer.Option("--sampler", help="hedgerow or opendp: both draw exact noise.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace an existing output file.")]
 Jobs = Annotated[int | None, typer.Option("--jobs", help="Threads.  [default: all processors]", show_default=False)]
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from hedgerow.cli.console import note, say, warn
-from hedgerow.cli.options import Jobs, threads
+from hedgerow.cli.options import Force, Jobs, threads
 from hedgerow.cli.outputs import check_output
 from hedgerow.cli.places import CSVOfRows, csv_rows
 
@@ -57,7 +57,7 @@ def predict(
     ] = None,
     jobs: Jobs = None,
     csv: CSVOfRows = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
+    force: Force = False,
 ) -> None:
     """Predict the class of each row of a table. Costs no ε.
 

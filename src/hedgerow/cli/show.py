@@ -12,6 +12,7 @@ import typer
 from hedgerow import formatting
 from hedgerow.cli.console import guarantee, note, pairs, say
 from hedgerow.cli.fit import show_events
+from hedgerow.cli.options import Force
 from hedgerow.cli.outputs import check_output
 from hedgerow.cli.rule_formats import SUFFIXES, WRITERS
 from hedgerow.cli.tables import show_recorded_signers, show_tables, who_signed
@@ -24,7 +25,6 @@ IMPORTANCES = 8  # named in the summary
 SOME_RULES = 20  # that are listed, if nothing else is said
 
 ForestFile = Annotated[Path, typer.Argument(help="A saved forest.", show_default=False)]
-Force = Annotated[bool, typer.Option("--force", help="Replace an existing output file.")]
 Unpruned = Annotated[bool, typer.Option("--unpruned", help="Also the nodes that pruning removes and predictions do not use.")]
 
 

@@ -10,7 +10,7 @@ import typer
 
 from hedgerow.cli.anonymity import RulesBins, RulesSchema
 from hedgerow.cli.console import guarantee, progress_bar, say, table
-from hedgerow.cli.options import Jobs, threads
+from hedgerow.cli.options import Force, Jobs, threads
 from hedgerow.cli.outputs import check_output
 from hedgerow.cli.tables import SHOWN
 
@@ -66,7 +66,7 @@ def synth(
     schema: RulesSchema = None,
     bins: RulesBins = None,
     jobs: Jobs = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
+    force: Force = False,
 ) -> None:
     """Make a table of pseudo-rows from shared forests. Reads no rows, costs no ε.
 

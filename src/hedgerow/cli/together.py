@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 
 from hedgerow.cli.console import progress_bar, say
 from hedgerow.cli.fit import save_paid, summarise
-from hedgerow.cli.options import Jobs, threads
+from hedgerow.cli.options import Force, Jobs, threads
 from hedgerow.cli.outputs import check_output
 from hedgerow.cli.places import PRIVATE_ROWS, CSVOfRows, EngineName, EngineOption, MasterOption, Place, QueryOption, TableOption
 from hedgerow.cli.tables import warn_of_few
@@ -92,7 +92,7 @@ def run(
     engine: EngineOption = EngineName.duckdb,
     master: MasterOption = None,
     csv: CSVOfRows = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
+    force: Force = False,
 ) -> None:
     """Count your own rows in the trees of a plan together with other owners, and save the release of all.
 

@@ -12,7 +12,7 @@ from hedgerow.cli.console import progress_bar, say
 from hedgerow.cli.count import private_key
 from hedgerow.cli.errors import REFUSED
 from hedgerow.cli.fit import save_paid, summarise
-from hedgerow.cli.options import BudgetPath, Epsilon, Jobs, threads
+from hedgerow.cli.options import BudgetPath, Epsilon, Force, Jobs, Sampler, threads
 from hedgerow.cli.outputs import check_output, file_lock
 from hedgerow.cli.places import CSVOfRows, Data, EngineName, EngineOption, MasterOption, Place, PurposeOption, QueryOption, TableOption
 from hedgerow.cli.tables import Batch, Disjoint, Owner, SignKey, checked_owner, show_tables
@@ -37,14 +37,14 @@ def update(
     budget: BudgetPath = None,
     sign: SignKey = None,
     jobs: Jobs = None,
-    sampler: Annotated[str, typer.Option("--sampler", help="hedgerow or opendp: both draw exact noise.")] = "hedgerow",
+    sampler: Sampler = "hedgerow",
     table: TableOption = None,
     query: QueryOption = None,
     engine: EngineOption = EngineName.duckdb,
     master: MasterOption = None,
     csv: CSVOfRows = None,
     purpose: PurposeOption = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False,
+    force: Force = False,
 ) -> None:
     """Add new rows to a forest: count them in its trees, add noise, add the counts.
 
