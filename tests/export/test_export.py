@@ -328,3 +328,13 @@ def test_the_command(saved: SimpleNamespace) -> None:
     text = run("export", saved.forest, "--to", "sql", "--dialect", "spark", "--table", "a.b", "--keep", "id", "-o", "-")
     assert text.exit_code == 0
     assert "FROM `a`.`b` AS t" in text.stdout
+
+
+def test_an_onnx_model_is_not_written_to_a_terminal(saved: SimpleNamespace) -> None:
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-m", "hedgerow", "export", str(saved.forest), "--to", "onnx"]
+    done = subprocess.run(command, stdout=theirs, stderr=subprocess.PIPE, text=True, encoding="utf-8", check=False, timeout=60)
+    os.close(theirs)
+    os.close(ours)
+    assert done.returncode == 2
+    assert "name a file with -o forest.onnx" in done.stderr
