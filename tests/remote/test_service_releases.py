@@ -108,7 +108,7 @@ def test_a_misspelled_class_is_told_of_a_forest_that_the_service_made(
 def test_counts_that_may_hold_no_row_are_told(
     servers: Servers, plan: Path, run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hedgerow.training.settling.mismatches", lambda *_: [])  # what the service says of it stays there
+    monkeypatch.setattr("hedgerow.training.settling.mismatches_of", lambda *_: [])  # what the service says of it stays there
     empty = servers.new("Clinic B", rows=0)
     monkeypatch.setenv("HEDGEROW_TOKEN", empty.ada)
     counted = run("count", plan, empty.page, "-o", tmp_path / "counts.json")

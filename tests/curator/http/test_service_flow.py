@@ -264,6 +264,7 @@ def test_a_stop_says_what_it_waits_for_and_what_it_has_cut_off(
     for event in ("stop waits", "job left behind"):
         named = [told[event][name] for name in ("job", "person", "dataset", "what", "epsilon")]
         assert named == [job["id"], "ada", "patients", "fit hedgerow", "0.5"]
+    monkeypatch.setenv("COLUMNS", "300")  # a table of one line
     _say_stopped(running.curator, ())
     said = capsys.readouterr()
     assert "requests that were paid for and have no answer" in said.err
