@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from fractions import Fraction
 from io import StringIO
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -24,15 +25,17 @@ from strategies import forests
 from typer.testing import CliRunner
 
 import hedgerow
-from hedgerow import Release
+from hedgerow import Categorical, Numeric, Release, Schema, Target
 from hedgerow.cli import app
 from hedgerow.errors import PlanError
 from hedgerow.exporters.merge_codes import merged
 from hedgerow.exporters.portable import _columns, _tree, portable
 from hedgerow.exporters.sql import sql_text
-from hedgerow.inference.vote import ADDITIVE, VOTES
+from hedgerow.inference.vote import ADDITIVE, SUMMED_COUNTS, VOTES
 from hedgerow.release.release import _with
+from hedgerow.trees.forest import CountedForest
 from hedgerow.trees.oblivious import Answers, ObliviousTree
+from hedgerow.trees.tree import TreeBuilder
 
 ROWS = 10_000
 
@@ -114,6 +117,36 @@ def test_onnx(name: str) -> None:
     labels, shares = by_onnx(release, frame, days_of(release, frame))
     assert np.abs(shares - release.predict_proba(frame)).max() < 1e-9
     assert np.mean(np.array(labels, dtype=object) == release.predict(frame)) > 0.999
+
+
+MANY = 300
+
+
+def of_many_values() -> dict[str, Release]:
+    """Forests that ask about a category of 300 values, no two of which all trees treat alike."""
+    texts = [f"{value:03d}" for value in range(MANY)]
+    schema = Schema([Categorical("c", texts), Numeric("z", 0, 1)], Target("t", ["n", "y"]))
+    rng = np.random.default_rng(0)
+    place, z = rng.integers(0, MANY, 20_000), rng.random(20_000)
+    classes = np.where(rng.random(20_000) < 0.2 + 0.6 * (place % 2), "y", "n")
+    frame = pd.DataFrame({"c": np.array(texts, dtype=object)[place], "z": z})
+    boosted = hedgerow.HedgerowClassifier(schema, epsilon=8, delta=1e-6, max_passes=6).fit(frame, classes).release_
+    trees = []
+    for bit in range(9):  # every other value, every other two, …; where each half leads there is a question, too
+        builder = TreeBuilder(boosted.codebook.sizes)
+        for child in builder.split(0, 0, [value >> bit & 1 for value in range(boosted.codebook.sizes[0])]):
+            builder.split(child, 1)
+        trees.append(builder.build())
+    counts = tuple(rng.integers(0, 99, (len(tree.leaves), 2)) for tree in trees)
+    forest = CountedForest(boosted.codebook, tuple(trees), counts, (Fraction(1),))
+    return {"boosted": boosted, "plain": Release(forest, boosted.certificate, algorithm="any", vote=SUMMED_COUNTS)}
+
+
+def test_onnx_of_a_category_with_many_values() -> None:
+    """Values that lead to the same child were asked about one after the other: RecursionError from 80 values on."""
+    for name, release in of_many_values().items():
+        frame = odd_rows(3000, schema=release.schema)
+        assert np.abs(by_onnx(release, frame)[1] - release.predict_proba(frame)).max() < 1e-9, name
 
 
 def test_levels_that_change_nothing_are_not_asked() -> None:

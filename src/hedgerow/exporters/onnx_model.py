@@ -17,7 +17,7 @@ import numpy as np
 
 from hedgerow import __version__
 from hedgerow.errors import PlanError
-from hedgerow.exporters.onnx_trees import Ensemble, cells, places
+from hedgerow.exporters.onnx_trees import Ensemble, cells, numbers_at, places
 from hedgerow.exporters.portable import CONFIDENT, SHARES, SOFTMAX, SUMS, Portable
 from hedgerow.schema.attributes import text_of
 
@@ -77,7 +77,7 @@ class _Graph:
             for name in ("nodes_values", "target_weights"):
                 array = np.asarray(lists.pop(name), dtype=np.float64)
                 lists[f"{name}_as_tensor"] = self.onnx.numpy_helper.from_array(array, name)
-        return self.add("TreeEnsembleRegressor", values, domain=ML, n_targets=ensemble.trees, **lists)
+        return self.add("TreeEnsembleRegressor", values, domain=ML, n_targets=ensemble.targets, **lists)
 
     def _new(self, what: str) -> str:
         number = len(self.nodes) + len(self.constants)
@@ -144,10 +144,10 @@ def _numbers(graph: _Graph, forest: Portable, codes: str) -> str:
     """(rows, trees, numbers): what stands where each row ends in each tree; "" where there is no tree."""
     if not forest.trees:
         return ""
-    sizes = [len(tree.values) for tree in forest.trees]
+    numbers = [numbers_at(tree) for tree in forest.trees]
     there = graph.cast(graph.trees(codes, places(forest.trees), doubles=False), "INT64")
-    first = graph.constant([np.cumsum([0, *sizes[:-1]])], np.int64)
-    table = graph.constant(np.concatenate([tree.values for tree in forest.trees]), np.float64)
+    first = graph.constant([np.cumsum([0, *map(len, numbers[:-1])])], np.int64)
+    table = graph.constant(np.concatenate(numbers), np.float64)
     return graph.add("Gather", table, graph.add("Add", there, first), axis=0)
 
 

@@ -16,21 +16,24 @@ _LEAVES = ("target_treeids", "target_nodeids", "target_ids", "target_weights")
 
 @dataclass
 class Ensemble:
-    """Binary trees, tree t writing to target t the whole number that stands where a row ends."""
+    """Binary trees, each adding to its target the whole number that stands where a row ends."""
 
     nodes: dict[str, list[Any]] = field(default_factory=lambda: {name: [] for name in _NODES})
     leaves: dict[str, list[Any]] = field(default_factory=lambda: {name: [] for name in _LEAVES})
+    targets: int = 0
     trees: int = 0
 
-    def add(self, grow: Callable[[], Any]) -> None:
-        """grow: makes the root of a tree, by `split` and `leaf`"""
-        self._next = 0
-        grow()
-        self.trees += 1
+    def add(self, *grow: Callable[[], Any]) -> None:
+        """grow: each makes the root of a tree, by `split` and `leaf`; they have one target together"""
+        for each in grow:
+            self._next = 0
+            each()
+            self.trees += 1
+        self.targets += 1
 
     def leaf(self, number: int) -> int:
         node = self._node(0, "LEAF", 0.0)
-        for name, value in zip(_LEAVES, (self.trees, node, self.trees, float(number)), strict=True):
+        for name, value in zip(_LEAVES, (self.trees, node, self.targets, float(number)), strict=True):
             self.leaves[name].append(value)
         return node
 
@@ -50,54 +53,66 @@ class Ensemble:
 
 
 def places(trees: Sequence[PortableTree]) -> Ensemble:
-    """From codes to the number of the place in each tree."""
+    """From codes to the number of the place in each tree. The levels of an oblivious one are asked each by itself, and add up to it."""
     ensemble = Ensemble()
     for tree in trees:
-        ensemble.add(_Places(ensemble, tree).root)
+        ensemble.add(*(_Places(ensemble, each).root for each in (_levels(tree) if tree.levels else [tree])))
     return ensemble
 
 
-class _Places:
-    """One tree. Where the codes that lead to a child are not next to each other, several nodes have that child as their true one.
+def numbers_at(tree: PortableTree) -> Any:
+    """What stands at each place."""
+    return tree.leaves if tree.levels else tree.values
 
-    So converters of other libraries write membership in a set, and so onnxruntime takes it: the false child is always a new node.
+
+def _levels(tree: PortableTree) -> list[PortableTree]:
+    """A tree of one question for each level, which says what its answer adds to the number of the leaf."""
+    found, worth = [], 1
+    for column, radix, answers in reversed(tree.levels):
+        found.append(PortableTree([column], [[~(worth * answer) for answer in answers]], tree.values))
+        worth *= radix
+    return found
+
+
+class _Places:
+    """One tree. The values of a question are halved until they lead to one child.
+
+    Where they lead to the same child in several places, that child is written once, and all but the first have it as their true one. So
+    converters of other libraries write membership in a set, and so onnxruntime takes it: the false child is always a new node.
     """
 
     def __init__(self, ensemble: Ensemble, tree: PortableTree) -> None:
         self.ensemble, self.tree = ensemble, tree
 
     def root(self) -> int:
-        return self._node(0) if self.tree.attribute else self.ensemble.leaf(0)
+        return self.node(0) if self.tree.attribute else self.ensemble.leaf(0)
 
-    def _node(self, node: int) -> int:
+    def node(self, node: int) -> int:
         if node < 0:
             return self.ensemble.leaf(~node)
-        steps = runs(self.tree.branch[node])
-        made: dict[int, int] = {}
-        each_once = len({to for _, to in steps}) == len(steps)
-        return (self._halved if each_once else self._in_turn)(steps, self.tree.attribute[node], made)
+        return _Question(self, self.tree.attribute[node], len(self.tree.branch[node])).halved(runs(self.tree.branch[node]), new=True)
 
-    def _halved(self, steps: list[tuple[int, int]], column: int, made: dict[int, int]) -> int:
-        if len(steps) == 1:
-            return self._node(steps[0][1])
-        middle = len(steps) // 2
-        below, above = steps[:middle], steps[middle:]
-        return self.ensemble.split(
-            column, float(above[0][0]), lambda: self._halved(below, column, made), lambda: self._halved(above, column, made)
-        )
 
-    def _in_turn(self, steps: list[tuple[int, int]], column: int, made: dict[int, int]) -> int:
-        (_, to), rest = steps[0], steps[1:]
-        if not rest:
-            made[to] = self._node(to)
-            return made[to]
+class _Question:
+    """What one node asks. made: the children that are written already."""
 
-        def child() -> int:
-            if to not in made:
-                made[to] = self._node(to)
-            return made[to]
+    def __init__(self, places: _Places, column: int, codes: int) -> None:
+        self.places, self.column, self.codes = places, column, codes
+        self.made: dict[int, int] = {}
 
-        return self.ensemble.split(column, float(rest[0][0]), child, lambda: self._in_turn(rest, column, made))
+    def halved(self, steps: list[tuple[int, int]], new: bool) -> int:
+        """new: a node that is not written yet is wanted"""
+        split = self.places.ensemble.split
+        if len(steps) > 1:
+            below, above = steps[: len(steps) // 2], steps[len(steps) // 2 :]
+            return split(self.column, float(above[0][0]), lambda: self.halved(below, new=False), lambda: self.halved(above, new=True))
+        child = steps[0][1]
+        if child not in self.made or (new and child < 0):
+            self.made[child] = self.places.node(child)  # a leaf is one node: where a new one is wanted it is written again
+        elif new:
+            every_code = float(self.codes)
+            return split(self.column, every_code, lambda: self.made[child], lambda: self.places.ensemble.leaf(0))
+        return self.made[child]
 
 
 def cells(edges: Sequence[list[float]]) -> Ensemble:
