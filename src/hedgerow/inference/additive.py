@@ -30,6 +30,7 @@ from hedgerow.inference.tables import (
     log_odds,
     put_together,
     rows_of_groups,
+    rows_of_values,
 )
 from hedgerow.trees.additive_model import AdditiveModel
 from hedgerow.trees.forest import NO_CORRECTION, Correction, CountedForest
@@ -147,8 +148,7 @@ class Tables:
     def _attribute(self, j: int) -> Attribute:
         table, layout = self.tables[j], self.layout
         whole = table.sum(axis=0)
-        own = len(layout.asked(j)) if j in layout.attributes else 1
-        noise = self.s * np.sqrt(own)
+        noise = self.noise(j)
         branch = layout.branches(j)
         cells = self.codebook.numeric_cells(j)
         of_branch = put_together(whole, int(branch[cells - 1]) + 1 if cells else 0, self.n, noise)
@@ -165,6 +165,10 @@ class Tables:
         if layout.joined and j in layout.attributes:
             below = self._below(j, merged, members, odds.scores, odds.noise, n_v[:, 0] / n_v.sum())
         return Attribute(group, n_v[:, 0], odds.scores, odds.noise, told, *below)
+
+    def noise(self, j: int) -> float:
+        """Standard deviation of the noise on one number of the attribute's table, of all rows."""
+        return self.s * math.sqrt(len(self.layout.asked(j)) if j in self.layout.attributes else 1)
 
     def _below(
         self, j: int, merged: Floats, members: NDArray[np.int64], scores: Floats, noise: Floats, spread: Floats
@@ -301,14 +305,18 @@ class AdditiveForest:
         return tuple(np.full(tree.n_nodes, not scores.any()) for tree, scores in zip(trees, self.model.scores, strict=False))
 
     def shares_of_codes(self, j: int) -> Floats:
-        """The share of rows with each code: from the table of the attribute, inside one of its groups by the noisy counts of the codes,
-        which may be below 0; evenly where it was not measured.
+        """The share of rows with each code, from the table of the attribute; evenly where it was not measured. Values of a category differ
+        as far as that is not noise. A number's cells share what their group has by their noisy counts, which may be below 0.
         """
         tables = self.tables
         if j not in tables.attributes:
             return np.full(tables.codebook.sizes[j], 1 / tables.codebook.sizes[j])
         one, branch = tables.attributes[j], tables.layout.branches(j)
-        raw = (np.maximum(tables.tables[j].sum(axis=(0, 2)), 1e-9) / np.bincount(branch))[branch]  # cells of one branch alike
+        counted, members = tables.tables[j].sum(axis=(0, 2)), np.bincount(branch)  # codes of one branch are alike
+        if not tables.codebook.numeric_cells(j):
+            rows = (rows_of_values(counted, members, tables.noise(j) * np.sqrt(tables.codebook.n_classes)) / members)[branch]
+            return np.asarray(rows / rows.sum())
+        raw = (np.maximum(counted, 1e-9) / members)[branch]
         inside = raw / np.bincount(one.group, raw)[one.group]
         return np.asarray((one.rows / one.rows.sum())[one.group] * inside)
 

@@ -40,7 +40,8 @@ class Effect:
     attribute:   its name
     values:      the values in words; values that the forest treats alike are one
     classes:     the declared classes, in words
-    rows:        the share of rows with each value, from noisy counts                             (values,)
+    rows:        the share of rows with each value, from noisy counts: of a category as far as
+                 it differs from even ones by more than noise                                     (values,)
     scores:      what the value adds to each class, on average; the mean over the classes is 0    (values, classes)
     errors:      standard errors that the noise gives the scores                                  (values, classes)
     class_rows:  the share of rows of each class, from noisy counts                               (classes,)

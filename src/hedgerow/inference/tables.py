@@ -9,6 +9,7 @@ Everything here is computed from released counts and public noise scales. The sy
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +57,22 @@ def rows_of_groups(raw: Floats, expected: Floats, n_classes: int, s: Floats) -> 
     """n_v: what was counted, drawn to what is expected as far as the noise is the larger."""
     u2, noise = expected**2, n_classes * s**2
     return np.maximum((raw * u2 + expected * noise) / np.maximum(u2 + noise, 1e-300), 1e-6)
+
+
+def rows_of_values(raw: Floats, members: NDArray[Any], sd: float) -> Floats:
+    """Rows of each branch of a category: as counted where they stand out from even rows for each value; of the others, what lies beyond
+    chance (James and Stein).
+
+    members: values in each branch; sd: of the noise on the rows of a branch. They stand out where not one noise of so many is as large
+    """
+    apart = raw - np.median(raw / members) * members
+    others = np.abs(apart) <= sd * np.sqrt(2 * np.log(max(len(raw), 2)))
+    found = np.array(raw, dtype=np.float64)
+    if others.sum() > 1:
+        even = raw[others].sum() / members[others].sum() * members[others]
+        differ = ((raw[others] - even) ** 2).sum() / (others.sum() - 1)
+        found[others] = even + max(1 - sd**2 / max(differ, 1e-300), 0.0) * (raw[others] - even)
+    return np.maximum(found, 1e-9)
 
 
 @dataclass(frozen=True, eq=False)
