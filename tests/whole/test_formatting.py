@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hedgerow import Budget, DPDFClassifier, HedgerowClassifier, Numeric, PrivateRDTClassifier, Schema, Target, formatting
+from hedgerow import Budget, Categorical, DPDFClassifier, HedgerowClassifier, Numeric, PrivateRDTClassifier, Schema, Target, formatting
 from hedgerow.accounting import meaning
 from hedgerow.accounting.loss import exact_epsilon
 from hedgerow.datasets import patients
@@ -18,7 +18,7 @@ from hedgerow.inference.explain import explain
 from hedgerow.inference.text import values_in_words
 from hedgerow.remote.responses import Loss, Quote, RemoteScore
 from hedgerow.schema.codebook import Codebook
-from hedgerow.trees.plan import EXPECTED
+from hedgerow.trees.plan import EXPECTED, Plan
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = Schema([Numeric("age", 0, 100), Numeric("income", 0, 1_000_000)], Target("ill", ["no", "yes"]))
@@ -183,14 +183,33 @@ def test_a_plan_ends_with_a_verdict() -> None:
     assert "a δ" in weak.verdict
     good = HedgerowClassifier(SCHEMA, epsilon=5, delta=1e-6).plan(rows=1_000_000)
     assert (
-        "expect nearly what a model without privacy would learn, if the columns tell the class well; of a weak signal less" in good.verdict
+        "expect nearly what a model without privacy would learn, if the columns tell the class well; of a rare class or a weak signal less"
+        in good.verdict
     )
-    assert good.verdict.endswith("(three of four public tables had that or more)")
+    assert good.verdict.endswith("(three of four public tables had that)")
     assert str(good).splitlines()[-1].startswith("verdict")
     other = PrivateRDTClassifier(SCHEMA, epsilon=1).plan(rows=1_000_000)
     assert re.match(r"about [\d.,]+ rows for each number that is measured, with noise of ± ", other.verdict)
     assert "model without privacy" not in other.verdict  # measured for our own forest alone
     assert DPDFClassifier(SCHEMA, epsilon=1).plan(rows=1_000).verdict == ""
+
+
+def test_the_verdict_knows_of_attributes_with_many_values_and_is_not_contradicted() -> None:
+    """At ε = 0.1 it said "expect most" below "rows in a leaf: LESS THAN THE NOISE on them", which are a Hedgerow forest's start alone."""
+    schema = Schema([Categorical("c", range(195)), *(Categorical(f"d{j}", range(3)) for j in range(10))], Target("t", ["n", "y"]))
+
+    def plan(epsilon: str, delta: float = 1e-6) -> Plan:
+        return HedgerowClassifier(schema, epsilon, delta).plan(rows=20_000)
+
+    for found in (plan("0.1"), plan("1"), plan("1", 0), plan("64")):
+        assert "rows in a leaf" not in dict(found.lines())
+    assert "An attribute has 195 values, with about 51 rows of a class for each, and noise of ± 130 at best: next to" in plan("0.1").verdict
+    assert "and noise of ± 15 at best: less than that is learnt from them" in plan("1").verdict
+    assert "and noise of ± 16 at best: less than that is learnt from them" in plan("1", 0).verdict
+    assert "values" not in plan("64").verdict
+    assert "values" not in HedgerowClassifier(patients(10, seed=1).schema, "1", 1e-6).plan(rows=20_000).verdict
+    other = PrivateRDTClassifier(schema, "0.1").plan(rows=20_000)
+    assert "LESS THAN THE NOISE" in dict(other.lines())["rows in a leaf"]
 
 
 def test_the_verdict_rises_with_epsilon_rows_and_a_delta() -> None:

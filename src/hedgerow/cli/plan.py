@@ -98,9 +98,9 @@ def plan(
 ) -> None:
     """Show what `fit` would build and what it would cost. Touches no data, costs nothing.
 
-    Compare "rows in a leaf" with "noise on a count": where the noise is larger, the counts say little. Fewer trees, a
-    smaller depth, coarser domains or a larger ε help. A hedgerow forest decides by itself, from the number of rows, which of its
-    steps are worth their share: the plan says which and why. The trees of dpdf, diffpid3 and private-id3 follow from their charged
+    Compare "rows in a leaf", of forests other than hedgerow's, with "noise on a count": where the noise is larger, the counts say little.
+    Fewer trees, a smaller depth, coarser domains or a larger ε help. A hedgerow forest decides by itself, from the number of rows, which
+    of its steps are worth their share: the plan says which and why. The trees of dpdf, diffpid3 and private-id3 follow from their charged
     queries of the rows: their plan lists those charges, and what a tree that ends early does not use is given back.
 
     With --save the plan becomes a file that several owners count, each on its own rows (`hedgerow count`). It fixes the schema, the

@@ -11,6 +11,7 @@ from typing import Any
 from hedgerow.accounting.events import Event
 from hedgerow.accounting.meaning import large_delta, sentence
 from hedgerow.accounting.noise import noise_of, variance_of
+from hedgerow.accounting.zcdp import rho_for
 from hedgerow.formatting import amount, loss, number, pairs_html, pairs_text, rough
 from hedgerow.settings import DEFAULT_MAX_LEAVES as DEFAULT_MAX_LEAVES
 from hedgerow.trees.tree import Tree
@@ -29,7 +30,8 @@ EXPECTED = {
     False: ((64_000, NEARLY), (4_000, MOST), (250, HALF), (60, SOME), (0, LITTLE)),
     True: ((16_000, NEARLY), (1_000, MOST), (250, HALF), (60, SOME), (0, LITTLE)),
 }  # by whether there is a δ
-OF_FOUR = ", if the columns tell the class well; of a weak signal less (three of four public tables had that or more)"
+OF_FOUR = ", if the columns tell the class well; of a rare class or a weak signal less (three of four public tables had that)"
+MANY_VALUES = 42  # no attribute of these tables has more
 ENOUGH = 1_000  # from there on nothing needs to be advised
 STANDS_OUT = (
     (8, "they stand well above it"),
@@ -150,7 +152,7 @@ class Plan:
             k = self.rows_per_person
             lines += [("rows of a person", f"at most {k} are counted: the noise is {k} times that for one")] if k > 1 else []
             lines.append(("noise on a count", f"standard deviation {number(self.noise_sd, 3)}{together}"))
-        if self.rows_per_leaf is not None:
+        if self.rows_per_leaf is not None and not self._fitted:
             weak = self.events and self.rows_per_leaf < self.noise_sd * math.sqrt(self.n_classes)
             said = ": LESS THAN THE NOISE on them. More ε, fewer or lower trees, or coarser domains would help" if weak else ""
             lines.append(("rows in a leaf", f"{number(self.rows_per_leaf, 3)} if spread evenly{said}"))
@@ -162,11 +164,12 @@ class Plan:
         """What to expect of it, in words; nothing where no counts are planned, or for a number of rows that nobody has given."""
         if self.rows is None or self.rows_per_leaf is None or self.epsilon is None or not self.events:
             return ""
-        if self.algorithm == HEDGEROW and self.tables == 1 and not self.shared:
+        if self._fitted:
             of_class = self.rows / (self.n_classes * self.rows_per_person)
             least, expected = _words(EXPECTED[bool(self.delta)], of_class * float(self.epsilon))
             helps = "More rows or a larger ε" if self.delta else "More rows, a larger ε or a δ"
-            more, hint = f". {helps} would help" if least < ENOUGH else "", OF_FOUR if expected != LITTLE else ""
+            more = f". {helps} would help" if least < ENOUGH else ""
+            hint = f"{OF_FOUR}{self._of_values(of_class)}" if expected != LITTLE else ""
             what = "rows of a class" if self.rows_per_person == 1 else "persons of a class"
             return (
                 f"about {number(of_class, 2)} {what}, if all are as frequent, at {loss(self.epsilon, self.delta)}: {expected}{hint}{more}"
@@ -177,6 +180,25 @@ class Plan:
         return (
             f"about {number(rows, 2)} rows for each number that is measured, with noise of ± {number(self.noise_sd, 2)}: {expected}{more}"
         )
+
+    @property
+    def _fitted(self) -> bool:
+        """Whether it is a Hedgerow forest of one table: its counts are a start, and do not say by themselves what will be learnt."""
+        return self.algorithm == HEDGEROW and self.tables == 1 and not self.shared
+
+    def _of_values(self, of_class: float) -> str:
+        """How the rows of one value stand against the noise where an attribute has many, if the attributes had all of the budget."""
+        assert self.epsilon is not None
+        values, attributes = max(len(tree.leaves) for tree in self.trees), len(self.trees)
+        noise = math.sqrt(2) * attributes / float(self.epsilon)
+        if self.delta:
+            noise = min(noise, math.sqrt(attributes / (2 * float(rho_for(self.epsilon, self.delta)))))
+        rows = of_class / values
+        if values <= MANY_VALUES or rows >= GOOD * noise:
+            return ""
+        said = "less than that is learnt from them" if rows >= noise else "next to nothing is learnt from them"
+        each = f"about {number(rows, 2)} rows of a class for each, and noise of ± {number(noise, 2)} at best"
+        return f". An attribute has {values:,} values, with {each}: {said}"
 
     def _repr_html_(self) -> str:
         """How a notebook shows it."""
