@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 import hedgerow
 from benchmarks.measure import Line, not_run
 from hedgerow import Release, datasets
-from hedgerow.planner.curve import logit, share
+from hedgerow.planner.curve import logit, rising, share
 from hedgerow.planner.made_rows import MadeRows, dummy_rows, like_rows, own_shares
 from hedgerow.planner.trials import accuracy_of
 from hedgerow_experiments.folds import quiet_fit
@@ -162,7 +162,7 @@ def errors(found: list[Record], delta: str, known: bool) -> dict[str, NDArray[np
     for record in (each for each in mine if not each["part"]):
         others = coefficients([each for each in mine if each["set"] != record["set"]], known)
         facts, truth, _ = table_of([record], known)
-        expected = np.asarray(share(np.maximum.accumulate(facts @ others.T, axis=1)))
+        expected = np.array([share(rising(others @ each, each[1] if known else None)) for each in facts])
         off[record["set"]] = (expected - truth)[:, 1:]
     return off
 

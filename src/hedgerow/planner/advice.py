@@ -92,7 +92,6 @@ class Advice:
             )
         if found is None:
             best = max(self.expectations, key=lambda each: each.accuracy)
-            most = f"at most {best.accuracy:.3f}"
             if best.accuracy >= self.target:
                 ours = text_of_fraction(self.earlier)
                 return (
@@ -100,10 +99,12 @@ class Advice:
                 )
             if made_up:
                 return (
-                    f"an accuracy of {self.target:g} was not reached on made-up classes up to ε = {self._largest} ({most}): your table "
-                    "may be easier or harder"
+                    f"an accuracy of {self.target:g} was not reached on made-up classes up to ε = {self._largest} "
+                    f"(at most {best.accuracy:.3f}): your table may be easier or harder"
                 )
-            return f"an accuracy of {self.target:g} is not to be expected up to ε = {self._largest}: {most}"
+            return (
+                f"an accuracy of {self.target:g} is not to be expected up to ε = {self._largest}: the most to expect is {best.accuracy:.3f}"
+            )
         expected = f"expected {found.accuracy:.3f}, {found.low:.3f} to {found.high:.3f}"
         about = "; of made-up classes, not of your table" if made_up else ""
         sure = "" if found.low >= self.target else ", if it is not missed, which is about as likely"
@@ -114,9 +115,9 @@ class Advice:
         return "\n".join(["accuracy to expect", *lines, self.baseline_sentence(), self.sentence(), f"made from: {self.trust}"])
 
     def words(self, each: Expectation) -> str:
-        """What to expect, in words: of less than the ε of the earlier release it is known only that it does not bring more."""
+        """What to expect, in words: of less than the ε of the earlier release nothing is known."""
         if Fraction(each.epsilon) < self.earlier:
-            return f"at most {each.accuracy:.3f}, not measured"
+            return f"a guess: about {each.accuracy:.3f}, not measured"
         return f"{each.accuracy:.3f} ({each.low:.2f} to {each.high:.2f})"
 
     def baseline_sentence(self) -> str:

@@ -39,13 +39,22 @@ OFF = {"dummy": 0.171, "like": 0.022, "forest": 0.055, "measured": 0.041}
 def curve(epsilons: list[float], earlier: float, own: float, majority: float, rows: int, classes: int, *, delta: bool, measured: bool
           ) -> NDArray[np.float64]:  # fmt: skip
     """The accuracy to expect of a Hedgerow forest at each ε. It does not fall as ε grows. Above RATIOS it stays as it is; below,
-    where nothing was measured, it goes on as between the first two of them, down to the share of the largest class."""
+    where nothing was measured, it goes on as between the first two of them, down to the share of the largest class. At the ε of the
+    earlier forest it is the accuracy that was measured, if one was."""
     known = np.array([1.0, logit(own), logit(majority), np.log(max(rows * earlier / classes, 1.0))])
-    heights = np.maximum.accumulate(np.array(COEFFICIENTS[delta, measured]) @ known)
+    heights = rising(np.array(COEFFICIENTS[delta, measured]) @ known, known[1] if measured else None)
     places, asked = np.log(RATIOS), np.log(np.array(epsilons) / earlier)
     slope = (heights[1] - heights[0]) / (places[1] - places[0])
     lower = np.maximum(heights[0] + slope * np.minimum(asked - places[0], 0.0), min(logit(majority), heights[0]))
     return np.asarray(share(np.where(asked < places[0], lower, np.interp(asked, places, heights))))
+
+
+def rising(heights: NDArray[np.float64], measured: float | None) -> NDArray[np.float64]:
+    """Heights at RATIOS that do not fall; through that of the earlier forest, if it was measured."""
+    if measured is None:
+        return np.maximum.accumulate(heights)
+    at = RATIOS.index(1.0)
+    return np.concatenate([np.minimum(heights[:at], measured), np.maximum.accumulate([measured, *heights[at + 1 :]])])
 
 
 def logit(accuracy: float) -> float:
