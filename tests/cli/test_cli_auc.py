@@ -72,6 +72,7 @@ def test_what_error_to_expect_is_free(fitted: SimpleNamespace, run: Callable[...
     assert "no row was read" in many.stdout
     for wrong in (
         words,
+        [*words, "--rows", 61, "--positive", "nobody"],
         [*words[:3], "--rows", 61],
         ["evaluate", fitted.forest, "--epsilon", "0.1"],
         [*words[:2], fitted.test, "--rows", 61],

@@ -10,7 +10,7 @@ import pytest
 from sklearn.model_selection import cross_val_score
 from strategies import small_schema, small_table
 
-from hedgerow import Budget, PrivateRDTClassifier, private_score, private_scorer, score_error
+from hedgerow import Budget, Categorical, PrivateRDTClassifier, Schema, Target, private_score, private_scorer, score_error
 from hedgerow.errors import BudgetError, PlanError, TableError
 
 COLUMNS, LABELS = small_table(4000)
@@ -79,6 +79,34 @@ def test_the_error_is_forecast_without_rows() -> None:
     for wrong in ({"rows": 0}, {"epsilon": 0}, {"metrics": ["f1"]}, {"accuracy": 1}, {"auc": 1}):
         with pytest.raises(PlanError):
             score_error(MODEL, **{"rows": 100, "epsilon": 1, **wrong})
+
+
+def test_the_error_is_forecast_for_one_class() -> None:
+    schema = Schema([Categorical("c", range(3))], Target("t", ["no", "perhaps", "yes"]))
+    rng = np.random.default_rng(0)
+    labels = rng.choice(["no", "perhaps", "yes"], 6000, p=[0.7, 0.2, 0.1])
+    rows = pd.DataFrame({"c": (labels == "perhaps") + (labels == "yes") * 2})
+    model = PrivateRDTClassifier(schema, 5, random_state=0).fit(rows, labels)
+    metrics = ["recall", "auc"]
+    score = private_score(model, rows, labels, epsilon=1, metrics=metrics, positive="yes")
+    errors = {
+        positive: score_error(model, 6000, 1, metrics, accuracy=0.99, auc=0.99, positive=positive) for positive in (None, "yes", "no")
+    }
+    assert errors["yes"]["recall"] == pytest.approx(score.recall_error, rel=0.5)
+    assert errors["yes"]["recall"] > errors["no"]["recall"]  # fewer rows
+    assert errors["yes"]["auc"] not in (errors[None]["auc"], errors["no"]["auc"])
+    two = [score_error(MODEL, 100, 1, ["recall"], positive=positive)["recall"] for positive in (None, "yes")]
+    assert two[0] == two[1]  # of two classes the last, as a score has it
+    with pytest.raises(PlanError, match="positive: got 'never'"):
+        score_error(MODEL, 100, 1, positive="never")
+
+
+def test_a_score_lost_in_the_noise_names_the_forecast() -> None:
+    few = {name: values[:20] for name, values in TEST.items()}
+    scores = [private_score(MODEL, few, TRUTH[:20], epsilon="0.01") for _ in range(8)]
+    lost = [score for score in scores if score.lost]
+    assert lost
+    assert all("`score_error` says what error to expect, for free" in text for text in (repr(lost[0]), lost[0]._repr_html_()))
 
 
 def test_the_error_is_forecast_from_the_released_share_of_a_rare_class() -> None:

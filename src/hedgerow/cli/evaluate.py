@@ -120,7 +120,7 @@ def evaluate(
     if rows is not None and not plan:
         raise PlanError("--rows: it belongs to --plan, which says what error a score would have. Add --plan, or leave it out.")
     if plan:
-        _forecast(forest, rows, epsilon, auc, calibration)
+        _forecast(forest, rows, epsilon, auc, calibration, positive)
         return
     if data is None:
         raise PlanError("DATA: missing; expected the test rows (or --plan --rows N: what error a score would have, without them).")
@@ -176,7 +176,7 @@ def evaluate(
 WHAT = {"confusion": "the confusion matrix", "reliability": "the reliability counts", "score_bins": "the counts of score bins"}
 
 
-def _forecast(forest: Path, rows: int | None, epsilon: str | None, auc: bool, calibration: bool) -> None:
+def _forecast(forest: Path, rows: int | None, epsilon: str | None, auc: bool, calibration: bool, positive: str | None) -> None:
     """What error to expect: free."""
     from hedgerow.accounting.loss import exact_epsilon
     from hedgerow.cli.predict import class_text
@@ -188,7 +188,7 @@ def _forecast(forest: Path, rows: int | None, epsilon: str | None, auc: bool, ca
         raise PlanError("--plan: expected --rows, roughly how many test rows there are, and --epsilon, what the score may cost.")
     amount = exact_epsilon(epsilon)
     release = Release.load(forest)
-    errors = score_error(release, rows, amount / 2 if calibration else amount, metrics_of(auc))
+    errors = score_error(release, rows, amount / 2 if calibration else amount, metrics_of(auc), positive=positive)
     for name, what in (("accuracy", "accuracy"), ("auc", "area under the ROC curve, roughly")):
         if name in errors:
             lost = is_lost(HOPED, errors[name])
@@ -261,7 +261,7 @@ def _why_lost(score: PrivateScore, names: Sequence[str]) -> str:
             f"About {score.undeclared:,} ± {number(score.undeclared_error, 2)} test rows have no declared class, more than have one: their "
             f"labels seem to be {otherwise}. Look at that before you pay for another score."
         )
-    return f"Score more rows, or with more ε. Or the labels of these rows are {otherwise}."
+    return f"Score more rows, or with more ε (--plan says what error to expect, for free). Or the labels of these rows are {otherwise}."
 
 
 def show_ranking(ranking: Ranking, recalls: Sequence[float]) -> None:

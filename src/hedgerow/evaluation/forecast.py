@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hedgerow.accounting.loss import exact_epsilon
 from hedgerow.errors import PlanError
 from hedgerow.evaluation.private import SCORE_BINS, PrivateScore, score_of, score_queries, scored_release
+from hedgerow.inference.ranking import positive_code
 from hedgerow.queries import ScoreBins
 from hedgerow.queries.score_bins import OF_CLASS, OTHERS
 from hedgerow.release.certificate import no_certificate
@@ -31,6 +32,7 @@ def score_error(
     metrics: Sequence[str] = ("accuracy",),
     accuracy: float = HOPED,
     auc: float = HOPED_AUC,
+    positive: Any = None,
 ) -> dict[str, float]:
     """The standard error that `private_score` would state of each metric, for so many test rows. Free: it reads none.
 
@@ -39,6 +41,7 @@ def score_error(
     rows:      roughly how many test rows there are, a public number
     accuracy:  what to hope for, if all classes were as frequent
     auc:       the same of the area under the ROC curve: the larger, the smaller is its error
+    positive:  the class that recall, precision and area are about, as in `private_score`
     """
     release = scored_release(release, "score_error")
     rows, amount = whole("rows", rows), exact_epsilon(epsilon)
@@ -46,7 +49,8 @@ def score_error(
         if not 0.5 <= hoped < 1:
             raise PlanError(f"{name}: got {hoped!r}; expected what you hope for, from 0.5 to below 1, such as 0.8.")
     named = [metrics] if isinstance(metrics, str) else list(metrics)
-    questions = score_queries(release, named, SCORE_BINS)
+    about = positive_code(release.schema.target.classes, positive)
+    questions = score_queries(release, named, SCORE_BINS, about)
     prices, shares = [amount / len(questions)] * len(questions), class_shares(release)
 
     def score(slope: float) -> PrivateScore:
@@ -54,7 +58,7 @@ def score_error(
             _bins(rows, shares[list(query.classes)], slope) if isinstance(query, ScoreBins) else _matrix(rows, shares, accuracy)
             for query in questions
         ]
-        return score_of(release, questions, counts, prices, no_certificate("a forecast"))
+        return score_of(release, questions, counts, prices, no_certificate("a forecast"), about=about)
 
     by_accuracy, by_area = score(2 * math.log(accuracy / (1 - accuracy))), score(_slope_of(auc))
     return {name: float(getattr(by_area if name == "auc" else by_accuracy, f"{name}_error")) for name in named}

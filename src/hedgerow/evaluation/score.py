@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hedgerow.accounting.loss import noise_variance
 from hedgerow.errors import PlanError
 from hedgerow.inference.ranking import OperatingPoint, Ranking, positive_code
-from hedgerow.inference.text import is_lost, score_with_error
+from hedgerow.inference.text import SCORE_MORE, is_lost, score_with_error
 from hedgerow.release.certificate import Certificate
 
 
@@ -168,7 +168,7 @@ class PrivateScore:
         """In a line. Where the noise is larger than the answer, that is said, and no number that nobody could rely on."""
         rows = rows or f"about {self.rows:,.0f} ± {self.rows_error:.2g} rows"
         if self.lost:
-            return f"accuracy lost in the noise, which is larger than the answer, on {rows}; score more rows, or with a larger epsilon"
+            return f"accuracy lost in the noise, which is larger than the answer, on {rows}; {SCORE_MORE}"
         label, share = self.majority
         told = [("recall", self.recall, self.recall_error), ("precision", self.precision, self.precision_error)]
         told += [("AUC", self.auc, self.auc_error)] if self.ranking is not None else []

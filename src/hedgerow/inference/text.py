@@ -14,6 +14,7 @@ from hedgerow.schema.codebook import Codebook
 
 _JOINERS = "\u200c\u200d"  # invisible, but spelling in several languages
 MANY_VALUES = 6  # a longer list of values is cut: nobody reads sixty of them
+SCORE_MORE = "score more rows, or with a larger epsilon (`score_error` says what error to expect, for free)"
 
 
 def plain(value: object) -> str:

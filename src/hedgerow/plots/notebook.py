@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.formatting import pairs_html
-from hedgerow.inference.text import is_lost, plain, score_with_error, share_text, share_with_error
+from hedgerow.inference.text import SCORE_MORE, is_lost, plain, score_with_error, share_text, share_with_error
 from hedgerow.plots.effect_svg import effect_svg, effects_svg
 from hedgerow.plots.reliability_svg import reliability_svg
 from hedgerow.plots.report_privacy import events_table
@@ -48,7 +48,7 @@ def _picture(release: Release) -> str:
 def score_html(score: Any, guarantee: str = "") -> str:
     """How often it is right, and the noisy counts of (true, predicted) class."""
     if is_lost(score.accuracy, score.accuracy_error):
-        lines = [("accuracy", "lost in the noise, which is larger than the answer: score more rows, or with a larger epsilon")]
+        lines = [("accuracy", f"lost in the noise, which is larger than the answer: {SCORE_MORE}")]
     else:
         lines = [("accuracy", share_with_error(score.accuracy, score.accuracy_error))]
         lines.append((f"always {plain(score.majority[0])}", f"{score.majority[1] * 100:.0f} %"))
