@@ -147,6 +147,7 @@ def test_onnx_of_a_category_with_many_values() -> None:
     for name, release in of_many_values().items():
         frame = odd_rows(3000, schema=release.schema)
         assert np.abs(by_onnx(release, frame)[1] - release.predict_proba(frame)).max() < 1e-9, name
+        assert len(hedgerow.export(release, "onnx")) < 5_000_000, name  # 18 MB, were each level asked at every node
 
 
 def test_levels_that_change_nothing_are_not_asked() -> None:

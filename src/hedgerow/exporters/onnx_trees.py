@@ -12,6 +12,7 @@ _NODES = (
     "nodes_treeids", "nodes_nodeids", "nodes_featureids", "nodes_modes", "nodes_truenodeids", "nodes_falsenodeids", "nodes_values",
 )  # fmt: skip
 _LEAVES = ("target_treeids", "target_nodeids", "target_ids", "target_weights")
+NESTED = 1_500  # ways out of all questions of an oblivious tree: with more its model is too large, with fewer it is faster so
 
 
 @dataclass
@@ -53,16 +54,20 @@ class Ensemble:
 
 
 def places(trees: Sequence[PortableTree]) -> Ensemble:
-    """From codes to the number of the place in each tree. The levels of an oblivious one are asked each by itself, and add up to it."""
+    """From codes to the number of the place in each tree. The levels of a large oblivious one are asked each by itself, and add up."""
     ensemble = Ensemble()
     for tree in trees:
-        ensemble.add(*(_Places(ensemble, each).root for each in (_levels(tree) if tree.levels else [tree])))
+        ensemble.add(*(_Places(ensemble, each).root for each in (_levels(tree) if _by_levels(tree) else [tree])))
     return ensemble
 
 
 def numbers_at(tree: PortableTree) -> Any:
     """What stands at each place."""
-    return tree.leaves if tree.levels else tree.values
+    return tree.leaves if _by_levels(tree) else tree.values
+
+
+def _by_levels(tree: PortableTree) -> bool:
+    return bool(tree.levels) and sum(len(runs(branch)) for branch in tree.branch) > NESTED
 
 
 def _levels(tree: PortableTree) -> list[PortableTree]:
