@@ -284,6 +284,19 @@ def test_all_fits_are_counted_before_the_first(name: str) -> None:
     assert enough.remaining == 0
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_predictions_of_rows_held_out_are_told_once(n_jobs: int) -> None:
+    """accuracy_score(y, cross_val_predict(…)) is the exact score of which cross_val_score warns."""
+    budget = Budget(100)
+    with (
+        joblib.parallel_config("threading", n_jobs=n_jobs),
+        pytest.warns(ExactScoreWarning, match=r"^cross_val_predict: .*exact look at the rows held out.*private_scorer.*said once") as told,
+    ):
+        cross_val_predict(forest(budget), X, Y, cv=4)
+    assert len(told) == 1
+    cross_val_predict(forest(budget), X, Y, cv=2)  # the test set-up makes warnings errors
+
+
 def test_scores_of_curves_are_counted() -> None:
     budget = Budget(28)
     with pytest.raises(BudgetError, match=r"4 fits and 8 scores need ε = 28.8 together"):
@@ -570,10 +583,10 @@ def test_columns_that_hold_no_declared_value_are_refused_before_they_cost(kind: 
     ("values", "column"),
     [
         (["cook", "true"], [True, False] * 300), ([True, False], ["true", "false"] * 300), (["1", "x"], [1, 2] * 300),
-        ([1, 2], ["1", "2"] * 300), (["cook", "nurse"], [np.nan] * 600),
+        ([1, 2], ["1", "2"] * 300), (["cook", "nurse"], np.array([np.nan] * 600, dtype=object)),
     ],
 )  # fmt: skip
-def test_columns_that_may_hold_a_declared_value_are_taken(values: list[Any], column: list[Any]) -> None:
+def test_columns_that_may_hold_a_declared_value_are_taken(values: list[Any], column: Any) -> None:
     schema = Schema([Categorical("job", values, other="other"), Numeric("age", 0, 100)], Target("default", [0, 1]))
     PrivateRDTClassifier(schema, 1).fit({"job": np.array(column), "age": np.array(["17", "18"] * 300)}, np.array([0, 1] * 300))
 

@@ -13,7 +13,7 @@ import pytest
 
 from hedgerow import Budget, Categorical, HedgerowClassifier, Schema, SQLTable, Target, private_score
 from hedgerow.engines.files import TableFile
-from hedgerow.errors import TableError
+from hedgerow.errors import TableError, UnknownValuesWarning
 
 SCHEMA = Schema([Categorical("branch", ("0007", "0042")), Categorical("kind", (1, 2))], Target("y", ("no", "yes")))
 TEXT = {"branch": ["0042", "0007"] * 50, "kind": [1, 2] * 50}
@@ -43,12 +43,40 @@ def test_a_column_of_objects_is_not_looked_into() -> None:
     HedgerowClassifier(SCHEMA, 1, budget=Budget(1)).fit(objects, LABELS)
 
 
+WORDS = Schema([Categorical("branch", ("north", "south"), missing="missing"), Categorical("kind", (1, 2))], Target("y", ("no", "yes")))
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_floats_where_words_are_declared_are_refused_before_they_cost(frame: Any) -> None:
+    words = frame({"branch": ["north", "south"] * 50, "kind": [1.0, 2.0] * 50})  # numbers that are declared may be floats
+    floats, budget = frame({"branch": [0.0, 1.0] * 50, "kind": [1.0, 2.0] * 50}), Budget(1)
+    with pytest.raises(TableError, match=r"'branch': it holds numbers, .*'north', 'south': no row .*Nothing was spent.*all missing"):
+        HedgerowClassifier(WORDS, 1, budget=budget).fit(floats, LABELS)
+    assert budget.remaining == 1
+    model = HedgerowClassifier(WORDS, 1, budget=budget).fit(words, LABELS)
+    paying = Budget(1)
+    with pytest.raises(TableError, match="it holds numbers"):
+        private_score(model, floats, LABELS, epsilon=1, budget=paying)
+    assert paying.remaining == 1
+    with pytest.warns(UnknownValuesWarning, match="branch"):  # rows that are predicted may hold new values
+        model.predict(floats)
+
+
+@pytest.mark.filterwarnings("ignore::hedgerow.errors.SchemaMismatchWarning")
+def test_a_column_that_is_all_missing_is_taken_as_objects() -> None:
+    rows = pd.DataFrame({"branch": [np.nan] * 100, "kind": [1, 2] * 50})
+    with pytest.raises(TableError, match="all missing"):  # of floats nobody looks whether they are
+        HedgerowClassifier(WORDS, 1, budget=Budget(1)).fit(rows, LABELS)
+    HedgerowClassifier(WORDS, 1, budget=Budget(1)).fit(rows.astype({"branch": object}), LABELS)
+
+
 @pytest.mark.parametrize("kind", ["parquet", "duckdb"])
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
         ({"branch": [42, 7] * 50}, "column 'branch': it holds numbers, .* codes such as '0007'"),
         ({"kind": [True, False] * 50}, "column 'kind': it holds booleans.*DuckDB's read_csv"),
+        ({"y": [0.0, 1.0] * 50}, "column 'y': it holds numbers, but the schema declares 'no', 'yes'"),
         ({"y": [0, 1] * 50}, "column 'y': it holds numbers, but the schema declares 'no', 'yes'"),
     ],
 )

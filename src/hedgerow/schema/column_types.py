@@ -17,6 +17,7 @@ from hedgerow.schema.attributes import Attribute, Categorical, Value, text_of
 from hedgerow.schema.schema import Schema
 
 FROM_DUCKDB = " (DuckDB's read_csv makes booleans of yes and no, unless types = {'column': 'VARCHAR'} says otherwise)"
+ALL_MISSING = " (one that is all missing: make it text, astype(object) in pandas, or leave it out of the schema)"
 CODE = re.compile(r"0\d+")  # text that a program may take for a number
 WORDS = {"text": "text", "numbers": "numbers", "whole": "numbers", "booleans": "booleans (true, false)"}
 
@@ -53,17 +54,19 @@ def check_code_types(columns: Sequence[Any], attributes: Sequence[Attribute]) ->
 
 
 def check_values(name: str, values: Sequence[Value], held: str | None) -> None:
-    """Refuse booleans, or whole numbers, where all declared values are other words.
+    """Refuse booleans, or numbers, where all declared values are other words: rows of such a column could only be missing.
 
-    Text may be read as a number, and a column of floats may be all missing, so these stay allowed.
+    Text may be read as a number, so it stays allowed.
     held: what the type of the column says that it holds, one of WORDS, or None
     """
     texts = [text_of(value) for value in values]
-    if (held == "booleans" and not {"true", "false"} & {*texts}) or (held == "whole" and not any(map(_is_number, texts))):
+    numbers = held in ("whole", "numbers")
+    if (held == "booleans" and not {"true", "false"} & {*texts}) or (numbers and not any(map(_is_number, texts))):
+        hint = FROM_DUCKDB if held == "booleans" else ALL_MISSING if held == "numbers" else ""
         raise TableError(
-            f"column {name!r}: it holds {WORDS[held]}, but the schema declares {', '.join(map(repr, values[:5]))}"
+            f"column {name!r}: it holds {WORDS[str(held)]}, but the schema declares {', '.join(map(repr, values[:5]))}"
             f"{', …' if len(values) > 5 else ''}: no row would have a declared value. Nothing was spent. Declare the values as the table "
-            f"has them, or convert the column{FROM_DUCKDB if held == 'booleans' else ''}."
+            f"has them, or convert the column{hint}."
         )
 
 
