@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
 from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, GroupKFold, TunedThresholdClassifierCV, cross_val_score
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
@@ -50,10 +51,12 @@ LEARNS_NOTHING = [
     OneHotEncoder(**GIVEN, handle_unknown="infrequent_if_exist"),
     OrdinalEncoder(**GIVEN, handle_unknown="use_encoded_value", unknown_value=-1),
 ]
-LEARNS = [  # the last four: which values fail, are put together or are warned of depends on the rows
+LEARNS = [  # but for the first two: which values fail, are put together or warned of, which columns are dropped depends on the rows
     OneHotEncoder(), OrdinalEncoder(), OneHotEncoder(**GIVEN), OneHotEncoder(**GIVEN, handle_unknown="ignore", min_frequency=3),
     OrdinalEncoder(**GIVEN, handle_unknown="use_encoded_value", unknown_value=-1, max_categories=2),
     OneHotEncoder(**GIVEN, handle_unknown="ignore", drop="first"),
+    SimpleImputer(strategy="constant", fill_value=0), SimpleImputer(keep_empty_features=True),
+    SimpleImputer(strategy="constant", fill_value=0, keep_empty_features=True, add_indicator=True),
 ]  # fmt: skip
 
 
@@ -64,6 +67,14 @@ def test_encoders_with_given_categories_learn_nothing() -> None:
     schema = Schema([Categorical("letter", [0.0, 1.0, 2.0], other="other")], Target("class", ["no", "yes"]))
     pipeline = Pipeline([("encoder", encoder), ("forest", forest(Budget(5), schema))]).fit(LETTERS, Y)
     assert pipeline[-1].release_.certificate.guarantee == "epsilon-DP"
+
+
+def test_an_imputer_of_a_given_value_learns_nothing() -> None:
+    imputer = SimpleImputer(strategy="constant", fill_value=0.5, keep_empty_features=True).set_output(transform="pandas")
+    pipeline = Pipeline([("imputer", imputer), ("forest", forest(Budget(5)))]).fit(X[["a", "b"]].mask(X.b > 0.9), Y)
+    assert pipeline[-1].release_.certificate.guarantee == "epsilon-DP"
+    with pytest.raises(PlanError, match=r'text is taken as it is.*declare in the schema .*strategy="constant".*keep_empty_features=True'):
+        Pipeline([("imputer", SimpleImputer().set_output(transform="pandas")), ("forest", forest(Budget(5)))]).fit(X[["a", "b"]], Y)
 
 
 def test_persons_on_both_sides_of_cross_validation_are_told() -> None:

@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Any
 
 from numpy.typing import NDArray
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.utils import get_tags
@@ -72,7 +73,7 @@ def check_surroundings(estimator: Any, no_guarantee: bool = False) -> str | None
     The reason for which what it releases can claim no guarantee, or None.
     """
     found: list[str] = []
-    numbering = ""
+    numbering, predicted = "", False
     for frame in frames():
         module, caller = frame.f_globals.get("__name__", ""), frame.f_locals.get("self")
         for name in ("", frame.f_code.co_name, type(caller).__name__):
@@ -89,18 +90,27 @@ def check_surroundings(estimator: Any, no_guarantee: bool = False) -> str | None
             numbering = numbering or ("VotingClassifier" if module == VOTING else CROSS_PREDICT)
         if module == VALIDATION and frame.f_code.co_name == "_fit_and_score":
             _check_scorer(frame, estimator)
+        predicted = predicted or (module == VALIDATION and frame.f_code.co_name == "_fit_and_predict")
     if numbering and (numbering != CROSS_PREDICT or estimator._numbered is None):
         _check_numbered(estimator, numbering)
+    if predicted:
+        say_exact(
+            CROSS_PREDICT,
+            "cross_val_predict: a score or a table of its predictions beside the labels is an exact look at the rows held out, which no "
+            "budget pays for. Where they are private, use cross_val_score(…, scoring=hedgerow.private_scorer(epsilon, budget)).",
+        )
     if not found:
         return None
     names = ", ".join(dict.fromkeys(found))
     if not no_guarantee:
         raise PlanError(
             f"fit: {names}, in front of this estimator, learnt from the rows without noise and unpaid, so what is released could claim no "
-            "differential privacy. Nothing was spent. Leave it out: bounds, cells and missing values are declared in the schema, and trees "
-            "need no scaling. Or use what works on each row alone: a FunctionTransformer; OneHotEncoder(categories=[…], "
-            'handle_unknown="ignore") or OrdinalEncoder with given categories and handle_unknown="use_encoded_value". Where no guarantee '
-            "is wanted: pipeline.fit(X, y, LAST_STEP__no_guarantee=True), with the name of the last step."
+            "differential privacy. Nothing was spent. Leave it out: text is taken as it is, bounds, cells and missing values are declared "
+            "in the schema, and trees need no scaling. Or use what works on each row alone, and declare in the schema the columns and "
+            'values that it makes (numbers, of an encoder): a FunctionTransformer; SimpleImputer(strategy="constant", fill_value=…, '
+            'keep_empty_features=True); OneHotEncoder(categories=[…], handle_unknown="ignore"); OrdinalEncoder(categories=[…], '
+            'handle_unknown="use_encoded_value", unknown_value=-1). Where no guarantee is wanted: pipeline.fit(X, y, '
+            "LAST_STEP__no_guarantee=True), with the name of the last step."
         )
     warnings.warn(
         f"fit: {names}, in front of this estimator, learnt from the rows without noise and unpaid, so the release claims no differential "
@@ -185,7 +195,7 @@ def _learning(step: Any) -> list[str]:
         return [name for _, each in step.transformer_list for name in _learning(each)]
     if hasattr(step, "transformers"):  # a ColumnTransformer
         return [name for _, each, _ in step.transformers for name in _learning(each)]
-    return [type(step).__name__] if get_tags(step).requires_fit and not _given_categories(step) else []
+    return [type(step).__name__] if get_tags(step).requires_fit and not (_given_categories(step) or _given_value(step)) else []
 
 
 def _given_categories(step: Any) -> bool:
@@ -198,6 +208,11 @@ def _given_categories(step: Any) -> bool:
         and step.max_categories is None
         and getattr(step, "drop", None) is None  # with one, a warning names the columns that hold other values
     )
+
+
+def _given_value(step: Any) -> bool:
+    """An imputer of one value that was given. It keeps all columns: by default it drops those in which no row has a value."""
+    return isinstance(step, SimpleImputer) and step.strategy == "constant" and step.keep_empty_features and not step.add_indicator
 
 
 def _check_scorer(frame: FrameType, estimator: Any) -> None:
