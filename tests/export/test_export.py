@@ -21,6 +21,7 @@ import pytest
 from export_cases import BOOSTED, DAY, HOSTILE, NAMES, odd_rows, release_of, with_classes
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sklearn.pipeline import Pipeline
 from strategies import forests
 from typer.testing import CliRunner
 
@@ -247,6 +248,18 @@ def test_the_certificate_travels(tmp_path: Path) -> None:
     properties = {entry.key: entry.value for entry in onnx.load_from_string(content).metadata_props}
     assert properties["hedgerow.content_hash"] == release.content_hash
     assert json.loads(properties["hedgerow.certificate"])["epsilon"] == "8"
+
+
+def test_an_estimator_is_exported_by_its_release() -> None:
+    """It was an AttributeError."""
+    table = hedgerow.datasets.patients(200)
+    model = hedgerow.PrivateRDTClassifier(table.schema, 1, budget=hedgerow.Budget(1), random_state=0)
+    with pytest.raises(PlanError, match="export: got PrivateRDTClassifier; expected a Release or a fitted estimator"):
+        hedgerow.export(model, "python")
+    model.fit(table.X, table.y)
+    assert hedgerow.export(model, "python") == hedgerow.export(model.release_, "python")
+    with pytest.raises(PlanError, match=r"export: got Pipeline.*pipeline\[-1\]"):
+        hedgerow.export(Pipeline([("forest", model)]), "python")
 
 
 def test_no_text_of_a_release_ends_a_comment() -> None:

@@ -87,6 +87,13 @@ def scored(request, data):
     return estimator, score, budget
 
 
+def test_a_release_writes_its_report(scored, tmp_path):
+    estimator, score, _ = scored
+    estimator.release_.report(tmp_path / "report.html", score=score)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert page == html_report(estimator.release_, score=score)
+
+
 def test_everything_is_on_the_page(scored):
     estimator, score, budget = scored
     release = estimator.release_

@@ -393,3 +393,10 @@ def test_the_old_name_of_a_query_warns() -> None:
     event = EventRecord.of(counting_event("rows", Fraction(1)))
     with pytest.warns(DeprecationWarning, match="use `query`"):
         assert event.verb == event.query == "rows"
+
+
+def test_a_certificate_is_printed_as_its_sentence() -> None:
+    """It was 80,000 characters: every charged look."""
+    certificate = certificate_of([part(Fraction(1))])
+    assert str(certificate) == certificate.sentence()
+    assert repr(certificate) == f"Certificate({certificate.sentence()}; parts: 1, events: 1)"

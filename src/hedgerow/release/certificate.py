@@ -107,6 +107,13 @@ class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
             return f"anonymity, NOT differential privacy: {self.reason}"
         return f"{self.loss} differential privacy, neighbours: {self.neighbours}"
 
+    def __str__(self) -> str:
+        return self.sentence()
+
+    def __repr__(self) -> str:
+        """The sentence, and how much more there is: of a Hedgerow forest the charged looks alone are thousands of lines."""
+        return f"Certificate({self.sentence()}; parts: {len(self.parts)}, events: {len(self.events)})"
+
     def _repr_html_(self) -> str:
         """How a notebook shows it."""
         from hedgerow.plots.notebook import certificate_html  # see pyproject.toml

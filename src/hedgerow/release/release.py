@@ -344,6 +344,15 @@ class Release:
         """Write the document; gzip when it is large or the name ends in .gz. The file is replaced whole or not at all."""
         write_document(path, self.to_json())
 
+    def report(self, path: str | Path, *, score: Any = None, calibration: Any = None) -> None:
+        """Write one HTML page with the certificate and pictures of what was learnt, as `hedgerow show --report` does. Costs no ε.
+
+        score, calibration: of `private_score` and `private_calibration`, to be shown on it
+        """
+        from hedgerow.plots.report import html_report  # drawn from the release alone: see pyproject.toml
+
+        Path(path).write_text(html_report(self, score=score, calibration=calibration), encoding="utf-8")
+
     # ------------------------------------------------------------ sign
 
     @property
