@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -139,6 +140,19 @@ def test_a_large_delta_is_warned_of_before_anything_is_paid() -> None:
     with pytest.raises(LargeDeltaWarning, match="Use δ = 1e-6"):  # the test set-up makes warnings errors
         HedgerowClassifier(train.schema, epsilon=1, delta=0.1, budget=budget).fit(train.X, train.y)
     assert budget.remaining == 1
+
+
+def test_a_delta_above_one_over_the_rows_is_told_by_plan_and_fit() -> None:
+    model = HedgerowClassifier(SCHEMA, epsilon=1, delta=1e-4)
+    assert "δ = 0.0001 is large, more than one over the 20,000 rows" in str(model.plan(rows=20_000))
+    assert "is large" not in str(model.plan(rows=9_000))
+    train, budget = patients(3_000, seed=1), Budget(60, "0.1")
+    for declared, rows in ((None, r"about [23],\d+ rows"), (3_000, "3,000 rows")):  # the noisy number that the fit releases tells it, too
+        schema = replace(train.schema, rows=declared)
+        with pytest.warns(LargeDeltaWarning, match=f"δ = 0.0009 is large, more than one over the {rows}.*Use δ = 1e-6"):
+            HedgerowClassifier(schema, 20, delta="9e-4", budget=budget).fit(train.X, train.y)
+    HedgerowClassifier(train.schema, 20, delta="1e-4", budget=budget).fit(train.X, train.y)  # the test set-up makes warnings errors
+    assert "Use less: well below" in str(meaning.large_delta(Fraction("1e-6"), 2_000_000))
 
 
 def test_nothing_is_called_stronger_than_it_is() -> None:

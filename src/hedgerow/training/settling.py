@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from fractions import Fraction
 
+from hedgerow.accounting.meaning import large_delta
 from hedgerow.accounting.meter import Reservation
 from hedgerow.accounting.noise import variance_of
-from hedgerow.errors import BudgetError, HedgerowWarning, SchemaMismatchWarning
+from hedgerow.errors import BudgetError, HedgerowWarning, LargeDeltaWarning, SchemaMismatchWarning
 from hedgerow.inference.coverage import at_upper_bound, hardly_any, not_counted, not_read, without_rows
 from hedgerow.release.release import Release
 
@@ -23,6 +25,7 @@ def settled(counted: Release, reservation: Reservation, whole: bool = False) -> 
     except (BudgetError, OSError) as error:
         problems.append((f"what was not used could not be given back to the budget: {error}", HedgerowWarning))
     problems += [(text, SchemaMismatchWarning) for text in mismatches_of(counted, whole)]
+    problems += [(text, LargeDeltaWarning) for text in _large_delta(counted)]
     for text, category in problems:
         warnings.warn(text, category, stacklevel=5)
 
@@ -35,3 +38,12 @@ def mismatches_of(release: Release, whole: bool) -> list[str]:
     lacking = not_counted(counted, release.released.get("rows", declared), sd) or hardly_any(counted)
     found = lacking, without_rows(counted) if whole else None, not_read(counted), at_upper_bound(counted)
     return [text for text in found if text is not None]
+
+
+def _large_delta(release: Release) -> list[str]:
+    """Of a δ above one over the noisy number of rows; of what is large for any table it was said before the fit."""
+    delta, rows = Fraction(release.certificate.delta or 0), release.released.get("rows", 0)
+    if rows < 1 or large_delta(delta) is not None:
+        return []
+    text = large_delta(delta, rows, "about ")
+    return [] if text is None else [text]
