@@ -43,6 +43,19 @@ def test_files_and_frames(tmp_path: Path) -> None:
         assert private_score(MODEL, X, epsilon=50).rows == pytest.approx(2000, abs=20)
 
 
+def test_labels_that_are_nowhere_are_asked_for() -> None:
+    """It said that a declared column is missing, and to rename it."""
+    budget, frame = Budget(100), pd.DataFrame(TEST)
+    for X in (TEST, frame, frame.to_numpy(dtype=object)):
+        with pytest.raises(TableError, match=r"private_score: y is None, and the table has no column 'class'.*Give the labels, .*X, y, …"):
+            private_score(MODEL, X, epsilon=1, budget=budget)
+    with pytest.raises(TableError, match="Did you mean 'Class'"):
+        private_score(MODEL, frame.assign(Class=TRUTH), epsilon=1, budget=budget)
+    assert budget.spent == 0
+    rows = frame.assign(**{"class": TRUTH}).to_dict("records")
+    assert private_score(MODEL, rows, epsilon=50, budget=budget).rows == pytest.approx(2000, abs=20)
+
+
 def test_it_is_charged_and_refused_before_the_look() -> None:
     budget = Budget("0.15")
     private_score(MODEL, TEST, TRUTH, epsilon="0.1", budget=budget)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -196,12 +197,25 @@ def scored_rows(release: Release, X: Any, y: Any, n_jobs: int, who: str, codeboo
     check_column_types(columns, codebook.schema.attributes)
     persons = None if person is None else person_column(X, person)
     if y is None:
-        y = columns_of(X, [codebook.schema.target.name])[0]
+        y = _own_labels(X, codebook.schema.target.name, who)
     y = labels_column(y, codebook.schema.target.name)
     check_label_type(y, codebook.schema)
     if len(columns[0]) != len(y):
         raise TableError(f"{who}: X and y do not have the same number of rows.")
     return MemoryRows(X, y, codebook, n_jobs, persons=persons, key=key)
+
+
+def _own_labels(X: Any, target: str, who: str) -> Any:
+    """The target column of a table without y."""
+    named = not isinstance(X, np.ndarray) and (isinstance(X, Mapping) or hasattr(X, "columns"))
+    have = [str(name) for name in (X if isinstance(X, Mapping) else getattr(X, "column_names", X.columns))] if named else []
+    if target in have or not (named or hasattr(X, "__array__")):  # a list of rows that are mappings
+        return columns_of(X, [target])[0]
+    near = [name for name in have if name.lower() == target.lower()] or get_close_matches(target, have, 1, 0.7)
+    raise TableError(
+        f"{who}: y is None, and the table has no column {target!r}, which the forest predicts. Nothing was spent. Give the labels, "
+        f"{who}(model, X, y, …), or a table that has that column.{f' Did you mean {near[0]!r}?' if near else ''}"
+    )
 
 
 def ready_probabilities(release: Release) -> Probabilities:
