@@ -19,7 +19,8 @@ def test_a_draft_marks_every_entry_and_leaves_out_identifiers(tmp_path: Path, ru
     result = run("schema", "draft", data, "--target", "ill", "-o", schema)
     assert result.exit_code == 0, result.output
     assert "may identify people: patient" in result.stdout
-    assert "draft again with --person COLUMN" in " ".join(result.stdout.split())
+    said = " ".join(result.stdout.split())
+    assert "draft again with --keep COLUMN; if one of them names persons who may have several rows, with --person COLUMN" in said
     assert "schema review" in result.stdout
     assert "patient-" not in result.output
     drafted = Schema.load(schema)
@@ -99,7 +100,9 @@ def test_a_draft_with_persons(tmp_path: Path, run: Callable[..., Any]) -> None:
         assert f"person: one value of {person}; at most {k} row" in checked.stdout
     for wrong, words in {
         ("--rows-per-person", "3"): "--person",
-        ("--person", "pateint"): "Did you mean 'patient'?",
+        ("--person", "pateint"): "--person: the table has no column 'pateint'; its columns are",
+        ("--keep", "pateint"): "--keep: the table has no column 'pateint'; its columns are",
+        ("--person", "Patient"): "Did you mean 'patient'?",
         ("--person", "ill"): "attribute or the target",
     }.items():
         refused = run("schema", "draft", data, "--target", "ill", "-o", tmp_path / "other.toml", *wrong)

@@ -62,7 +62,9 @@ def test_it_says_what_it_did(path: Path) -> None:
         schema = Schema.draft(path, "default")
     for words in (
         "may identify people: customer",
-        "draft again with person='COLUMN'",
+        "whole numbers of which each row or person has its own",
+        "To learn from one of them, draft again with keep=['COLUMN']; if one of them names persons",
+        "with person='COLUMN'",
         "'NA' in age; '?' in job",
         "the zeros they begin with: branch",
         "opened (%d.%m.%Y)",
@@ -101,6 +103,20 @@ def test_a_person_and_columns_that_are_kept() -> None:
     for wrong in ({"person": "custmer"}, {"keep": ["custmer"]}):
         with pytest.raises(TableError, match="Did you mean 'customer'"):
             Schema.draft(TABLE, "default", **wrong)  # type: ignore[arg-type]
+    with pytest.raises(TableError, match=r"^person: the table has no column 'custmer'"):
+        Schema.draft(TABLE, "default", person="custmer")
+    with pytest.raises(TableError, match=r"no column 'Y'.*Did you mean 'y'"):
+        Schema.draft({"x": [1.5, 2.5] * 20, "y": ["a", "b"] * 20}, "Y")
+
+
+def test_numbers_with_a_percent_sign_are_said_to_be_none() -> None:
+    """They were left out as what may identify people."""
+    table = {"share": [f"{i / 8} %" for i in range(200)], "few": ["5%", "10%"] * 100, "y": ["a", "b"] * 100}
+    schema = quietly(table, "y")
+    assert schema.attributes[0] == Numeric("share", 0, 26, missing="missing", unreviewed=True)
+    assert schema.attributes[1] == Categorical("few", ["10%", "5%"], unreviewed=True)  # text
+    assert "numbers with a percent sign cannot be read and would count as missing: write them without" in " ".join(schema.notes)
+    assert "identify" not in " ".join(schema.notes)
 
 
 def test_a_date_that_could_be_read_in_two_ways_is_said() -> None:

@@ -123,3 +123,11 @@ def test_toml_errors_name_the_entry(text: str, says: str) -> None:
 def test_a_missing_file_says_how_to_make_one(tmp_path: Path) -> None:
     with pytest.raises(SchemaError, match="schema draft"):
         Schema.load(tmp_path / "none.toml")
+
+
+def test_an_entry_that_is_not_there_cannot_be_accepted() -> None:
+    schema = Schema([Numeric("age", 0, 9, unreviewed=True)], Target("y", ["a", "b"]))
+    with pytest.raises(SchemaError, match="no entry 'foo'; its entries are age, y, and those that wait for review are age"):
+        schema.accept("foo")
+    with pytest.raises(SchemaError, match="no entry 'foo'; its entries are age, y, and none waits for review"):
+        schema.accept().accept("foo")

@@ -46,6 +46,9 @@ OPTION_OF = {  # what Python calls a setting, and what the command line does
         "`hedgerow schema review FILE --accept`"
     ),
     "person='COLUMN'": "--person COLUMN",
+    "keep=['COLUMN']": "--keep COLUMN",
+    "person: the table has": "--person: the table has",
+    "keep: the table has": "--keep: the table has",
     "schema.rows": "rows in the schema",
     "Set delta=0 (leave --delta out)": "Leave --delta out",
     "`hedgerow fit --batch`, `partial_fit`": "`hedgerow fit --batch`",

@@ -26,6 +26,7 @@ from hedgerow.engines.draft_columns import (
     MAX_TEXT_CATEGORIES,
     MAX_WHOLE_CATEGORIES,
     WITH_COMMAS,
+    WITH_PERCENT,
     Drafted,
     Values,
     drafted,
@@ -93,7 +94,7 @@ def draft(
     orders: the values of columns that have an order of their own, in that order
     """
     names, orders = list(columns), orders or {}
-    for name, what in ((target, "target"), *([(person, "--person")] if person is not None else []), *((each, "keep") for each in keep)):
+    for name, what in ((target, "target"), *([(person, "person")] if person is not None else []), *((each, "keep") for each in keep)):
         _require(name, names, f"{what}: the table")
     found = {
         name: drafted(name, column, name in keep, orders.get(name)) for name, column in columns.items() if name not in (target, person)
@@ -137,12 +138,13 @@ def _notes(found: Mapping[str, Drafted], target: str, labels: Values, person: st
     notes = []
     if MANY in said:
         notes.append(
-            f"left out, since they have very many different values and may identify people: {', '.join(said[MANY])}"
-            + ("" if person else ". If one of them names persons who may have several rows, draft again with person='COLUMN'")
+            "left out, since they look like identifiers (text with very many different values, or whole numbers of which each row or "
+            f"person has its own) and may identify people: {', '.join(said[MANY])}. To learn from one of them, draft again with "
+            "keep=['COLUMN']" + ("" if person else "; if one of them names persons who may have several rows, with person='COLUMN'")
         )
     if EMPTY in said:
         notes.append(f"left out, since nothing stands in them: {', '.join(said[EMPTY])}")
-    for what in (AS_MISSING, WITH_COMMAS, AS_OTHER, AS_COUNTS, FAR_APART, AS_CODES, AS_DATES):
+    for what in (AS_MISSING, WITH_COMMAS, WITH_PERCENT, AS_OTHER, AS_COUNTS, FAR_APART, AS_CODES, AS_DATES):
         if what in said:
             notes.append(f"{what}: {'; '.join(said[what])}")
     if EITHER in said:
@@ -158,7 +160,8 @@ def _notes(found: Mapping[str, Drafted], target: str, labels: Values, person: st
 
 def _require(name: str, names: list[str], where: str) -> None:
     if name not in names:
-        near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
+        alike = [each for each in names if each.lower() == str(name).lower()]
+        near = alike or difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
         raise TableError(
             f"{where} has no column {name!r}; its columns are {', '.join(names[:40])}." + (f" Did you mean {near[0]!r}?" if near else "")
         )

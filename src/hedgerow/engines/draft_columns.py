@@ -8,7 +8,7 @@ dates                                             count as days, in the format t
 two different whole numbers                       are categories, and so are up to 12 that are far apart, which look like codes
 other numbers                                     have bounds, rounded outward; so have small counts, which have an order
 numbers but for a few words such as '-'           are numbers, and the words are missing
-numbers such as 65,447.20                         have bounds, too, but cannot be read until they are written without commas
+numbers such as 65,447.20 and 12.5%               have bounds, too, but cannot be read until they are written as plain numbers
 categories with an order of their own (pandas)    keep it, and all their values
 """
 
@@ -46,6 +46,7 @@ PLAUSIBLE = ((date(1880, 1, 1) - EPOCH).days, (date(2120, 1, 1) - EPOCH).days)  
 NAMED_SO = re.compile(r"(?i:(^|[\W_])(id|nr|uuid|guid|ssn)$)|[a-z](Id|ID|Nr|NR)$")
 FEW_WORDS = 5  # beside numbers: with more, and with more than one of ten different values, a column is text
 _THOUSANDS = re.compile(r"\s*[+-]?\d{1,3}(,\d{3})+(\.\d*)?\s*", re.ASCII)
+_PERCENT = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)\s*%\s*", re.ASCII)
 _WHOLE = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
 _PLAIN = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 
@@ -67,7 +68,13 @@ WITH_COMMAS = (
     "numbers with commas between thousands cannot be read and would count as missing: write them without, as 65447.2 (in pandas: "
     'read_csv(…, thousands=","), then to_csv)'
 )
+WITH_PERCENT = (
+    "numbers with a percent sign cannot be read and would count as missing: write them without, as 12.5 (in pandas: "
+    'df[name].str.rstrip("%").astype(float))'
+)
 AS_OTHER = "whatever is not listed counts as missing (other)"
+
+_UNREAD = {WITH_COMMAS: _THOUSANDS, WITH_PERCENT: _PERCENT}
 
 
 @dataclass(frozen=True)
@@ -112,10 +119,10 @@ def drafted(name: str, column: NDArray[Any], keep: bool = False, order: Sequence
     if order is not None:
         said = [(AS_OTHER, name)] if found.marks else []
         return Drafted(_categories(name, [value for value in order if not _is_mark(value)], found, ordered=True), said=tuple(said))
-    numbers_but, words, commas = _numbers_but_for(found.values)
+    numbers_but, words, unread = _numbers_but_for(found.values)
     marks = [*map(repr, found.marks), *_named(words)]
     said = [(AS_MISSING, f"{', '.join(marks)} in {name}")] if marks else []
-    said += [(WITH_COMMAS, name)] if commas else []
+    said += [(why, name) for why in unread]
     if not found.values:
         return Drafted(None, EMPTY)
     kind = column.dtype.kind
@@ -136,7 +143,7 @@ def drafted(name: str, column: NDArray[Any], keep: bool = False, order: Sequence
         return Drafted(_categories(name, found.values if codes else typed(found.values), found), said=tuple(said))
     whole = all(number.is_integer() for number in numbers)
     cells = found.cells - sum(isinstance(value, str) and value in words for value in (column.tolist() if words else ()))
-    different = cells == len(numbers) >= FEWEST_IDENTIFIERS and not commas
+    different = cells == len(numbers) >= FEWEST_IDENTIFIERS and not unread
     different = different or (whole and len(numbers) > MAX_TEXT_CATEGORIES and _equally_often(column))
     if whole and not keep and (different or (NAMED_SO.search(name) and len(numbers) > MAX_TEXT_CATEGORIES)):
         return Drafted(None, MANY, tuple(said))
@@ -147,7 +154,7 @@ def drafted(name: str, column: NDArray[Any], keep: bool = False, order: Sequence
         return Drafted(_categories(name, _without_gaps([int(number) for number in numbers]), found), said=tuple(said))
     said += [(AS_COUNTS, name)] if few else []
     low, high = _ends(numbers) if few else outward(*_ends(numbers))
-    missing = MISSING if found.gaps or words or commas else None
+    missing = MISSING if found.gaps or words or unread else None
     entry = Numeric(name, low, high, missing=missing, unreviewed=True, integer=whole)
     return Drafted(entry, said=tuple(said))
 
@@ -201,18 +208,19 @@ def numbers_of(values: Sequence[Any]) -> list[float] | None:
     return numbers if len(numbers) == len(values) > 0 and all(map(math.isfinite, numbers)) else None
 
 
-def _numbers_but_for(values: Sequence[Any]) -> tuple[list[float] | None, set[str], bool]:
-    """Where most are numbers: these, the few words among them, and whether some have commas between thousands. None where they are not."""
+def _numbers_but_for(values: Sequence[Any]) -> tuple[list[float] | None, set[str], list[str]]:
+    """Where most are numbers: these, the few words among them, and why some cannot be read as they are. None where they are not."""
     texts = [value for value in values if isinstance(value, str)]
-    commas = {text for text in texts if _THOUSANDS.fullmatch(text)}
-    words = {text for text in texts if not _PLAIN.fullmatch(text)} - commas
+    written = {why: {text for text in texts if form.fullmatch(text)} for why, form in _UNREAD.items()}
+    unread = [why for why, found in written.items() if found]
+    words = {text for text in texts if not _PLAIN.fullmatch(text)}.difference(*written.values())
     left = [value for value in values if not isinstance(value, str) or value not in words]
-    if not (commas or words) or len(words) > min(FEW_WORDS, len(values) / 10) or _codes(left):
-        return None, set(), False
-    numbers = numbers_of([value.replace(",", "") if isinstance(value, str) else value for value in left])
+    if not (unread or words) or len(words) > min(FEW_WORDS, len(values) / 10) or _codes(left):
+        return None, set(), []
+    numbers = numbers_of([value.replace(",", "").replace("%", "") if isinstance(value, str) else value for value in left])
     if numbers is None or len(set(numbers)) <= MAX_WHOLE_CATEGORIES:
-        return None, set(), False
-    return sorted(set(numbers)), words, bool(commas)
+        return None, set(), []
+    return sorted(set(numbers)), words, unread
 
 
 def _named(words: Collection[str]) -> list[str]:

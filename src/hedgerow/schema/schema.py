@@ -197,7 +197,9 @@ class Schema:
         """The same schema with these entries taken as reviewed, or all of them: you state that they are public facts."""
         unknown = [name for name in names if name not in (*self.names, self.target.name, "rows")]
         if unknown:
-            raise SchemaError(f"schema: it has no entry {', '.join(map(repr, unknown))}; expected {', '.join(self.unreviewed) or 'none'}.")
+            waiting = f"those that wait for review are {', '.join(self.unreviewed)}" if self.unreviewed else "none waits for review"
+            entries = ", ".join((*self.names, self.target.name))
+            raise SchemaError(f"schema: it has no entry {', '.join(map(repr, unknown))}; its entries are {entries}, and {waiting}.")
         done = set(names or self.unreviewed)
         return replace(
             self,
