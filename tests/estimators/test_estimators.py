@@ -216,6 +216,18 @@ def test_cross_validation_pays_for_every_fold(tmp_path: Path) -> None:
     assert BudgetFile(tmp_path / "budget.json").remaining == 0
 
 
+def test_what_an_inferred_schema_costs_is_said() -> None:
+    """A budget paid for what claims no guarantee, and nobody was told."""
+    columns, labels = small_table(300)
+    budget = Budget(5)
+    with pytest.warns(UnreviewedSchemaWarning, match=r"claims no .*The budget is charged ε = 1 all the same: .*without columns"):
+        PrivateRDTClassifier("infer", 1, budget=budget).fit(pd.DataFrame(columns), labels)
+    assert budget.spent == 1
+    with pytest.warns(UnreviewedSchemaWarning) as told:
+        PrivateRDTClassifier("infer", 1).fit(pd.DataFrame(columns), labels)
+    assert "The budget is charged" not in "".join(str(each.message) for each in told)
+
+
 def test_a_draft_schema_needs_an_explicit_word() -> None:
     columns, labels = small_table(300)
     draft = Schema([Categorical("flag", [0, 1], unreviewed=True), Numeric("age", 0, 100)], Target("class", ["no", "yes"]))

@@ -9,7 +9,7 @@ from contextlib import closing
 from fractions import Fraction
 from typing import Any
 
-from hedgerow.accounting.loss import exact_delta, exact_epsilon
+from hedgerow.accounting.loss import exact_delta, exact_epsilon, text_of_loss
 from hedgerow.accounting.meaning import large_delta
 from hedgerow.accounting.meter import Budget
 from hedgerow.accounting.zcdp import rho_for
@@ -93,9 +93,11 @@ def train(
     whole = sum((_charged(plan) for _, plan in plans), max(map(_charged, finals)) + (epsilon * share / 5 if tried else 0))
     paying = checked_budget(budget, whole, delta)
     if schema.unreviewed:
+        charged = f" The budget is charged {text_of_loss(whole, delta)} all the same: the rows are looked at." if budget is not None else ""
         warnings.warn(
             "domains were read from private data (" + ", ".join(schema.unreviewed) + "): the release claims no "
-            "differential privacy. Declare and review a schema to get a guarantee.",
+            f"differential privacy.{charged} Declare and review a schema to get a guarantee: Schema.draft, or `hedgerow schema draft`, "
+            "makes a first one, without columns that look like identifiers.",
             UnreviewedSchemaWarning,
             stacklevel=4,
         )
