@@ -147,7 +147,7 @@ def test_a_delta_above_one_over_the_rows_is_told_by_plan_and_fit() -> None:
     assert "δ = 0.0001 is large, more than one over the 20,000 rows" in str(model.plan(rows=20_000))
     assert "is large" not in str(model.plan(rows=9_000))
     train, budget = patients(3_000, seed=1), Budget(60, "0.1")
-    for declared, rows in ((None, r"about [23],\d+ rows"), (3_000, "3,000 rows")):  # the noisy number that the fit releases tells it, too
+    for declared, rows in ((None, r"number of rows, about [23],\d+"), (3_000, "3,000 rows")):  # noisy, as released
         schema = replace(train.schema, rows=declared)
         with pytest.warns(LargeDeltaWarning, match=f"δ = 0.0009 is large, more than one over the {rows}.*Use δ = 1e-6"):
             HedgerowClassifier(schema, 20, delta="9e-4", budget=budget).fit(train.X, train.y)

@@ -76,14 +76,15 @@ def sentence(epsilon: Fraction, delta: Fraction = Fraction(0)) -> str:
     return f"{protection(epsilon, delta)} protection: a guess whether you are in the table is right {right} (a coin: 50 %)"
 
 
-def large_delta(delta: Fraction, rows: int | None = None, about: str = "") -> str | None:
+def large_delta(delta: Fraction, rows: int | None = None, about: bool = False) -> str | None:
     """What is wrong with a large δ: one above 1/rows, where a public number of rows is known, else above 1/1,000. None for others.
 
-    about: a word before a number that is noisy
+    about: the number is noisy
     """
     if delta <= (Fraction(1, rows) if rows else LARGE_DELTA):
         return None
-    many = f"more than one over the {about}{rows:,} rows" if rows else "far more than one over the number of rows of most tables"
+    known = f"number of rows, about {rows or 0:,}" if about else f"{rows or 0:,} rows"
+    many = f"more than one over the {known}" if rows else "far more than one over the number of rows of most tables"
     usual = f"δ = {SUGGESTED_DELTA} for a fit and {TOTAL_DELTA} for a budget, or less" if delta > Fraction(SUGGESTED_DELTA) else "less"
     return (
         f"δ = {amount(delta)} is large, {many}: for each person δ is how likely ε may not hold at all, and to publish whole rows of one "

@@ -45,5 +45,5 @@ def _large_delta(release: Release) -> list[str]:
     delta, rows = Fraction(release.certificate.delta or 0), release.released.get("rows", 0)
     if rows < 1 or large_delta(delta) is not None:
         return []
-    text = large_delta(delta, rows, "about ")
+    text = large_delta(delta, rows, about=True)
     return [] if text is None else [text]
