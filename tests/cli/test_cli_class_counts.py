@@ -78,7 +78,7 @@ def test_a_table_of_which_no_row_would_be_counted_is_told_before_and_after(place
     place.schema.write_text(place.schema.read_text().replace('"no", "yes"', '"No", "Yes"'))
     found = run("schema", "check", place.schema, place.data)
     assert found.exit_code == 2
-    assert "no row of" in " ".join(found.output.split())
+    assert "no row would be counted" in " ".join(found.output.split())
     assert "is a declared class" in " ".join(found.output.split())
     plan, counts = place.data.with_name("plan.json"), place.data.with_name("counts.json")
     assert run("plan", "--schema", place.schema, "--epsilon", 1, "--rows", 2000, "--save", plan).exit_code == 0
@@ -101,3 +101,22 @@ def test_a_budget_that_is_spent_promises_no_fits(place: SimpleNamespace, run: Ru
     assert "fits at" in run("budget", "show", budget).stdout
     fit(place, run, '"no", "yes"', "--budget", budget)
     assert "fits at" not in run("budget", "show", budget).stdout
+
+
+def test_a_table_without_rows_or_with_a_column_that_cannot_be_read_fails(place: SimpleNamespace, run: Run) -> None:
+    """A header alone was said to fit, "valid and reviewed"; so was a column of decimal commas."""
+    lines = place.data.read_text().splitlines()
+    place.data.write_text(lines[0] + "\n")
+    found = run("schema", "check", place.schema, place.data)
+    assert found.exit_code == 2
+    assert "no row would be counted: there is none" in " ".join(found.output.split())
+    assert "fits" not in found.output
+    cells = [line.split(",") for line in lines]
+    age = cells[0].index("age")
+    for row in cells[1:]:
+        row[age] = f"{row[age]},5"
+    place.data.write_text("\n".join(";".join(row) for row in cells))
+    found = run("schema", "check", place.schema, place.data)
+    assert found.exit_code == 2
+    assert "no value can be read, or is declared, in: age. Decimal commas cannot be read" in " ".join(found.output.split())
+    assert "valid and reviewed" not in found.output

@@ -232,6 +232,42 @@ def test_numbers_with_commas_or_a_few_words_are_numbers(tmp_path: Path, as_file:
     assert kept["income"] == entries["income"]
 
 
+GERMAN = {
+    "dose": [f"{2000 + 125 * i}"[:-3] + f",{i * 125 % 1000:03d}" for i in range(40)],  # 2,000 and on: thousands, by themselves
+    "rate": [f"0,{710 + i}" for i in range(40)],
+    "temperature": [f"{74 + i % 7},{i % 10}" for i in range(40)],
+    "factor": ["1,1", "1,1", "2,5", "3"] * 10,
+    "cost": [f"1.{100 + i},{i % 100:02d}" for i in range(40)],
+    "other": [f"{i % 5},{i % 10},{i}" for i in range(40)],
+    "y": ["a", "b"] * 20,
+}
+
+
+@pytest.mark.parametrize("as_file", [False, True])
+def test_decimal_commas_are_said_to_be_such(tmp_path: Path, as_file: bool) -> None:
+    """They were taken for thousands, for categories such as 1,1, or for identifiers."""
+    frame, path = pd.DataFrame(GERMAN), tmp_path / "german.csv"
+    frame.to_csv(path, index=False, sep=";")
+    schema = quietly(path if as_file else frame, "y")
+    entries = {each.name: each for each in schema.attributes}
+    assert entries["rate"] == Numeric("rate", 0.71, 0.75, missing="missing", unreviewed=True)
+    assert entries["factor"] == Numeric("factor", 1.1, 3, missing="missing", unreviewed=True)
+    assert entries["cost"] == Numeric("cost", 1100, 1140, missing="missing", unreviewed=True)
+    assert isinstance(entries["other"], Categorical)
+    said = " ".join(schema.notes)
+    assert (
+        'decimal commas cannot be read: write them as 2.5 (in pandas: read_csv(…, decimal=","), then to_csv): dose; rate; temperature'
+        in said
+    )
+    assert entries["dose"] == Numeric("dose", 2, 7, missing="missing", unreviewed=True)
+    assert "thousands" not in said
+    assert "identify" not in said
+    found = repr(schema.check(path if as_file else frame))
+    assert "no value can be read, or is declared, in: dose, rate, temperature, cost. Decimal commas cannot be read" in found
+    alone = quietly(frame[["dose", "y"]], "y")  # which cannot be told from thousands
+    assert "thousands" in " ".join(alone.notes)
+
+
 def test_booleans_and_whole_numbers_of_a_file_are_declared_as_data_frames_read_them(tmp_path: Path) -> None:
     """They were declared as texts: what was fitted to pandas' booleans could not be scored."""
     path = tmp_path / "mix.csv"

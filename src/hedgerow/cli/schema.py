@@ -194,7 +194,8 @@ def check(
     are exact counts, for the owner of the rows alone: do not publish them. No ε is spent, because nothing is released; and what you
     change in the schema must still be a public fact.
 
-    Exit code 0: valid and reviewed. 1: valid, but entries are unreviewed. 2: not valid.
+    Exit code 0: valid and reviewed. 1: valid, but entries are unreviewed. 2: not valid, or no row of the table would be counted, or of a
+    column no value can be read.
 
     Example:
 
@@ -223,16 +224,13 @@ def _show_misfits(schema: Schema, data: Path, csv: str | None) -> None:
     if misfits:
         heads = ["column", "missing", "undeclared or not readable", "below the bounds", "above", "which are undeclared"]
         table(f"values of {data} that do not fit, of {rows:,} rows", heads, misfits, numbers=range(1, 5))
-    else:
+    elif rows:
         say(f"every value of {data} fits: {rows:,} rows")
     if found.persons:
         say(found.persons)
     say(EYES_ALONE)
-    target = found.columns[-1]
-    if rows and target.missing + target.undeclared.total() == rows:
-        raise SchemaError(
-            f"no row of {data} would be counted: no value of {schema.target.name!r} is a declared class. Correct one of them."
-        )
+    if found.unreadable:
+        raise SchemaError(f"{data}: {found.unreadable}")
 
 
 def show(schema: Schema, only: tuple[str, ...] = ()) -> None:

@@ -19,6 +19,7 @@ from hedgerow.engines.draft_columns import (
     AS_DATES,
     AS_MISSING,
     AS_OTHER,
+    DECIMAL_COMMAS,
     EITHER,
     EMPTY,
     FAR_APART,
@@ -96,9 +97,10 @@ def draft(
     names, orders = list(columns), orders or {}
     for name, what in ((target, "target"), *([(person, "person")] if person is not None else []), *((each, "keep") for each in keep)):
         _require(name, names, f"{what}: the table")
-    found = {
-        name: drafted(name, column, name in keep, orders.get(name)) for name, column in columns.items() if name not in (target, person)
-    }
+    learnt = {name: column for name, column in columns.items() if name not in (target, person)}
+    found = {name: drafted(name, column, name in keep, orders.get(name)) for name, column in learnt.items()}
+    if any(what == DECIMAL_COMMAS for each in found.values() for what, _ in each.said):
+        found = {name: drafted(name, column, name in keep, orders.get(name), decimal=True) for name, column in learnt.items()}
     attributes = [each.attribute for each in found.values() if each.attribute is not None]
     if not attributes:
         raise TableError("table: no column is left to learn from; every one looks like an identifier, or is empty.")
@@ -144,7 +146,7 @@ def _notes(found: Mapping[str, Drafted], target: str, labels: Values, person: st
         )
     if EMPTY in said:
         notes.append(f"left out, since nothing stands in them: {', '.join(said[EMPTY])}")
-    for what in (AS_MISSING, WITH_COMMAS, WITH_PERCENT, AS_OTHER, AS_COUNTS, FAR_APART, AS_CODES, AS_DATES):
+    for what in (AS_MISSING, WITH_COMMAS, DECIMAL_COMMAS, WITH_PERCENT, AS_OTHER, AS_COUNTS, FAR_APART, AS_CODES, AS_DATES):
         if what in said:
             notes.append(f"{what}: {'; '.join(said[what])}")
     if EITHER in said:

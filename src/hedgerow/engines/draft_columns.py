@@ -8,7 +8,7 @@ dates                                             count as days, in the format t
 two different whole numbers                       are categories, and so are up to 12 that are far apart, which look like codes
 other numbers                                     have bounds, rounded outward; so have small counts, which have an order
 numbers but for a few words such as '-'           are numbers, and the words are missing
-numbers such as 65,447.20 and 12.5%               have bounds, too, but cannot be read until they are written as plain numbers
+numbers such as 65,447.20, 74,3 and 12.5%         have bounds, too, but cannot be read until they are written as plain numbers
 categories with an order of their own (pandas)    keep it, and all their values
 """
 
@@ -46,6 +46,8 @@ PLAUSIBLE = ((date(1880, 1, 1) - EPOCH).days, (date(2120, 1, 1) - EPOCH).days)  
 NAMED_SO = re.compile(r"(?i:(^|[\W_])(id|nr|uuid|guid|ssn)$)|[a-z](Id|ID|Nr|NR)$")
 FEW_WORDS = 5  # beside numbers: with more, and with more than one of ten different values, a column is text
 _THOUSANDS = re.compile(r"\s*[+-]?\d{1,3}(,\d{3})+(\.\d*)?\s*", re.ASCII)
+_DECIMAL = re.compile(r"\s*[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+\s*", re.ASCII)
+_BEGINS_WITH_ZERO = re.compile(r"\s*[+-]?0", re.ASCII)
 _PERCENT = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)\s*%\s*", re.ASCII)
 _WHOLE = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
 _PLAIN = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
@@ -72,9 +74,8 @@ WITH_PERCENT = (
     "numbers with a percent sign cannot be read and would count as missing: write them without, as 12.5 (in pandas: "
     'df[name].str.rstrip("%").astype(float))'
 )
+DECIMAL_COMMAS = 'decimal commas cannot be read: write them as 2.5 (in pandas: read_csv(…, decimal=","), then to_csv)'
 AS_OTHER = "whatever is not listed counts as missing (other)"
-
-_UNREAD = {WITH_COMMAS: _THOUSANDS, WITH_PERCENT: _PERCENT}
 
 
 @dataclass(frozen=True)
@@ -113,13 +114,15 @@ class Values:
         return cls(list(distinct.values()), list(marks), bool(gaps or marks), cells)
 
 
-def drafted(name: str, column: NDArray[Any], keep: bool = False, order: Sequence[Any] | None = None) -> Drafted:
-    """The entry for one column. keep: also where it looks like an identifier; order: all values, where it has an order of its own"""
+def drafted(name: str, column: NDArray[Any], keep: bool = False, order: Sequence[Any] | None = None, decimal: bool = False) -> Drafted:
+    """The entry for one column. keep: also where it looks like an identifier; order: all values, where it has an order of its own;
+    decimal: other columns have decimal commas, so that 2,500 is 2.5
+    """
     found = Values.of(column)
     if order is not None:
         said = [(AS_OTHER, name)] if found.marks else []
         return Drafted(_categories(name, [value for value in order if not _is_mark(value)], found, ordered=True), said=tuple(said))
-    numbers_but, words, unread = _numbers_but_for(found.values)
+    numbers_but, words, unread = _numbers_but_for(found.values, decimal)
     marks = [*map(repr, found.marks), *_named(words)]
     said = [(AS_MISSING, f"{', '.join(marks)} in {name}")] if marks else []
     said += [(why, name) for why in unread]
@@ -208,17 +211,30 @@ def numbers_of(values: Sequence[Any]) -> list[float] | None:
     return numbers if len(numbers) == len(values) > 0 and all(map(math.isfinite, numbers)) else None
 
 
-def _numbers_but_for(values: Sequence[Any]) -> tuple[list[float] | None, set[str], list[str]]:
+def decimal_commas(texts: Collection[str], elsewhere: bool = False) -> bool:
+    """Whether commas in them stand before decimals: 74,3 or 0,710; or 2,500 where those do `elsewhere`. One that can only stand between
+    thousands tells otherwise.
+    """
+    found = [text for text in texts if _DECIMAL.fullmatch(text)]
+    told = any(elsewhere or not _THOUSANDS.fullmatch(text) or _BEGINS_WITH_ZERO.match(text) for text in found)
+    return told and not any(_THOUSANDS.fullmatch(text) and not _DECIMAL.fullmatch(text) for text in texts)
+
+
+def _numbers_but_for(values: Sequence[Any], decimal: bool) -> tuple[list[float] | None, set[str], list[str]]:
     """Where most are numbers: these, the few words among them, and why some cannot be read as they are. None where they are not."""
     texts = [value for value in values if isinstance(value, str)]
-    written = {why: {text for text in texts if form.fullmatch(text)} for why, form in _UNREAD.items()}
+    decimal = decimal_commas(texts, decimal)
+    forms = {DECIMAL_COMMAS: _DECIMAL} if decimal else {WITH_COMMAS: _THOUSANDS}
+    written = {why: {text for text in texts if form.fullmatch(text)} for why, form in (forms | {WITH_PERCENT: _PERCENT}).items()}
     unread = [why for why, found in written.items() if found]
     words = {text for text in texts if not _PLAIN.fullmatch(text)}.difference(*written.values())
     left = [value for value in values if not isinstance(value, str) or value not in words]
     if not (unread or words) or len(words) > min(FEW_WORDS, len(values) / 10) or _codes(left):
         return None, set(), []
-    numbers = numbers_of([value.replace(",", "").replace("%", "") if isinstance(value, str) else value for value in left])
-    if numbers is None or len(set(numbers)) <= MAX_WHOLE_CATEGORIES:
+    plainly = str.maketrans(",", ".", ".%") if decimal else str.maketrans("", "", ",%")
+    again = {text: text.translate(plainly) for text in set().union(*written.values())}
+    numbers = numbers_of([again.get(value, value) if isinstance(value, str) else value for value in left])
+    if numbers is None or (len(set(numbers)) <= MAX_WHOLE_CATEGORIES and not decimal):
         return None, set(), []
     return sorted(set(numbers)), words, unread
 

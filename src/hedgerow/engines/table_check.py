@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.engines.draft import as_array
+from hedgerow.engines.draft_columns import DECIMAL_COMMAS, decimal_commas
 from hedgerow.engines.files import CSVTable, TableFile
 from hedgerow.engines.person_ids import person_column, person_numbers
 from hedgerow.errors import TableError
@@ -31,9 +32,9 @@ EYES_ALONE = "This is an exact look at the rows, for their owner alone: not for 
 
 @dataclass(frozen=True)
 class ColumnCheck:
-    """Exact counts of one column. undeclared: values that are not declared, or cannot be read as a number or a date
+    """Exact counts of one column. undeclared: values that are not declared, or cannot be read as a number or a date; known: how many can
 
-    expected: missing values have a branch of their own
+    expected: missing values have a branch of their own; elsewhere: so have undeclared ones
     """
 
     name: str
@@ -41,7 +42,14 @@ class ColumnCheck:
     undeclared: Counter[str]
     below: int = 0
     above: int = 0
+    known: int = 0
     expected: bool = False
+    elsewhere: bool = False
+
+    @property
+    def unreadable(self) -> bool:
+        """Whether there are values, and none of them is declared or can be read."""
+        return bool(self.undeclared) and not self.elsewhere and not self.known
 
     @property
     def fits(self) -> bool:
@@ -74,14 +82,30 @@ class TableCheck:
         """The lines of the columns that do not fit."""
         return [column.line() for column in self.columns if not column.fits]
 
+    @property
+    def unreadable(self) -> str:
+        """Why a fit of the table would be in vain, in words; "" where that is not so."""
+        target, found = self.columns[-1], [column for column in self.columns[:-1] if column.unreadable]
+        if not self.rows:
+            return "no row would be counted: there is none. Is it the right file?"
+        if not target.known:
+            return f"no row would be counted: no value of {target.name!r} is a declared class. Correct one of them."
+        if not found:
+            return ""
+        names = ", ".join(column.name for column in found)
+        commas = any(decimal_commas(column.undeclared) for column in found)
+        return f"no value can be read, or is declared, in: {names}. " + (
+            f"{DECIMAL_COMMAS[0].upper()}{DECIMAL_COMMAS[1:]}." if commas else "Correct the table or the schema."
+        )
+
     def __repr__(self) -> str:
         lines = [
             f"  {name}: {missing} missing, {undeclared} undeclared or not readable, {below} below the bounds, {above} above"
             + (f" ({named})" if named else "")
             for name, missing, undeclared, below, above, named in self.misfits
         ]
-        head = f"{self.rows:,} rows: " + ("values that do not fit:" if lines else "every value fits")
-        return "\n".join([head, *lines, *([self.persons] if self.persons else []), EYES_ALONE])
+        head = f"{self.rows:,} rows" + (": values that do not fit:" if lines else ": every value fits" if self.rows else "")
+        return "\n".join([head, *lines, *filter(None, (self.persons, self.unreadable)), EYES_ALONE])
 
 
 def check_rows(table: Any, schema: Schema, labels: Any = None) -> TableCheck:
@@ -139,7 +163,9 @@ def _checked(entry: Attribute, coder: Coder, column: NDArray[Any]) -> ColumnChec
         strange = np.fromiter((text_of(value) not in known for value in column.tolist()), dtype=bool, count=len(column))
         beyond = 0, 0
     undeclared = Counter(map(str, column[strange & ~missing].tolist()))
-    return ColumnCheck(entry.name, int(missing.sum()), undeclared, *beyond, expected=getattr(entry, "missing", None) is not None)
+    known_values = int((~strange & ~missing).sum())
+    branches = {"expected": getattr(entry, "missing", None) is not None, "elsewhere": getattr(entry, "other", None) is not None}
+    return ColumnCheck(entry.name, int(missing.sum()), undeclared, *beyond, known_values, **branches)
 
 
 def _dates(column: NDArray[Any]) -> NDArray[Any]:
