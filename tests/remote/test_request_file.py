@@ -110,6 +110,29 @@ def test_counts_go_on_too(served: Served, page: str, run: Run, tmp_path: Path, m
     assert (served.charges(), (tmp_path / "counts.json.request").exists()) == (["0.5"], False)
 
 
+def test_what_the_service_took_and_does_not_know_any_more_is_not_paid_anew(
+    served: Served, page: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after an older copy of its ledger was put back: it said "nothing is paid twice", and paid."""
+    kept, command = tmp_path / "b2.json.request", ("fit", page, "--epsilon", "1", "-o", tmp_path / "b2.json")
+    with monkeypatch.context() as patch:
+        fails(patch, KeyboardInterrupt())
+        run(*command)
+        run(*command)  # the job is noted once
+    first, job, *others = kept.read_text().splitlines()
+    assert ('"type":"job"' in job, others) == (True, [])
+    key = first.split('"key":"')[1][:36]
+    other = f"{key[:-1]}{'0' if key[-1] != '0' else '1'}"  # the service knows neither
+    kept.write_text(f'{first.replace(key, other)}\n{{"type":"job","id":"{other}"}}\n')
+    refused = run(*command)
+    assert (refused.exit_code, served.charges()) == (2, ["1"])
+    assert "does not know it any more. Was the service put back from a copy" in said(refused)
+    assert "to pay for the request anew: rm " in said(refused)
+    assert "Run the same command again" not in said(refused)
+    kept.unlink()
+    assert (run(*command).exit_code, served.charges()) == (0, ["1", "1"])
+
+
 def test_another_request_does_not_take_its_place(
     served: Served, page: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

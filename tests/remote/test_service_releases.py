@@ -80,6 +80,21 @@ def test_counts_have_the_name_and_the_signature_of_the_service(
     assert (again.exit_code, served.charges()) == (2, ["0.5"]), again.output
 
 
+def test_the_same_counts_are_not_paid_twice(served: Served, page: str, plan: Path, run: Callable[..., Any], tmp_path: Path) -> None:
+    """Under another output they were, though only one of the two can be merged."""
+    assert run("count", plan, page, "-o", tmp_path / "cs.json").exit_code == 0
+    other = tmp_path / "others.json"
+    refused = run("count", plan, page, "-o", other)
+    assert (refused.exit_code, served.charges(), other.exists()) == (2, ["0.5"], False), refused.output
+    assert "has made these counts for you already" in " ".join(refused.output.split())
+    assert "add --again" in " ".join(refused.output.split())
+    assert not other.with_name("others.json.request").exists()
+    public_plan(Recipe.of("hedgerow", "1/2"), SCHEMA, 400, 2).save(other)  # other trees
+    assert run("count", other, page, "-o", tmp_path / "third.json").exit_code == 0
+    again = run("count", plan, page, "-o", tmp_path / "again.json", "--again")
+    assert (again.exit_code, served.charges()) == (0, ["0.5"] * 3), again.output
+
+
 def test_a_table_at_a_service_gets_no_other_name(served: Served, page: str, plan: Path, run: Callable[..., Any], tmp_path: Path) -> None:
     for option in (["--owner", "me"], ["--batch", "x"], ["--disjoint"]):
         refused = run("count", plan, page, "-o", tmp_path / "cs.json", *option)

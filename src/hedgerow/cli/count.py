@@ -51,6 +51,9 @@ def count(
     master: MasterOption = None,
     csv: CSVOfRows = None,
     purpose: PurposeOption = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Of a service: request and pay anew counts that it has made for you on this plan before.")
+    ] = False,
     force: Force = False,
 ) -> None:
     """Count your own rows in the trees of a plan that you share with others, and save the noisy counts.
@@ -79,7 +82,7 @@ def count(
     request_budget = open_budget(budget, cost, getattr(source, "delta", 0), place.remote)  # in the trees of a forest pure ε
     with paid_query(request_budget, unfinished="No counts were saved."):
         if place.remote and isinstance(source, PublicPlan):
-            release = place.service.counts(source, epsilon, request_budget, output)
+            release = place.service.counts(source, epsilon, request_budget, output, again)
             warn_of_few(release)
         else:
             going_on: Any = nullcontext()

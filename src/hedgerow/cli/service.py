@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -100,33 +101,60 @@ class ServiceDataset:
 
         return self._release(f"fit {options.known.title}", exact_epsilon(epsilon), exact_delta(delta), budget, output, asked, submit)
 
-    def counts(self, plan: PublicPlan, epsilon: str | None, budget: RequestBudget, output: Path) -> Release:
-        """Counts in the trees of a plan: the service says whose they are."""
+    def counts(self, plan: PublicPlan, epsilon: str | None, budget: RequestBudget, output: Path, again: bool) -> Release:
+        """Counts in the trees of a plan: the service says whose they are. again: also where it has made such counts before"""
         from hedgerow.remote.federation import differences
 
         def submit(key: str) -> Job:
             return self.connection.counts(self.public.name, plan, epsilon=epsilon, purpose=self.table.purpose, key=key)
 
         asked = {"purpose": self.table.purpose, "plan": plan.content_hash, "epsilon": epsilon}
-        found = self._release(f"count {plan.algorithm}", plan.epsilon, plan.delta, budget, output, asked, submit)
+        check = None if again else lambda: self._check_not_counted_before(plan)
+        found = self._release(f"count {plan.algorithm}", plan.epsilon, plan.delta, budget, output, asked, submit, check)
         if wrong := differences(found, plan):
             warn(f"what the service has sent is not an answer to the plan: {wrong} Ask its owner what went wrong.")
         return found
 
+    def _check_not_counted_before(self, plan: PublicPlan) -> None:
+        """Refuse counts that the service has made for you already, as far as your last jobs tell: of both, one alone can be merged."""
+        from hedgerow.remote.federation import differences
+
+        cost, what = (plan.epsilon, plan.delta), f"count {plan.algorithm}"
+        try:
+            jobs = [job for job in islice(self.connection.jobs(self.public.name), LAST_JOBS) if job.result.startswith("/v1/releases/")]
+            alike = [job for job in jobs if job.what == what and (job.cost.epsilon, job.cost.delta) == cost]
+            same = next((job.id for job in alike[:FETCHED] if not differences(self.connection.release(job.id), plan)), None)
+        except HedgerowError:
+            return  # what is wrong is told when the request is sent
+        if same is not None:
+            raise CuratorError(
+                f"the service has made these counts for you already (its job {one_line(same)}). Others of the same rows cannot be merged "
+                f"with them, and would be paid again. Nothing was spent. Fetch those for free: {self.connection.url}/releases/"
+                f"{one_line(same)}.json in a browser; or to pay anew, add --again."
+            )
+
     def _release(
-        self, what: str, epsilon: Fraction, delta: Fraction, budget: RequestBudget, output: Path, asked: dict[str, Any], submit: Submit
-    ) -> Release:
-        """What the service makes of a request that it is paid for, with its signature. A budget file is charged as well."""
+        self, what: str, epsilon: Fraction, delta: Fraction, budget: RequestBudget, output: Path, asked: dict[str, Any], submit: Submit,
+        check: Callable[[], None] | None = None,
+    ) -> Release:  # fmt: skip
+        """What the service makes of a request that it is paid for, with its signature. A budget file is charged as well.
+
+        check: of a new request, before anything is paid
+        """
         from hedgerow.accounting.units import Unit
         from hedgerow.release.release import Release
 
         unit, request = Unit.of(self.public.schema), self._opened(output, what, epsilon, delta, asked)
         if not request.resumed:
             with _given_up(request):
+                if check is not None:
+                    check()
                 budget.check_room(epsilon, what, delta, unit)  # nothing may be refused here that was paid for there
         again = f"Run the same command again to fetch it: {request.path} has the key of the request, and nothing is paid twice."
         budget.sent = f"The service may have taken the request, and then goes on with it. {again}"
+        self._check_known(request, budget)
         job = _submitted(request, submit, budget)
+        request.taken(job.id)
         budget.sent = f"The service goes on with what it is paid for (its job {one_line(job.id)}). {again}"
         try:
             reservation = budget.reserve_once(request.key, epsilon, what, delta, unit)
@@ -155,6 +183,22 @@ class ServiceDataset:
                 reservation.charge(*(event.as_charged for event in found.certificate.events))
                 reservation.settle()
         return found
+
+    def _check_known(self, request: RequestFile, budget: RequestBudget) -> None:
+        """A request that the service has taken, and does not know any more, would be another one, which is paid for."""
+        if not request.job:
+            return
+        try:
+            self.connection.job(request.job)
+        except CuratorError as error:
+            if error.status != NOT_FOUND:
+                raise
+            budget.sent = ""
+            raise CuratorError(
+                f"{self.connection.url}: the service has taken this request before (its job {one_line(request.job)}), and does not know it "
+                "any more. Was the service put back from a copy, or is this another token? Nothing was spent now. Ask its owner; to pay "
+                f"for the request anew: rm {shlex.quote(str(request.path))}"
+            ) from None
 
     @contextmanager
     def going_on(self, output: Path, what: str, epsilon: Fraction, budget: RequestBudget, asked: dict[str, Any]) -> Iterator[None]:

@@ -1,5 +1,5 @@
 """A paid request that has not been answered, kept beside its output: its key is on disk before it is sent, so that the same command goes
-on with it and nothing is paid twice.
+on with it and nothing is paid twice. When the service has taken it as a job, a second line has the id of that.
 """
 
 from __future__ import annotations
@@ -40,11 +40,15 @@ class State(msgspec.Struct, forbid_unknown_fields=True):
     key: str
 
 
-class RequestFile:
-    """One request. resumed: an earlier run has sent it, or was about to."""
+class Taken(msgspec.Struct, tag="job"):
+    id: str
 
-    def __init__(self, path: Path, key: str, resumed: bool) -> None:
-        self.path, self.key, self.resumed = path, key, resumed
+
+class RequestFile:
+    """One request. resumed: an earlier run has sent it, or was about to; job: as which the service took it then, where that is known"""
+
+    def __init__(self, path: Path, key: str, resumed: bool, job: str = "") -> None:
+        self.path, self.key, self.resumed, self.job = path, key, resumed, job
 
     @classmethod
     def open(cls, output: Path, url: str, what: str, asked: Mapping[str, Any]) -> RequestFile:
@@ -59,17 +63,24 @@ class RequestFile:
                 os.fsync(file.fileno())
             _sync_folder(path.resolve().parent)
         except FileExistsError:
-            found = _read(path)
+            found, job = _read(path)
             if found.request != hash_:
                 raise CuratorError(
                     f"{path} holds another request, which was not answered and may be paid for: {found.what[:200]!r} at {found.url[:200]}. "
                     f"This one does not go on with it. Nothing was spent. Give the command of then to fetch its answer, take another "
                     f"--output, or give that one up: rm {shlex.quote(str(path))}"
                 ) from None
-            return cls(path, found.key, True)
+            return cls(path, found.key, True, job)
         except OSError as error:
             raise CuratorError(f"{path}: the key of the request cannot be kept ({error.strerror}). Nothing was spent.") from None
         return cls(path, state.key, False)
+
+    def taken(self, job: str) -> None:
+        """Note the job, once. Where that cannot be written, the key alone has to do."""
+        if not self.job:
+            self.job = job
+            with contextlib.suppress(OSError), self.path.open("ab") as file:
+                file.write(msgspec.json.encode(Taken(job)) + b"\n")
 
     def forget(self) -> None:
         """It was answered and saved, or was refused, or there will never be an answer."""
@@ -86,10 +97,13 @@ def _sync_folder(path: Path) -> None:
             os.close(handle)
 
 
-def _read(path: Path) -> State:
+def _read(path: Path) -> tuple[State, str]:
+    job = ""
     try:
         with path.open("rb") as file:
             state = msgspec.json.decode(file.readline(100_000), type=State)
+            with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):  # none, or the session of other requests
+                job = msgspec.json.decode(file.readline(10_000), type=Taken).id
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         state = State("", 0, "", "", "", "")
     if (state.format, state.version) != (FORMAT, VERSION) or not state.key:
@@ -97,4 +111,4 @@ def _read(path: Path) -> State:
             f"{path} cannot be read; expected the key of a request that an earlier run may have sent. Nothing was spent. Take another "
             f"--output, or pay for the request anew: rm {shlex.quote(str(path))}"
         )
-    return state
+    return state, job
