@@ -166,6 +166,16 @@ def test_a_release_from_after_the_copy_is_a_note_once_it_is_accepted(tmp_path: P
     assert (found.exit_code, "has the signature of this service" in unfolded(found.stdout)) == (1, True), found.output
 
 
+def test_what_the_ceilings_count_already_is_not_to_be_counted_again(tmp_path: Path, run: Callable[..., Any]) -> None:
+    folder = make_folder(tmp_path)
+    (folder / "releases" / "job2.json").write_bytes(release_of(folder) + b"\n")
+    put_back(folder)
+    done = run("curator", "accept", folder, "--why", "a disk failure", "--yes")
+    assert "less all that was spent after the copy" in unfolded(done.stdout)
+    assert "'job2.json' in releases/ was made after the copy was taken that was accepted (ε = 0.1 on 'patients')" in unfolded(done.stderr)
+    assert "count it as spent" not in unfolded(done.stderr)
+
+
 def test_the_status_in_ten_lines(tmp_path: Path, run: Callable[..., Any]) -> None:
     folder = make_folder(tmp_path)
     before = sorted(path.name for path in folder.iterdir())
@@ -198,6 +208,25 @@ def test_the_status_has_the_delta(tmp_path: Path, run: Callable[..., Any]) -> No
     with closing(Curator.open(folder)) as curator:
         curator.ledger.ceiling("patients", 2, "0.00001")
     assert status(run, folder)["spent"] == "patients: ε = 0.7 of 2, δ = 0 of 1e-05"
+
+
+def test_the_status_has_the_fullest_datasets_first_and_ceilings_that_are_used_up(tmp_path: Path, run: Callable[..., Any]) -> None:
+    """Small ceilings came first, and hid one that was nearly full."""
+    folder = make_folder(tmp_path)
+    with closing(Curator.open(folder)) as curator:
+        for name, epsilon, spent in (
+            ("a", "0.1", "0.01"),
+            ("b", "0.1", "0.01"),
+            ("c", "0.1", "0.01"),
+            ("full", "20", "19"),
+            ("half", "1", "0.5"),
+        ):
+            curator.ledger.ceiling(name, epsilon)
+            curator.ledger.reserve(name, "ada", "research", spent)
+        curator.ledger.ceiling("half", "0.5", analyst="ada")
+    lines = run("curator", "status", folder).stdout.splitlines()
+    assert [line.split()[1] for line in lines if line.startswith("spent")] == ["full:", "half:", "patients:", "and"]
+    assert "used up    the ceiling of analyst 'ada' on dataset 'half'" in lines
 
 
 def status(run: Callable[..., Any], folder: Path) -> dict[str, str]:

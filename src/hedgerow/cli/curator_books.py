@@ -93,7 +93,7 @@ def accept(
     from hedgerow.curator.ledger.keeping import accept as go_on
     from hedgerow.curator.ledger.keeping import spent_after
     from hedgerow.curator.ledger.ledger import Ledger
-    from hedgerow.curator.ledger.release_copies import RELEASES, copy_findings
+    from hedgerow.curator.ledger.release_copies import COUNT_IT, RELEASES, copy_findings
 
     opened = open_database(address, make=False) if folder is None else Curator.open(folder, address).database
     with closing(opened) as database, tempfile.TemporaryDirectory() as nowhere:
@@ -111,8 +111,9 @@ def accept(
     for each in lowered:
         was = formatting.loss(each.epsilon or Fraction(0), each.delta or Fraction(0))
         say(f"nothing more is paid from {each.words}: {was} before")
+    taken_off = all_known and bool(lowered)  # in the ceilings that are printed
     for copy in copies:
-        (note if copy.lost else warn)(copy.why)
+        (note if copy.lost else warn)(copy.why.removesuffix(COUNT_IT) if taken_off else copy.why)
     for account, spent in after.items():
         if account[1] == DATASET:
             least = "" if all_known else "at least "

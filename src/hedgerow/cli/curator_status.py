@@ -16,10 +16,11 @@ from hedgerow.cli.ledger import Address, existing
 
 if TYPE_CHECKING:
     from hedgerow.curator.http.service_context import Curator
+    from hedgerow.curator.ledger.balances import Balance
     from hedgerow.curator.ledger.chain import Reserved
     from hedgerow.curator.ledger.ledger import Ledger
 
-SHOWN = 3  # datasets
+SHOWN = 3  # datasets, and ceilings of analysts and purposes that are used up
 SOON = timedelta(days=14)
 REASON = 100  # characters
 
@@ -30,7 +31,10 @@ def status(
         Path | None, typer.Option("--folder", help="The curator's folder, where the ledger is elsewhere.", show_default=False)
     ] = None,
 ) -> None:
-    """Say in ten lines how things are: what is spent, what waits or has failed, the last backup, the last verified head.
+    """Say in about ten lines how things are: what is spent, what waits or has failed, the last backup, the last verified head.
+
+    Of the datasets it has the three of whose ceilings most is spent, and names analysts and purposes whose own ceilings are used up;
+    `hedgerow ledger show` has all.
 
     It only reads, and may be run while the service does. What was verified and copied is what the commands and the starts have noted;
     `hedgerow ledger verify` looks itself.
@@ -55,8 +59,9 @@ def _lines(ledger: Ledger, folder: Path | None) -> Iterator[tuple[str, str]]:
 
     served, notes = is_served(ledger.database), {} if folder is None else notes_in(folder)
     yield "service", _service(served, notes)
-    wholes = [balance for balance in ledger.balances() if balance.scope == DATASET]
-    wholes.sort(key=lambda balance: (balance.closed, balance.remaining or Fraction(0)))
+    balances = ledger.balances()
+    wholes = [balance for balance in balances if balance.scope == DATASET]
+    wholes.sort(key=lambda balance: (balance.closed, -_share(balance), balance.dataset))
     for whole in wholes[:SHOWN]:
         limit = "no ceiling" if whole.epsilon is None else f"of {exact(whole.epsilon)}"
         deltas = f", δ = {amount(whole.spent_delta)} of {amount(whole.delta)}" if whole.delta else ""
@@ -65,6 +70,11 @@ def _lines(ledger: Ledger, folder: Path | None) -> Iterator[tuple[str, str]]:
         yield "spent", f"and {len(wholes) - SHOWN} more: hedgerow ledger show"
     elif not wholes:
         yield "spent", "no datasets yet"
+    closed = {whole.dataset for whole in wholes if whole.closed}
+    full = [each.words for each in balances if each.scope != DATASET and each.used_up() and each.dataset not in closed]
+    if full:
+        more = f", and {len(full) - SHOWN} more: hedgerow ledger show" if len(full) > SHOWN else ""
+        yield "used up", f"the ceiling of {', '.join(full[:SHOWN])}{more}"
     yield from _requests(ledger, folder, served, notes)
     accounts = Accounts(ledger.database)
     valid = [token for token in accounts.tokens() if accounts.state(token) == "valid"]
@@ -76,6 +86,14 @@ def _lines(ledger: Ledger, folder: Path | None) -> Iterator[tuple[str, str]]:
     yield "head", _head(ledger)
     if folder is not None:
         yield "disk", f"{shutil.disk_usage(folder).free / 1e9:,.1f} GB are free"
+
+
+def _share(balance: Balance) -> Fraction:
+    """How much of its ceiling is spent, in ε or in δ, whichever is more; none has -1."""
+    if balance.epsilon is None:
+        return Fraction(-1)
+    pairs = ((balance.spent, balance.epsilon), (balance.spent_delta, balance.delta))
+    return max(spent / limit if limit else Fraction(limit is not None and not balance.remaining) for spent, limit in pairs)
 
 
 def _service(served: bool | None, notes: dict[str, str]) -> str:

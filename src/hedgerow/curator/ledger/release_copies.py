@@ -26,6 +26,7 @@ from hedgerow.release.files import read_document
 from hedgerow.schema.toml import write
 
 RELEASES = "releases"
+COUNT_IT = ": count it as spent"
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class _Unknown:
         datasets, certificate = self._datasets(document), document.certificate
         cost = f"{certificate.loss} on {' or '.join(map(repr, datasets)) or 'a dataset that this ledger does not have'}"
         if self._accepted:
-            why = f"{name} was made after the copy was taken that was accepted ({cost}): count it as spent"
+            why = f"{name} was made after the copy was taken that was accepted ({cost}){COUNT_IT}"
             return CopyFinding(why, True, Fraction(certificate.epsilon or 0), Fraction(certificate.delta or 0), datasets)
         return CopyFinding(
             f"{name} has the signature of this service, and the ledger does not know it ({cost}): it was paid for after this copy of the "
