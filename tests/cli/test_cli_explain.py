@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hedgerow import Release
+from hedgerow import Categorical, HedgerowClassifier, Release, Schema, Target
 
 
 @pytest.fixture
@@ -123,6 +123,18 @@ def test_show_tells_what_the_attributes_do(grown: SimpleNamespace, run: Callable
     assert "guarantee" not in one
     scores = {line.split()[0]: number(line) for line in one.splitlines() if "│" in line}
     assert scores["current"] > scores["never"]  # as the rows were made
+
+
+def test_show_of_one_attribute_has_all_its_values(tmp_path: Path, run: Callable[..., Any]) -> None:
+    """It had the twelve with the most rows."""
+    towns = [f"town{number}" for number in range(28)]
+    schema = Schema([Categorical("town", towns)], Target("y", ["a", "b"]))
+    model = HedgerowClassifier(schema, 20).fit({"town": towns * 40}, ["a", "b"] * 560)
+    model.release_.save(tmp_path / "towns.json")
+    assert "and 16 more values" in run("show", tmp_path / "towns.json").stdout
+    one = run("show", tmp_path / "towns.json", "--attribute", "town").stdout
+    assert [line.split()[0] for line in one.splitlines() if "│" in line] == towns
+    assert "more value" not in one
 
 
 def test_show_draws_effects(grown: SimpleNamespace, run: Callable[..., Any]) -> None:

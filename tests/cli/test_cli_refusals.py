@@ -35,6 +35,33 @@ WRONG = {
 }
 
 
+def test_a_file_of_another_kind_is_said_to_be_one(fitted: SimpleNamespace, run: Callable[..., Any]) -> None:
+    """A release or a table as the schema was "not valid TOML", and a release as the budget "damaged"."""
+    for schema, said in (
+        (fitted.forest, "no schema: it says that it is a 'hedgerow-release'"),
+        (fitted.data, "no schema: by its name it is a table"),
+    ):
+        result = run("fit", fitted.data, "--schema", schema, "--epsilon", 1, "-o", fitted.folder / "other.json")
+        assert (result.exit_code, said in " ".join(result.stderr.split())) == (2, True), result.stderr
+    result = run("budget", "show", fitted.forest)
+    assert (result.exit_code, "no budget: it says that it is a 'hedgerow-release'" in " ".join(result.stderr.split())) == (3, True)
+
+
+def test_a_table_with_another_sign_between_columns_or_none_at_all(fitted: SimpleNamespace, run: Callable[..., Any]) -> None:
+    colons, empty = fitted.folder / "colons.csv", fitted.folder / "empty.csv"
+    colons.write_text(fitted.data.read_text().replace(",", ":"))
+    empty.touch()
+    commands = (["schema", "check", fitted.schema], ["evaluate", fitted.forest, "--epsilon", "0.1"])
+    for command in (*commands, ["schema", "draft", "--target", "ill", "-o", fitted.folder / "draft.toml"]):
+        result = run(*command, colons)
+        assert (result.exit_code, "--csv 'delimiter=:'" in " ".join(result.stderr.split())) == (2, True), result.stderr
+        result = run(*command, empty)
+        assert (result.exit_code, "is empty; expected a header and rows" in " ".join(result.stderr.split())) == (2, True), result.stderr
+    assert run("schema", "check", fitted.schema, colons, "--csv", "delimiter=:").exit_code == 0
+    colons.write_text("31 no yes\n")  # without a header it is a row, which is not repeated
+    assert "31" not in run("schema", "check", fitted.schema, colons).stderr
+
+
 @pytest.mark.parametrize("case", WRONG)
 def test_a_refused_fit_leaves_every_file_as_it_was(
     case: str, place: SimpleNamespace, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch

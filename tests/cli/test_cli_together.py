@@ -125,6 +125,9 @@ def test_init_makes_keys_and_one_file(folder: Path, run: Callable[..., Any]) -> 
     parties = Parties.load("parties.toml")
     assert [each.name for each in parties.owners] == ["a", "b", "c"]
     assert parties.owners[2].fingerprint in result.stdout
+    (folder / "d.key").write_text("mine")
+    taken = run("together", "init", "d", "--address", "localhost:9999")
+    assert (taken.exit_code, "Give another file for the new key: --key" in " ".join(taken.stderr.split())) == (2, True)
     again = run("together", "init", "a", "--address", "localhost:9999")
     assert (again.exit_code, "is there already" in again.stderr) == (2, True)
 

@@ -147,6 +147,18 @@ def test_what_was_refused_or_never_asked_is_not_kept(
     assert (list(tmp_path.glob("*.request")), spent(served)) == ([], 0)
 
 
+def test_a_table_that_cannot_be_read_has_cost_nothing(served: Served, page: str, forest: Path, run: Run, tmp_path: Path) -> None:
+    """It said that what was looked at stays charged."""
+    (tmp_path / served.name / "visits.csv").unlink()
+    budget = BudgetFile.create(tmp_path / "budget.json", 1)
+    for more in ((), ("--budget", budget.path)):
+        failed = run("evaluate", forest, page, "--epsilon", "1/2", *more)
+        assert (failed.exit_code, spent(served)) == (2, 0), failed.output
+        assert "looked at stays charged" not in said(failed)
+        stays = "although the service has charged nothing" if more else "Nothing was charged, no row was read."
+        assert stays in said(failed)
+
+
 def test_an_answer_that_is_lost_is_not_paid_for_again_unasked(
     served: Served, servers: Servers, page: str, forest: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -137,6 +137,11 @@ class BudgetFile(Budget):
                     f"budget file {self.name!r} has a second name (a hard link): a charge would reach only one of them. Keep one name."
                 )
             document = json.loads(self.path.read_text(encoding="utf-8"))
+            if document["format"] != FORMAT and str(document["format"]).startswith("hedgerow-"):
+                raise BudgetError(
+                    f"{self.name!r} is no budget: it says that it is a {document['format']!r}; expected the file that `hedgerow budget "
+                    "init` has made. Nothing was spent."
+                )
             if document["format"] != FORMAT or document["version"] not in VERSIONS:
                 raise ValueError("format")
             return _held(document)

@@ -40,6 +40,7 @@ class _ChargeTracking:
     request_key = ""
     sent = ""
     given_back = False
+    free = False
 
     def _with_room_for(self, entries: tuple[Entry, ...], new: Entry) -> tuple[Entry, ...]:
         base: Any = super()
@@ -53,6 +54,10 @@ class _ChargeTracking:
         if reservation is not None and not reservation.delta:
             with suppress(BudgetError):  # then it stays charged, which is said
                 reservation.settle()  # at what was charged: nothing
+
+    def cost_nothing(self) -> None:
+        """The service was asked nothing, or has charged nothing. What a file has charged stays there."""
+        self.free = True
 
     @property
     def charge(self) -> Entry | None:
@@ -91,6 +96,9 @@ class RemoteBudget(TrackedBudget):
 
     def give_back(self, reservation: Reservation | None) -> None:
         self._key = ""
+
+    def cost_nothing(self) -> None:
+        self.free, self._key = True, ""
 
 
 RequestBudget = TrackedBudget | TrackedBudgetFile
@@ -132,7 +140,7 @@ def paid_query(budget: RequestBudget, unfinished: str) -> Iterator[None]:
             if isinstance(error, KeyboardInterrupt) or interrupted:
                 complain(f"interrupted. {unfinished} {_charge_that_stays(budget)}")
                 raise typer.Exit(INTERRUPTED) from error
-            if budget.sent or ((charge := budget.charge) is not None and (charge.cost or charge.delta)):
+            if budget.sent or budget.free or ((charge := budget.charge) is not None and (charge.cost or charge.delta)):
                 warn(_charge_that_stays(budget))
             raise
 
@@ -149,6 +157,8 @@ def _charge_that_stays(budget: RequestBudget) -> str:
     if budget.given_back:
         why = "a file gives back no δ" if charge.delta else "an earlier run has charged it"
         return f"The charge of {spent} stays{where}, although the service has given it back: {why}."
+    if budget.free:
+        return f"The charge of {spent} stays{where}, although the service has charged nothing."
     stays = f"The charge of {spent} stays{where}: the rows may have been looked at, so it is not given back."
     return f"{stays} {budget.sent}".rstrip()
 

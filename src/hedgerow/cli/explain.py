@@ -121,7 +121,7 @@ def show_effects(release: Release, attribute: str | None, output: Path | None) -
     """The effects of the most important attributes, or of one: as text, or as a picture."""
     from hedgerow.inference.effects import effect_named
     from hedgerow.plots.effect_svg import effects_svg
-    from hedgerow.plots.effect_text import effect_text
+    from hedgerow.plots.effect_text import VALUES, effect_text
 
     effects = release.effects()
     if attribute is not None:
@@ -129,7 +129,7 @@ def show_effects(release: Release, attribute: str | None, output: Path | None) -
     if output is None:
         for effect in effects[:IN_TEXT]:
             say()
-            say(effect_text(effect))
+            say(effect_text(effect, VALUES if attribute is None else len(effect.values)))
         rest = [effect.attribute for effect in effects[IN_TEXT:]]
         if rest:
             say()

@@ -226,6 +226,8 @@ class ServiceDataset:
                 if lost or (not request.resumed and (kept.free or not kept.asked)):
                     budget.sent = ""
                     request.forget()
+                    if not lost:
+                        budget.cost_nothing()
                 raise
             self.request = request
 

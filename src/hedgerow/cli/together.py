@@ -176,6 +176,8 @@ def init(
 
     path = key if key is not None else parties.parent / f"{name}.key"
     check_new(parties, name, address)
+    if path.exists():
+        raise PlanError(f"key {str(path)!r} exists already and is never replaced. Give another file for the new key: --key.")
     party = checked_party(name, address, make_certificate(path, name))
     number = add_party(parties, party)
     say(f"wrote {path}: your private key. Keep it to yourself.")

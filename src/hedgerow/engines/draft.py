@@ -36,7 +36,7 @@ from hedgerow.engines.draft_columns import (
     plain_values,
     typed,
 )
-from hedgerow.engines.files import CSVTable, TableFile
+from hedgerow.engines.files import CSVTable, TableFile, delimiter_named
 from hedgerow.errors import DraftWarning, TableError
 from hedgerow.schema.attributes import Attribute, Categorical, Numeric, Target, is_missing, text_of
 from hedgerow.schema.coders import Coder
@@ -76,6 +76,11 @@ def draft_from_file(
     """A draft schema of a file. It keeps the dialect of a CSV."""
     file = TableFile(path, [])
     names = list(file.columns)
+    if len(names) == 1 and target in names[0] and target != names[0]:
+        before, _, after = names[0].partition(target)
+        sign = (before[-1:] or after[:1]).strip()
+        if sign and not sign.isalnum() and sign != "_":
+            raise TableError(f"table {file.name!r}: as it was read, its header is one column, {names[0]}. {delimiter_named(sign)}")
     _require(target, names, f"table {file.name!r}")
     columns = {name: _objects(column) for name, column in file.text_columns(names).items()}
     schema = draft(columns, target, person, rows_per_person, keep)

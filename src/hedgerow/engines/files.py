@@ -29,6 +29,7 @@ from hedgerow.schema.csv_dialect import DELIMITERS, CSVDialect, header_cells
 
 CSV_ENDINGS = (".csv", ".tsv", ".txt")
 PARQUET_ENDINGS = (".parquet", ".pq")
+OTHER_DELIMITERS = ":^~!/#&*"  # that nobody looks for, but in the header of a file that has needed columns so
 RELATION = "hedgerow_csv"
 SEVERAL_LINES = "cells of the CSV may hold line breaks, and no quote is left open: one of one person would take the lines of others along"
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # a path of one letter and a colon is a drive; an address may hold a password
@@ -96,7 +97,7 @@ class TableFile:
             # The header is not repeated: in a file without one it is a private row. Only its own spelling of a needed name is.
             raise TableError(
                 f"table {self.name!r}: the column(s) {', '.join(absent)} are missing from its header; needed are "
-                f"{', '.join(needed)}.{spelled(self.columns, needed)}"
+                f"{', '.join(needed)}.{spelled(self.columns, needed)}{self._other_delimiter(needed)}"
             )
 
     @property
@@ -207,6 +208,15 @@ class TableFile:
                         )
         return first
 
+    def _other_delimiter(self, needed: list[str]) -> str:
+        """How to read a CSV whose header is one column as it was cut, where another sign shows needed names."""
+        if not self._is_csv or len(self.columns) > 1:
+            return ""
+        line = next(iter(self.columns))
+        known = {sign: len({cell.strip() for cell in line.split(sign)} & set(needed)) for sign in OTHER_DELIMITERS}
+        sign = max(known, key=lambda each: known[each])
+        return f" As it was read, the header is one column. {delimiter_named(sign)}" if known[sign] else ""
+
     def _csv_header(self, needed: list[str]) -> tuple[list[str], str]:
         """The names in the first line, cut by the delimiter that is declared, or else shows most of the needed columns. All files must
         have the same."""
@@ -226,6 +236,10 @@ class TableFile:
         first_place = {name: i for i, name in reversed(list(enumerate(header)))}
         unique = [name if first_place[name] == i and name else f"column {i + 1} without a name" for i, name in enumerate(header)]
         return unique, delimiter
+
+
+def delimiter_named(sign: str) -> str:
+    return f"Say which sign stands between columns: --csv 'delimiter={sign}' (in Python CSVTable(path, delimiter={sign!r}))."
 
 
 def files_of(path: str | os.PathLike[str]) -> list[Path]:
@@ -290,9 +304,14 @@ def _first_line(path: Path) -> str:
     try:
         with pyarrow.OSFile(str(path)) as file:
             packed = PACKED.get(path.suffix)
-            return first_line(file if packed is None else pyarrow.CompressedInputStream(file, packed))[0].decode()
+            header, after = first_line(file if packed is None else pyarrow.CompressedInputStream(file, packed))
+            text = header.decode()
     except (OSError, UnicodeDecodeError, pyarrow.ArrowException) as error:
         kind = type(error).__name__
+    else:
+        if not header and not after:
+            raise TableError(f"table {str(path)!r} is empty; expected a header and rows.")
+        return text
     raise TableError(f"table {str(path)!r} cannot be read ({kind}); expected UTF-8 text, its first line a header of less than 1 MiB.")
 
 

@@ -185,13 +185,25 @@ def read(text: str, source: str = "schema") -> Schema:
     try:
         document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise SchemaError(f"{source} is not valid TOML: {error}.") from error
+        raise SchemaError(_no_schema(text, source) or f"{source} is not valid TOML: {error}.") from error
     dialect = document.pop("csv", None)
     try:
         csv = None if dialect is None else CSVDialect.of_plain(dialect)
     except SchemaError as error:
         raise SchemaError(f"{source}: {error}") from error
     return replace(from_plain(document, source), csv=csv)
+
+
+def _no_schema(text: str, source: str) -> str:
+    """Of a file that is something else: what it says that it is. Of a table no value is repeated."""
+    expected = "expected a schema, as `hedgerow schema draft data.csv --target NAME -o schema.toml` writes a first one."
+    if source.lower().endswith((".csv", ".tsv", ".txt")):
+        return f"{source} is no schema: by its name it is a table; {expected}"
+    try:
+        format_ = json.loads(text)["format"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ""
+    return f"{source} is no schema: it says that it is a {format_!r}; {expected}" if str(format_).startswith("hedgerow-") else ""
 
 
 def from_plain(document: Any, source: str = "schema") -> Schema:
