@@ -188,6 +188,24 @@ def test_a_session_that_was_not_noted_has_cost_nothing(
     assert (again.exit_code, spent(served), kept.exists()) == (0, Fraction(1, 2), False), again.output
 
 
+def test_a_session_that_the_service_does_not_know_any_more(
+    served: Served, page: str, forest: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after an older copy was put back: "run the same command again" would help nobody."""
+    command, kept = ("evaluate", forest, page, "--epsilon", "1/2"), tmp_path / "forest.json.score.request"
+    with monkeypatch.context() as patch:
+        breaks(patch, "/confusion", KeyboardInterrupt())
+        run(*command)
+    first, session = kept.read_text().splitlines()
+    id = json.loads(session)["form"]["id"]
+    kept.write_text(f"{first}\n{session.replace(id, 'f' * len(id))}\n")
+    again = run(*command)
+    assert (again.exit_code, served.charges(), kept.exists()) == (2, ["0.5"], True), again.output
+    assert "does not know it any more. Was the service put back from a copy" in said(again)
+    assert "Run the same command again" not in said(again)
+    assert "could not be ended" not in said(again)
+
+
 def test_two_commands_do_not_go_on_with_one_request(tmp_path: Path) -> None:
     request = RequestFile.open(tmp_path / "roc.html", "https://host/datasets/a", "evaluate", {})
     first = KeptAnswers(request)

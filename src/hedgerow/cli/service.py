@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -185,7 +184,9 @@ class ServiceDataset:
         return found
 
     def _check_known(self, request: RequestFile, budget: RequestBudget) -> None:
-        """A request that the service has taken, and does not know any more, would be another one, which is paid for."""
+        """A request that the service has taken, and does not know any more, is not sent again."""
+        from hedgerow.remote.request_file import forgotten
+
         if not request.job:
             return
         try:
@@ -194,11 +195,7 @@ class ServiceDataset:
             if error.status != NOT_FOUND:
                 raise
             budget.sent = ""
-            raise CuratorError(
-                f"{self.connection.url}: the service has taken this request before (its job {one_line(request.job)}), and does not know it "
-                "any more. Was the service put back from a copy, or is this another token? Nothing was spent now. Ask its owner; to pay "
-                f"for the request anew: rm {shlex.quote(str(request.path))}"
-            ) from None
+            raise forgotten(self.connection.url, f"its job {one_line(request.job)}", request.path) from None
 
     @contextmanager
     def going_on(self, output: Path, what: str, epsilon: Fraction, budget: RequestBudget, asked: dict[str, Any]) -> Iterator[None]:
@@ -207,6 +204,7 @@ class ServiceDataset:
         """
         from hedgerow.accounting.units import Unit
         from hedgerow.remote.kept_answers import KeptAnswers
+        from hedgerow.remote.request_file import FORGOTTEN
         from hedgerow.remote.session import LOST
 
         request = self._opened(output, what, epsilon, Fraction(0), {"purpose": self.table.purpose, "epsilon": str(epsilon), **asked})
@@ -223,6 +221,8 @@ class ServiceDataset:
                 yield
             except BaseException as error:
                 lost = isinstance(error, CuratorError) and error.code == LOST
+                if isinstance(error, CuratorError) and error.code == FORGOTTEN:
+                    budget.sent = ""
                 if lost or (not request.resumed and (kept.free or not kept.asked)):
                     budget.sent = ""
                     request.forget()

@@ -18,6 +18,7 @@ import msgspec
 from hedgerow.errors import CuratorError, HedgerowError
 
 FORMAT, VERSION = "hedgerow-request", 1
+FORGOTTEN = "forgotten"  # a code
 BUSY, TOO_MANY = ("busy", "stopping"), 429  # codes, and a status: try again
 
 
@@ -27,6 +28,15 @@ def refused(error: HedgerowError) -> bool:
     """
     status, code = (error.status, error.code) if isinstance(error, CuratorError) else (400, "")
     return 400 <= status < 500 and status != TOO_MANY and code not in BUSY
+
+
+def forgotten(url: str, what: str, path: Path) -> CuratorError:
+    """What the service has taken, and does not know any more: sent again it would be another request, which is paid for."""
+    return CuratorError(
+        f"{url}: the service has taken this request before ({what}), and does not know it any more. Was the service put back from a copy, "
+        f"or is this another token? Nothing was spent now. Ask its owner; to pay for the request anew: rm {shlex.quote(str(path))}",
+        code=FORGOTTEN,
+    )
 
 
 class State(msgspec.Struct, forbid_unknown_fields=True):

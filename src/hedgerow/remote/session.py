@@ -23,10 +23,12 @@ from hedgerow.queries.query import Query, Sums
 from hedgerow.remote import codec
 from hedgerow.remote.kept_answers import KeptAnswers
 from hedgerow.remote.places import source_of
+from hedgerow.remote.request_file import forgotten
 from hedgerow.remote.responses import amount
 from hedgerow.remote.transport import MOST_JSON, Transport, one_line
 from hedgerow.schema.codebook import Codebook
 
+NOT_FOUND = 404
 LOST = "lost"  # a code: it is paid for, and there is no answer
 BUSY_TRIES = 30  # a second each: longer than a service waits for a query that nobody waits for any more
 
@@ -156,6 +158,9 @@ class RemoteRows(RemoteEngine):
         try:
             content = self._sent(f"{_path(self._begun())}/{name}", msgspec.json.encode(msgspec.structs.replace(form, number=number)))
         except CuratorError as error:
+            if self._earlier and error.status == NOT_FOUND and self._kept is not None:
+                session, self._session = self._begun(), None  # there is none to be ended
+                raise forgotten(self._transport.url, f"its session {one_line(session.id)}", self._kept.request.path) from None
             if not self._earlier or error.code != "ended":
                 raise
             self._begin_rest(name)
