@@ -162,7 +162,7 @@ def test_a_forest_takes_new_rows_unless_it_has_boosted_trees(here: Path, run: Ca
     assert Path("steps.json").read_bytes() == before
     assert BudgetFile("pure.json").spent == 2
     named = ["--owner", "a", "-o", "named.json", "--budget", "budget.json"]
-    refused(run("fit", "a.csv", *words, "--delta", "1e-6", *named), "leave --delta out")
+    refused(run("fit", "a.csv", *words, "--delta", "1e-6", *named), "Leave --delta out")
     for shared in (["--save", "plan.json"], ["--owners", 3]):
         assert "Gaussian" in done(run("plan", *words, "--delta", "1e-6", *shared)).stdout
     assert BudgetFile("budget.json").entries == ()

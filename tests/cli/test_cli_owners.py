@@ -464,7 +464,7 @@ def test_rows_are_no_release(planned: SimpleNamespace, run: Callable[..., Any]) 
     """They said that JSON was malformed."""
     for command in (("merge", "office-a.csv", "a.json", "-o", "merged.json"), ("count", "office-a.csv", "office-b.csv", "-o", "b.json")):
         result = run(*command)
-        refused(result, 2, "office-a.csv: it is no release, nor a plan")
+        refused(result, 2, "office-a.csv: it is no sound release or plan")
         assert "hedgerow count" in " ".join(result.stderr.split())
 
 

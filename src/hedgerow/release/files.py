@@ -67,8 +67,8 @@ def check_hash(document: HashedDocument, format: str) -> None:
 def head_of(data: bytes) -> Head:
     if not data.lstrip().startswith(b"{"):
         raise ReleaseError(
-            "it is no release, nor a plan, but something else (a table of rows?). Expected a file that `hedgerow fit`, `hedgerow count` or "
-            "`hedgerow plan --save` has saved; of rows, make one by these first."
+            "it is no sound release or plan, but something else (a table of rows?). Expected a file that `hedgerow fit`, `hedgerow count` "
+            "or `hedgerow plan --save` has saved; of rows, make one by these first."
         )
     try:
         return msgspec.json.decode(data, type=Head)
