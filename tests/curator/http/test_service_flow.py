@@ -213,9 +213,9 @@ def test_a_job_that_takes_too_long_stays_spent(running: Running, monkeypatch: py
     assert [each.reason for each in lost_requests(running.curator)] == ["it did not end in time, and was cut off"]
 
 
-def test_the_reason_of_a_job_that_a_stop_has_cut_off(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+def never_ending(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Fits look at the rows, and do not end. Set when one has looked."""
     began, real = threading.Event(), work.trained
-    jobs = running.client.app.state.service.jobs  # type: ignore[attr-defined]
 
     def endless(*given: Any, **how: Any) -> Release:
         real(*given, **how)
@@ -224,6 +224,11 @@ def test_the_reason_of_a_job_that_a_stop_has_cut_off(running: Running, monkeypat
             how["progress"](0.5)
 
     monkeypatch.setattr(work, "trained", endless)
+    return began
+
+
+def test_the_reason_of_a_job_that_a_stop_has_cut_off(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    began, jobs = never_ending(monkeypatch), running.client.app.state.service.jobs  # type: ignore[attr-defined]
     monkeypatch.setattr(jobs, "limits", replace(jobs.limits, stop_seconds=0.01))
     running.post(running.ada, "/v1/datasets/patients/forests", FOREST, "k")
     assert began.wait(180)
@@ -236,16 +241,7 @@ def test_a_stop_says_what_it_waits_for_and_what_it_has_cut_off(
     running: Running, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A second signal ends the wait."""
-    began, real = threading.Event(), work.trained
-    service = running.client.app.state.service  # type: ignore[attr-defined]
-
-    def endless(*given: Any, **how: Any) -> Release:
-        real(*given, **how)
-        began.set()
-        while True:
-            how["progress"](0.5)
-
-    monkeypatch.setattr(work, "trained", endless)
+    began, service = never_ending(monkeypatch), running.client.app.state.service  # type: ignore[attr-defined]
     monkeypatch.setattr(service.jobs, "limits", replace(service.limits, stop_seconds=3600))
     job = running.post(running.ada, "/v1/datasets/patients/forests", FOREST, "k").json()
     assert began.wait(180)
