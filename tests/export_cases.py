@@ -5,11 +5,11 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from datetime import date, timedelta
-from functools import cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from streams import drawn_once
 
 import hedgerow
 from hedgerow import Categorical, Numeric, Release, Schema, Target
@@ -86,13 +86,13 @@ def labels_for(frame: pd.DataFrame) -> np.ndarray[Any, Any]:
     return np.array(HOSTILE.target.classes, dtype=object)[np.clip(risk, 0, 2)]
 
 
-@cache
+@drawn_once
 def training() -> tuple[pd.DataFrame, np.ndarray[Any, Any]]:
     frame = odd_rows(3000, seed=0)
     return frame, labels_for(frame)
 
 
-@cache
+@drawn_once
 def release_of(name: str) -> Release:
     """One of NAMES. Many of the rows fit no branch, which is meant."""
     with warnings.catch_warnings():

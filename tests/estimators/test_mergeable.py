@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import small_schema, small_table
+from streams import drawn_once
 
 import hedgerow
 from hedgerow import (
@@ -59,12 +59,12 @@ mismatch = pytest.mark.filterwarnings("ignore::hedgerow.errors.SchemaMismatchWar
 unreviewed = pytest.mark.filterwarnings("ignore::hedgerow.errors.UnreviewedSchemaWarning")
 
 
-@cache
+@drawn_once
 def plan_of(algorithm: Any = PrivateRDTClassifier, epsilon: str = "1", seed: int = 0, rows: int | None = 2000) -> PublicPlan:
     return algorithm(small_schema(rows), epsilon, random_state=seed).public_plan()
 
 
-@cache
+@drawn_once
 def depth_plan(epsilon: str = "1", seed: int = 0) -> PublicPlan:
     """A plan that needs no number of rows, as a fit with the same settings needs none."""
     return PrivateRDTClassifier(small_schema(), epsilon, n_estimators=3, max_depth=2, random_state=seed).public_plan()

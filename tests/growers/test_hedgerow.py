@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import schemas, small_schema, small_table
+from streams import drawn_once
 
 import hedgerow
 from hedgerow import Budget, HedgerowClassifier, PublicPlan, Release, count, merge, merge_columns
@@ -71,7 +71,7 @@ def fitted(epsilon: Any, delta: Any = 0, rows: int = 3000, **how: Any) -> Releas
     return model.fit(*wide_table(rows, how.get("attributes", 16), how.get("classes", 2))).release_
 
 
-@cache
+@drawn_once
 def boosted() -> Release:
     """(ε, δ), with boosted trees."""
     release = fitted(2, 1e-6)
@@ -79,7 +79,7 @@ def boosted() -> Release:
     return release
 
 
-@cache
+@drawn_once
 def tables_alone() -> Release:
     """Pure ε, and rows for some tables only."""
     release = fitted("0.1", rows=2000)
@@ -90,13 +90,13 @@ def tables_alone() -> Release:
 OLD = Path(__file__).parent.parent / "data" / "hedgerow-0.1"
 
 
-@cache
+@drawn_once
 def corrected() -> Release:
     """Of version 0.1: (ε, δ), with top questions and a correction by gradient steps."""
     return Release.load(OLD / "steps.json")
 
 
-@cache
+@drawn_once
 def questioned() -> Release:
     """Of version 0.1: pure ε, with top questions."""
     return Release.load(OLD / "questions.json")
@@ -111,7 +111,7 @@ def test_forests_of_version_0_1_predict_as_they_did(kind: str) -> None:
     assert Release.from_json(release.to_json()).to_json() == release.to_json()
 
 
-@cache
+@drawn_once
 def shared() -> PublicPlan:
     return HedgerowClassifier(wide_schema(), "0.5").public_plan()
 
@@ -989,7 +989,7 @@ def test_gradient_steps_that_are_left_out_are_missed() -> None:
 # ---------------------------------------------------------------- what a second reader found
 
 
-@cache
+@drawn_once
 def numbers() -> Release:
     """(ε, δ), three classes, two numbers among many attributes: scores are fitted jointly, and trees are grown."""
     draw = np.random.default_rng(3)
@@ -1002,7 +1002,7 @@ def numbers() -> Release:
     return release
 
 
-@cache
+@drawn_once
 def some_tables() -> Release:
     """Pure ε, very many attributes: some tables are chosen, and trees are grown."""
     draw = np.random.default_rng(3)

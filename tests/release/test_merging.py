@@ -12,7 +12,6 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from strategies import codes_for, forests, small_schema, small_table
+from streams import drawn_once
 
 import hedgerow
 from hedgerow import (
@@ -76,7 +76,7 @@ def schema_of(names: Sequence[str]) -> Schema:
     return Schema([declared[name] for name in names], WHOLE.target, ROWS)
 
 
-@cache
+@drawn_once
 def plan_of(
     algorithm: Any = PrivateRDTClassifier, columns: tuple[str, ...] = WHOLE.names, epsilon: str = "1", seed: int = 0, **more: Any
 ) -> PublicPlan:
@@ -907,7 +907,7 @@ def test_a_target_that_is_a_column_elsewhere_is_refused() -> None:
 # ---------------------------------------------------------------- rows that lack the columns of an owner
 
 
-@cache
+@drawn_once
 def united_of(algorithm: Any) -> Release:
     return merge_columns([counted(plan_of(algorithm, LEFT), 0), counted(plan_of(algorithm, ("colour",)), 1)])
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import codes_for, forests, small_schema, small_table
+from streams import drawn_once
 
 import hedgerow
 from hedgerow import DPDFClassifier, PrivateRDTClassifier, PublicPlan, Release, Schema, SNRForestClassifier
@@ -48,23 +49,23 @@ Change = Callable[[Any], Any]
 BY_VOTE = [vote for vote in VOTES if vote != ADDITIVE]  # for any trees; those of an additive forest stand in one way (test_hedgerow)
 
 
-@cache
+@drawn_once
 def trained(algorithm: Any = PrivateRDTClassifier) -> Release:
     return algorithm(small_schema(), "1/3", random_state=0).fit(*small_table(500)).release_
 
 
-@cache
+@drawn_once
 def plan() -> PublicPlan:
     return PrivateRDTClassifier(small_schema(), "1/3", n_estimators=3, max_depth=2, random_state=0).public_plan()
 
 
-@cache
+@drawn_once
 def merged() -> Release:
     """Two tables in the same trees."""
     return hedgerow.merge([hedgerow.count(plan(), *small_table(300, seed), owner=owner) for seed, owner in enumerate(("north", "south"))])
 
 
-@cache
+@drawn_once
 def united() -> Release:
     """Two owners with different columns: two ensembles."""
     whole = small_schema()
@@ -77,12 +78,12 @@ def united() -> Release:
     return hedgerow.merge_columns(releases)
 
 
-@cache
+@drawn_once
 def signed() -> Release:
     return merged().signed(KEY)
 
 
-@cache
+@drawn_once
 def greedy() -> Release:
     return DPDFClassifier(small_schema(), 1, max_depth=2).fit(*small_table(500)).release_
 

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict
 from fractions import Fraction
-from functools import cache
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import small_schema, small_table
+from streams import drawn_once
 from typer.testing import CliRunner
 
 import hedgerow
@@ -110,7 +110,7 @@ class GaussianRDT(PrivateRDTClassifier):
         self.delta = delta
 
 
-@cache
+@drawn_once
 def trained(seed: int = 0, delta: Any = "1e-6") -> Release:
     release: Release = GaussianRDT(small_schema(), 1, delta, random_state=0).fit(*small_table(400, seed)).release_
     return release

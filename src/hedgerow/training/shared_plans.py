@@ -74,7 +74,7 @@ def public_plan(recipe: Recipe, schema: Schema, rows: int | None = None, tables:
 def named_seed(random_state: Any) -> int:
     """A seed that can be named: what was given, or a new one."""
     if random_state is None:
-        return int(np.random.SeedSequence().generate_state(1)[0])
+        return int(np.random.default_rng().integers(2**32))
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31))
     if isinstance(random_state, bool) or not hasattr(random_state, "__index__"):
