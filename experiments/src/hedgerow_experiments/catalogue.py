@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from hedgerow.errors import ExperimentError
-from hedgerow_experiments import auc, audits, dpdf, dpdf_claims, dprf, jagannathan, learning, sharkey, sharkey_more
+from hedgerow_experiments import auc, audits, dpdf, dpdf_claims, dprf, jagannathan, learning, sharkey, sharkey_more, unseen
 from hedgerow_experiments.experiment import Claim, Experiment, Result
 from hedgerow_experiments.peers import experiment as peers
 
@@ -19,10 +19,11 @@ PAPERS: tuple[Experiment, ...] = (
 PEERS: tuple[Experiment, ...] = (*peers.EXPERIMENTS, *auc.EXPERIMENTS)
 AUDITS: tuple[Experiment, ...] = audits.EXPERIMENTS
 LEARNING: tuple[Experiment, ...] = learning.EXPERIMENTS
+UNSEEN: tuple[Experiment, ...] = unseen.EXPERIMENTS
 OVERALL: dict[str, Callable[[Mapping[str, Sequence[Result]]], list[Claim]]] = {  # claims about several experiments of a paper together
     dpdf.SOURCE: dpdf_claims.overall_claims,
 }
-EXPERIMENTS = {experiment.name: experiment for experiment in (*PAPERS, *PEERS, *AUDITS, *LEARNING)}
+EXPERIMENTS = {experiment.name: experiment for experiment in (*PAPERS, *PEERS, *AUDITS, *LEARNING, *UNSEEN)}
 
 
 def chosen(names: Sequence[str]) -> list[Experiment]:

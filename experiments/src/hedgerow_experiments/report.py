@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow_experiments import dpdf, dprf, jagannathan_report, sharkey
-from hedgerow_experiments.catalogue import AUDITS, LEARNING, OVERALL, PAPERS, PEERS
+from hedgerow_experiments.catalogue import AUDITS, LEARNING, OVERALL, PAPERS, PEERS, UNSEEN
 from hedgerow_experiments.document import Block, Figure, Section, Table, html_page, inside, markdown, with_captions
 from hedgerow_experiments.experiment import Claim, Experiment, Result
 from hedgerow_experiments.peers import report as peers
@@ -82,6 +82,8 @@ def documents(store: Store) -> dict[str, str]:
     pages = [*_paper_pages(store, found), *_peer_pages(found)]
     if growing := _stored(LEARNING, found):
         pages.append(Page("LEARNING.md", "What more rows and more ε bring", growing))
+    if unseen := _stored(UNSEEN, found):
+        pages.append(Page("PEERS_UNSEEN.md", "On tables that took no part", unseen))
     if attacks := _stored(AUDITS, found):
         pages.append(Page("AUDIT_RESULTS.md", "What the audit found", [AUDIT_WORDS, *attacks[0].blocks]))
     files = {page.name: markdown(page.title, page.blocks) for page in pages}
@@ -90,7 +92,7 @@ def documents(store: Store) -> dict[str, str]:
     everything = [block for page in pages for block in (Section(page.title, []), *page.blocks)]
     files["experiments.html"] = html_page("Hedgerow: experiments", everything, pictures, made)
     files |= {f"figures/{name}.svg": picture + "\n" for name, picture in pictures.items()}
-    for experiment in (*PAPERS, *PEERS, *LEARNING):
+    for experiment in (*PAPERS, *PEERS, *LEARNING, *UNSEEN):
         files |= _tables(experiment, found.get(experiment.name))
     return files
 
@@ -194,7 +196,7 @@ def _sections(store: Store) -> dict[str, Section]:
     """One for each experiment with results. A protocol that is that of the section before is printed there alone."""
     found: dict[str, Section] = {}
     runs = store.runs()
-    for experiments in (PAPERS, PEERS, LEARNING, AUDITS):
+    for experiments in (PAPERS, PEERS, LEARNING, UNSEEN, AUDITS):
         told: Experiment | None = None  # whose protocol was printed last
         for experiment in experiments:
             results = store.results(experiment.name)
