@@ -64,7 +64,7 @@ def blocks(results: Sequence[Result]) -> list[Block]:
 
 EXPERIMENTS = (
     Experiment(
-        "unseen-tables", "Tables that took no part", "unseen",
+        "unseen-tables", f"{len(TARGETS)} tables from R packages", "unseen",
         f"`StratifiedKFold({FOLDS}, shuffle=True, random_state={FOLD_SEED})`: all folds of tables with fewer than {SMALL_BELOW:,} rows, "
         f"{SMALL_REPETITIONS} times with new noise, the first {LARGE_FOLDS} of others, once. Values and bounds are those of the public "
         "table, for all models alike; every model has the setting that it has in PEERS.md.",
