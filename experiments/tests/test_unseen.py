@@ -18,7 +18,8 @@ def test_what_becomes_of_a_column() -> None:
     n = 100
     frame = pd.DataFrame({
         "rownames": np.arange(n), "number of the row": np.arange(n) + 7, "age": np.arange(n) % 50 + 0.5, "children": np.arange(n) % 3,
-        "sex": ["m", None, "f", "m", "f"] * (n // 5), "always": 1, "words": [f"w{i}" for i in range(n)], "class": ["a", "b", None, "a"] * (n // 4),
+        "sex": ["m", None, "f", "m", "f"] * (n // 5), "always": 1,
+        "words": [f"w{i}" for i in range(n)], "class": ["a", "b", None, "a"] * (n // 4),
     })  # fmt: skip
     frame.loc[1, "age"] = None
     columns, labels, schema = taken(frame, "class")
