@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import closing
 from fractions import Fraction
@@ -19,10 +20,11 @@ from hedgerow.curator.http.service_context import Curator
 from hedgerow.curator.http.single_instance import single_instance
 from hedgerow.curator.ledger.database import FILE, database_at, open_database
 from hedgerow.curator.ledger.heads import KEY_FILE, Heads, signed_line
-from hedgerow.curator.ledger.keeping import spent_after
+from hedgerow.curator.ledger.keeping import after_end
 from hedgerow.curator.ledger.ledger import Ledger
 from hedgerow.curator.ledger.notes import STARTED, STOPPED, write_note
 from hedgerow.curator.ledger.paid_requests import IdempotencyKey, PaidRequests
+from hedgerow.errors import BudgetError
 from hedgerow.release.signing import load_private_key
 from hedgerow.training.fit import fit
 from hedgerow.training.recipe import Recipe
@@ -101,8 +103,8 @@ def test_heads_of_an_older_version_are_gone_on_with(tmp_path: Path, run: Callabl
     assert [len(line.split(" ")) for line in begun[-2:]] == [4, 5]
     put_back(folder)
     with open_database(folder) as database:
-        after, all_known = spent_after(Ledger(database))
-    assert (after["patients", "analyst", "ada"], all_known) == ((Fraction(2, 5), 0), False)
+        after = after_end(Ledger(database))
+    assert (after.spent["patients", "analyst", "ada"], after.all_spent) == ((Fraction(2, 5), 0), False)
 
 
 def test_heads_that_say_no_more_what_was_spent(tmp_path: Path, run: Callable[..., Any]) -> None:
@@ -112,12 +114,12 @@ def test_heads_that_say_no_more_what_was_spent(tmp_path: Path, run: Callable[...
     put_back(folder)
     file = folder / "curator.sqlite.heads"
     lines = file.read_text().splitlines(keepends=True)
-    last = max(place for place, line in enumerate(lines) if "patients/dataset/=0.7,0&" in line)
-    lines[last] = lines[last].replace("=0.7,0&", "=0.2,0&")
+    last = max(place for place, line in enumerate(lines) if "patients/dataset/=0.7,0;2,0&" in line)
+    lines[last] = lines[last].replace("=0.7,0;", "=0.2,0;")
     file.write_text("".join(lines))
     with open_database(folder) as database:
-        after, all_known = spent_after(Ledger(database))
-    assert (after["patients", "dataset", ""], all_known) == ((Fraction(3, 5), 0), False)  # as the line before says
+        after = after_end(Ledger(database))
+    assert (after.spent["patients", "dataset", ""], after.all_spent) == ((Fraction(3, 5), 0), False)  # as the line before says
     result = run("curator", "accept", folder, "--why", "a disk failure", "--yes")
     assert "note: at least ε = 0.6 was spent on 'patients'" in unfolded(result.stderr)
     assert "take off what else was spent" in unfolded(result.stdout)
@@ -128,7 +130,8 @@ def test_a_change_of_more_accounts_than_a_line_holds_is_not_all_that_is_known(tm
     folder = make_folder(tmp_path)
     put_back(folder)
     with open_database(folder) as database:
-        assert spent_after(Ledger(database)) == ({}, False)
+        after = after_end(Ledger(database))
+    assert (after.spent, after.all_spent, after.all_ceilings) == ({}, False, False)
 
 
 def test_a_release_from_after_the_copy_is_a_note_once_it_is_accepted(tmp_path: Path, run: Callable[..., Any]) -> None:
@@ -164,6 +167,77 @@ def test_a_release_from_after_the_copy_is_a_note_once_it_is_accepted(tmp_path: P
     (folder / "curator.sqlite.heads").unlink()  # what is not accepted yet is none
     found = run("ledger", "verify", folder)
     assert (found.exit_code, "has the signature of this service" in unfolded(found.stdout)) == (1, True), found.output
+
+
+def accepted(run: Callable[..., Any], folder: Path) -> tuple[str, list[list[str]]]:
+    """What `accept` says of ceilings, and the commands that it prints for them."""
+    result = run("curator", "accept", folder, "--why", "a disk failure", "--yes")
+    assert result.exit_code == 0, result.output
+    commands = [line.split()[1:] for line in result.stdout.splitlines() if line.startswith("  hedgerow curator ceiling")]
+    return unfolded(result.output), commands
+
+
+def test_ceilings_that_were_lowered_after_the_copy_stay_low(tmp_path: Path, run: Callable[..., Any]) -> None:
+    """The commands that `accept` prints undid them: who was cut off was let in again."""
+    folder = make_folder(tmp_path)
+    with closing(Curator.open(folder)) as curator:
+        curator.ledger.ceiling("patients", "0.1", analyst="ada")  # 1.5 in the copy; she has spent 0.5, of which 0.3 after it
+        curator.ledger.ceiling("patients", "0", analyst="bob")  # none in the copy
+        curator.ledger.ceiling("patients", "0.9", purpose="research")  # none in the copy; 0.7 is spent, 0.5 of it after it
+        curator.ledger.ceiling("patients", "9")  # raised after the copy, which has 2
+    put_back(folder)
+    for copy in ("job1", "job2"):
+        (folder / "releases" / f"{copy}.json").unlink()
+    said, commands = accepted(run, folder)
+    assert "nothing more is paid from analyst 'bob' on dataset 'patients': ε = 0 before" in said
+    assert "as they were last (where the copy has a lower one, that), less all that was spent after the copy" in said
+    assert "lower them again" not in said
+    ends = [" ".join(words[4:]) for words in commands]
+    assert ends == [
+        "--epsilon 0.1 --delta 0 --analyst ada",  # the copy says that she has spent 0.2: nothing more
+        "--epsilon 0 --delta 0 --analyst bob",
+        "--epsilon 1.5 --delta 0",
+        "--epsilon 0.4 --delta 0 --purpose research",
+    ]
+    for words in commands:
+        assert run(*words).exit_code == 0
+    with closing(Curator.open(folder)) as curator:
+        for who in ("ada", "bob"):
+            with pytest.raises(BudgetError, match=f"the ceiling of analyst '{who}'"):
+                curator.ledger.reserve("patients", who, "research", "0.01")
+    assert run("ledger", "verify", folder).exit_code == 0
+
+
+def test_without_the_ceilings_in_the_heads_the_owner_is_told_to_lower_them(tmp_path: Path, run: Callable[..., Any]) -> None:
+    folder = make_folder(tmp_path)
+    written_before(folder)
+    put_back(folder)
+    said, commands = accepted(run, folder)
+    assert "as the copy has them" in said
+    assert "Ceilings that were lowered after it are not known here: lower them again" in said
+    assert len(commands) == 2
+
+
+def test_heads_with_what_was_spent_and_no_ceilings(tmp_path: Path, run: Callable[..., Any]) -> None:
+    folder = make_folder(tmp_path)
+    heads, key = Heads.beside(folder / FILE), load_private_key(folder / KEY_FILE)
+    lines = [signed_line(line.head, key, line.word, re.sub(r";[^&]*", "", line.spent)) for line in heads.good_lines()]
+    first = heads.path.read_text().partition("\n")[0]
+    heads.path.write_text("\n".join([first, *map(str, lines)]) + "\n")
+    put_back(folder)
+    said, commands = accepted(run, folder)
+    assert "as the copy has them, less all that was spent after the copy. Ceilings that were lowered after it are not known here" in said
+    assert " ".join(commands[0][4:]) == "--epsilon 1.2 --delta 0 --analyst ada"
+
+
+def test_a_dataset_that_was_closed_after_the_copy_is_named(tmp_path: Path, run: Callable[..., Any]) -> None:
+    folder = make_folder(tmp_path)
+    with closing(Curator.open(folder)) as curator:
+        curator.ledger.close("patients")
+    put_back(folder)
+    said, commands = accepted(run, folder)
+    assert f"'patients' was closed after the copy was taken. Close it again: hedgerow curator close {folder} patients" in said
+    assert commands == []
 
 
 def test_what_the_ceilings_count_already_is_not_to_be_counted_again(tmp_path: Path, run: Callable[..., Any]) -> None:

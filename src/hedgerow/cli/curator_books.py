@@ -20,6 +20,7 @@ from hedgerow.errors import LedgerError, PlanError
 
 if TYPE_CHECKING:
     from hedgerow.curator.ledger.balances import Balance
+    from hedgerow.curator.ledger.keeping import AfterEnd
     from hedgerow.curator.ledger.release_copies import CopyFinding
 
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
@@ -78,8 +79,8 @@ def accept(
     """Go on with a ledger that was put back or has lost its heads, and record so in it.
 
     What was spent after a copy was made is not in it, so every ceiling is set to what the copy says was spent. The file of heads has what
-    was spent since, as far as it is there: the commands that are printed raise each ceiling again, less that. The old file of heads is
-    kept under another name. Stop the service before.
+    was spent since and which ceilings were set, as far as it is there: the commands that are printed raise each ceiling again, less what
+    was spent. The old file of heads is kept under another name. Stop the service before.
 
     Example:
 
@@ -91,7 +92,7 @@ def accept(
     from hedgerow.curator.ledger.balances import DATASET
     from hedgerow.curator.ledger.database import open_database
     from hedgerow.curator.ledger.keeping import accept as go_on
-    from hedgerow.curator.ledger.keeping import spent_after
+    from hedgerow.curator.ledger.keeping import after_end
     from hedgerow.curator.ledger.ledger import Ledger
     from hedgerow.curator.ledger.release_copies import COUNT_IT, RELEASES, copy_findings
 
@@ -103,35 +104,46 @@ def accept(
                 warn(str(problem))
             if not yes and not typer.confirm("Go on with this ledger all the same?"):
                 raise PlanError("nothing was accepted.")
-            after, all_known = spent_after(ledger)
+            after = after_end(ledger)
             lowered, aside = go_on(ledger, why, keep_ceilings)
+            open_now = {balance.dataset for balance in ledger.balances() if balance.scope == DATASET and not balance.closed}
             head, copies = ledger.head(), list(copy_findings(database, None if folder is None else folder / RELEASES))
     if aside is not None:
         say(f"the old file of heads is {aside}")
     for each in lowered:
         was = formatting.loss(each.epsilon or Fraction(0), each.delta or Fraction(0))
         say(f"nothing more is paid from {each.words}: {was} before")
-    taken_off = all_known and bool(lowered)  # in the ceilings that are printed
+    taken_off = after.all_spent and bool(lowered)  # in the ceilings that are printed
     for copy in copies:
         (note if copy.lost else warn)(copy.why.removesuffix(COUNT_IT) if taken_off else copy.why)
-    for account, spent in after.items():
-        if account[1] == DATASET:
-            least = "" if all_known else "at least "
+    for account, spent in after.spent.items():
+        if account[1] == DATASET and any(spent):
+            least = "" if after.all_spent else "at least "
             note(f"{least}{formatting.loss(*spent)} was spent on {account[0]!r} after the copy was taken, as the file of heads says")
-    if lowered:
+    closed = [name for name in after.closed if name in open_now]
+    for name in closed:
+        warn(f"{name!r} was closed after the copy was taken. Close it again: {shlex.join(['hedgerow', 'curator', 'close', address, name])}")
+    again = [each for each in lowered if each.dataset not in closed]
+    if again:
         lost = [copy for copy in copies if copy.lost]
-        if all_known:
-            say("raise those that are to be used again. These are the ceilings as they were, less all that was spent after the copy")
-        else:
-            less = ", less what the notes say" if lost or after else ""
-            also = "what else" if less else "what"
-            say(
-                f"raise those of which you know what is left, and not before. These are the ceilings as they were{less}: take off {also} "
-                "was spent after the copy was taken (lost and failed requests, scores), in ε and in δ"
-            )
-        for each in lowered:
-            say(f"  {_ceiling_command(address, each, [] if all_known else lost, *after.get(each.account, (Fraction(0), Fraction(0))))}")
+        say(_raise_again(after, bool(lost)))
+        for each in again:
+            spent = after.spent.get(each.account, (Fraction(0), Fraction(0)))
+            say(f"  {_ceiling_command(address, each, [] if after.all_spent else lost, *spent)}")
     say(f"accepted; head {head}")
+
+
+def _raise_again(after: AfterEnd, lost: bool) -> str:
+    """What the commands do that raise the ceilings, and what is left to the owner. lost: whether releases from after the copy are known"""
+    which = "as they were last (where the copy has a lower one, that)" if after.all_ceilings else "as the copy has them"
+    lower = "" if after.all_ceilings else ". Ceilings that were lowered after it are not known here: lower them again"
+    if after.all_spent:
+        return f"raise those that are to be used again. These are the ceilings {which}, less all that was spent after the copy{lower}"
+    less, also = (", less what the notes say", "what else") if lost or after.spent else ("", "what")
+    return (
+        f"raise those of which you know what is left, and not before. These are the ceilings {which}{less}: take off {also} was spent "
+        f"after the copy was taken (lost and failed requests, scores), in ε and in δ{lower}"
+    )
 
 
 def _ceiling_command(address: str, balance: Balance, lost: list[CopyFinding], epsilon: Fraction, delta: Fraction) -> str:
@@ -141,8 +153,13 @@ def _ceiling_command(address: str, balance: Balance, lost: list[CopyFinding], ep
     known = [copy for copy in lost if balance.dataset in copy.datasets]
     less = max(epsilon, sum((copy.epsilon for copy in known), Fraction(0)))
     less_delta = max(delta, sum((copy.delta for copy in known), Fraction(0)))
-    left = max(balance.spent, (balance.epsilon or Fraction(0)) - less)
-    left_delta = max(balance.spent_delta, (balance.delta or Fraction(0)) - less_delta)
+    left = _left(balance.epsilon or Fraction(0), balance.spent, less)
+    left_delta = _left(balance.delta or Fraction(0), balance.spent_delta, less_delta)
     who = [f"--{balance.scope}", balance.name] if balance.name else []
     words = ["hedgerow", "curator", "ceiling", address, balance.dataset, "--epsilon", exact(left), "--delta", exact(left_delta), *who]
     return shlex.join(words)
+
+
+def _left(ceiling: Fraction, spent: Fraction, less: Fraction) -> Fraction:
+    """A ceiling, less what is lost; not below what the copy has spent, unless it was there before: nothing more is paid from either."""
+    return max(min(ceiling, spent), ceiling - less)

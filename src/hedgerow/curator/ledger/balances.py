@@ -19,6 +19,7 @@ from hedgerow.errors import BudgetError
 from hedgerow.formatting import amount
 
 DATASET, ANALYST, PURPOSE = "dataset", "analyst", "purpose"
+CLOSED = "closed"  # in the file of heads
 MAX_BITS = 2000  # of a denominator: thirds, sevenths, elevenths, … would make sums longer and longer
 
 Account = tuple[str, str, str]  # dataset, scope, name
@@ -60,6 +61,14 @@ class Balance:
 
     def plus(self, epsilon: Fraction, delta: Fraction = Fraction(0)) -> Balance:
         return replace(self, spent=self.spent + epsilon, spent_delta=self.spent_delta + delta)
+
+    def limited_by(self, other: Balance) -> Balance:
+        """The same with the lower of two ceilings, in ε and in δ; one that has none has that of the other."""
+        if other.epsilon is None or other.delta is None:
+            return self
+        if self.epsilon is None or self.delta is None:
+            return replace(self, epsilon=other.epsilon, delta=other.delta)
+        return replace(self, epsilon=min(self.epsilon, other.epsilon), delta=min(self.delta, other.delta))
 
     def overspent(self) -> bool:
         return (self.epsilon is not None and self.spent > self.epsilon) or (self.delta is not None and self.spent_delta > self.delta)
@@ -128,19 +137,26 @@ def check_unit_of(whole: Balance, registered: Unit | None, requested: Unit, what
         check_unit(own, requested, whole.words, what, "Use the person and rows_per_person of its schema.")
 
 
-def said_spent(balance: Balance) -> str:
-    """What an account has spent, as the file of heads has it: no blanks, and `read_spent` reads several."""
-    amounts = f"{text_of_fraction(balance.spent)},{text_of_fraction(balance.spent_delta)}"
-    return f"{'/'.join(quote(part, safe='') for part in balance.account)}={amounts}"
+def said_balance(balance: Balance) -> str:
+    """An account as the file of heads has it: SPENT,δ and behind it ;CEILING,δ and ;closed. No blanks; `read_balances` reads several."""
+    pairs = [(balance.spent, balance.spent_delta)]
+    pairs += [] if balance.epsilon is None else [(balance.epsilon, balance.delta or Fraction(0))]
+    amounts = [f"{text_of_fraction(epsilon)},{text_of_fraction(delta)}" for epsilon, delta in pairs]
+    said = ";".join([*amounts, *([CLOSED] if balance.closed else [])])
+    return f"{'/'.join(quote(part, safe='') for part in balance.account)}={said}"
 
 
-def read_spent(text: str) -> dict[Account, tuple[Fraction, Fraction]]:
-    """The accounts in a line of the file of heads; what cannot be read is left out, as in a line that says none."""
-    found: dict[Account, tuple[Fraction, Fraction]] = {}
+def read_balances(text: str) -> dict[Account, Balance]:
+    """The accounts in a line of the file of heads; what cannot be read is left out, as in a line that says none. Older lines have no
+    ceilings.
+    """
+    found: dict[Account, Balance] = {}
     for each in text.split("&"):
         with suppress(ValueError, ZeroDivisionError):
-            names, _, amounts = each.partition("=")
+            names, _, said = each.partition("=")
             dataset, scope, name = map(unquote, names.split("/"))
-            epsilon, delta = map(Fraction, amounts.split(","))
-            found[dataset, scope, name] = epsilon, delta
+            pairs = [tuple(map(Fraction, pair.split(","))) for pair in said.removesuffix(f";{CLOSED}").split(";")]
+            spent, spent_delta = pairs[0]
+            epsilon, delta = pairs[1] if len(pairs) > 1 else (None, None)
+            found[dataset, scope, name] = Balance(dataset, scope, name, epsilon, delta, spent, spent_delta, said.endswith(f";{CLOSED}"))
     return found

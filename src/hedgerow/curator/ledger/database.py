@@ -33,7 +33,7 @@ PATIENCE = 60  # seconds that a writer waits for others
 _CREATES = 0x68656467  # the advisory lock of whoever makes the tables in PostgreSQL
 _WRITES = "hedgerow_writes"
 # Of a connection: the head that it made; the file of heads; what the accounts that it changed have spent.
-APPENDED, HEADS, SPENT = "hedgerow_appended", "hedgerow_heads", "hedgerow_spent"
+APPENDED, HEADS, BALANCES = "hedgerow_appended", "hedgerow_heads", "hedgerow_balances"
 FOLDER = "HEDGEROW_CURATOR"  # in the environment: the curator's folder, for commands on a ledger that is on a server
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds before a database that is away is tried again; each pause is twice the one before
 _WRONG = (sql.exc.IntegrityError, sql.exc.DataError, sql.exc.ProgrammingError)  # these would be refused again
@@ -84,12 +84,12 @@ class Database:
         engine = self._process_engine
         with self._lock:
             with self._errors_translated(), engine.connect() as connection:
-                connection.info.update({HEADS: self.heads, APPENDED: None, SPENT: {}})
+                connection.info.update({HEADS: self.heads, APPENDED: None, BALANCES: {}})
                 with connection.execution_options(**{_WRITES: True}).begin():
                     yield connection
                     made, heads = connection.info[APPENDED], self.heads if self.heads is not None and self.heads.keeping else None
                     if made is not None and heads is not None:
-                        heads.begun(made, "&".join(connection.info[SPENT].values()))
+                        heads.begun(made, "&".join(connection.info[BALANCES].values()))
             if made is not None and heads is not None:
                 heads.kept(made)
 

@@ -7,7 +7,8 @@ which somebody without the key has added an entry has a head that this file has 
     kept NUMBER:HASH TIME SIGNATURE             when it is there
 
 Lines are only added, by whoever holds the write lock of the database. SPENT is what the accounts that the change is about have spent by
-then, so that it is known where the end of a ledger is lost; "-" where it is about none, "?" where these are many; older lines have none.
+then, and their ceilings, so that it is known where the end of a ledger is lost; "-" where it is about none, "?" where these are many;
+older lines have none.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ FORMAT = "hedgerow-heads 1"
 BEGUN, KEPT = "begun", "kept"
 TAIL = 1 << 15  # bytes: some lines
 LONGEST = 1 << 16  # bytes of a line
-NONE, NOT_SAID, MOST_SAID = "-", "?", 8000  # of what was spent: about no account; about many, in more characters than this
+NONE, NOT_SAID, MOST_SAID = "-", "?", 12_000  # of what was spent: about no account; about many, in more characters than this
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ import sqlalchemy as sql
 from hedgerow.accounting.loss import text_of_fraction
 from hedgerow.accounting.units import Unit
 from hedgerow.curator.ledger import sql_tables
-from hedgerow.curator.ledger.balances import Account, Balance, said_spent
+from hedgerow.curator.ledger.balances import Account, Balance, said_balance
 from hedgerow.curator.ledger.chain import Head, LedgerEntry, Reserved, amount_of, reservations_in, unit_of
-from hedgerow.curator.ledger.database import APPENDED, HEADS, SPENT
+from hedgerow.curator.ledger.database import APPENDED, BALANCES, HEADS
 from hedgerow.curator.ledger.heads import Heads
 from hedgerow.curator.ledger.sql_tables import datasets
 from hedgerow.errors import LedgerError
@@ -156,7 +156,7 @@ class LedgerTables:
                     "0.5 or 1/3. Nothing was written."
                 )
             row = _row(balance)
-            self.connection.info.get(SPENT, {})[balance.account] = said_spent(balance)
+            self.connection.info.get(BALANCES, {})[balance.account] = said_balance(balance)
             if balance.account in self._stored:
                 old.append(row | dict(zip(("of_dataset", "of_scope", "of_name"), balance.account, strict=True)))
             else:
