@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable
 from contextlib import closing
 from fractions import Fraction
@@ -175,6 +176,33 @@ def accepted(run: Callable[..., Any], folder: Path) -> tuple[str, list[list[str]
     assert result.exit_code == 0, result.output
     commands = [line.split()[1:] for line in result.stdout.splitlines() if line.startswith("  hedgerow curator ceiling")]
     return unfolded(result.output), commands
+
+
+def test_who_was_shut_out_after_the_copy_is_let_in_by_it_and_accept_says_so(tmp_path: Path, run: Callable[..., Any]) -> None:
+    folder = make_folder(tmp_path)
+    with closing(Curator.open(folder)) as curator:
+        token, record = curator.accounts.issue("ada")
+        curator.database.copy_to(tmp_path / "newer.sqlite")
+        curator.accounts.revoke(record.id)
+    put_back(folder)
+    shutil.copy(tmp_path / "newer.sqlite", folder / FILE)
+    said, _ = accepted(run, folder)
+    assert "what was revoked or withdrawn after a copy was taken is valid again" in said
+    assert f"hedgerow curator revoke {folder} --all" in said
+    with closing(Curator.open(folder)) as curator:
+        assert curator.accounts.authenticate(token) is not None
+    assert run("curator", "revoke", folder, "--all", input="n\n").exit_code == 2
+    assert run("curator", "revoke", folder).exit_code == 2
+    assert run("curator", "revoke", folder, record.id, "--all").exit_code == 2
+    with closing(Curator.open(folder)) as curator:
+        assert curator.accounts.authenticate(token) is not None
+    done = run("curator", "revoke", folder, "--all", "--yes")
+    assert "revoked every token that was valid: of ada, owner" in done.stdout
+    assert f"hedgerow curator token {folder} owner" in done.stdout
+    with closing(Curator.open(folder)) as curator:
+        assert {curator.accounts.state(each) for each in curator.accounts.tokens()} == {"revoked"}
+    assert "of nobody" in run("curator", "revoke", folder, "--all", "--yes").stdout
+    assert run("ledger", "verify", folder).exit_code == 0
 
 
 def test_ceilings_that_were_lowered_after_the_copy_stay_low(tmp_path: Path, run: Callable[..., Any]) -> None:

@@ -256,17 +256,30 @@ def token(
 @app.command("revoke")
 def revoke(
     address: Address,
-    id: Annotated[str, typer.Argument(metavar="ID", help="The id of the token, as `show` lists it.", show_default=False)],
+    id: Annotated[str | None, typer.Argument(metavar="[ID]", help="The id of the token, as `show` lists it.", show_default=False)] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every token that is valid, of owners too, as after a restore.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="With --all: do not ask.")] = False,
 ) -> None:
-    """End a token now.
+    """End a token now, or all of them.
 
     Example:
 
         hedgerow curator revoke curator/ 3f9a0c11d2e45b67
+
+        hedgerow curator revoke curator/ --all
     """
+    if (id is None) != every:
+        raise PlanError("ID, --all: expected the id of one token, or --all for every token that is valid. Nothing was revoked.")
     with _stores(address) as (_, accounts, _):
-        record = accounts.revoke(id)
-    say(f"revoked a token of {record.person}")
+        if id is not None:
+            say(f"revoked a token of {accounts.revoke(id).person}")
+            return
+        if not yes and not typer.confirm("End every token, so that everybody needs a new one?"):
+            raise PlanError("nothing was revoked.")
+        people = sorted({record.person for record in accounts.revoke_all()})
+    say(f"revoked every token that was valid: of {', '.join(people) or 'nobody'}")
+    for person in people:
+        say(f"  to make a new one: {shlex.join(['hedgerow', 'curator', 'token', address, person])}")
 
 
 @app.command("show")

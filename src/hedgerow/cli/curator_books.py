@@ -130,6 +130,14 @@ def accept(
         for each in again:
             spent = after.spent.get(each.account, (Fraction(0), Fraction(0)))
             say(f"  {_ceiling_command(address, each, [] if after.all_spent else lost, *spent)}")
+    if not keep_ceilings:
+        where = shlex.quote(address)
+        warn(
+            "people, tokens and grants are those of this ledger: what was revoked or withdrawn after a copy was taken is valid again, and "
+            f"cannot be told from it. To be safe, end every token (`hedgerow curator revoke {where} --all`) and make new ones for those "
+            f"who may have them (`hedgerow curator token {where} NAME`); withdraw grants again (`hedgerow curator show {where}` lists "
+            f"them, `hedgerow curator withdraw {where} NAME --dataset DATASET` takes one back)"
+        )
     say(f"accepted; head {head}")
 
 

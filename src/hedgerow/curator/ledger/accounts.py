@@ -172,6 +172,12 @@ class Accounts:
             raise LedgerError("token id: not known; expected the id of a token, as `hedgerow curator show` lists it, and never the token.")
         return found[0]
 
+    def revoke_all(self) -> list[TokenRecord]:
+        """End every token that is valid now, of owners too."""
+        with exclusive_transaction(self.database) as connection:
+            within = self.within(connection)
+            return [within.revoke(token.id) for token in within.tokens() if within.state(token) == "valid"]
+
     def tokens(self, person: str | None = None) -> list[TokenRecord]:
         """All tokens that were ever made, or those of a person."""
         with self.database.reading() as connection:
