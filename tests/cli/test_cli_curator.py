@@ -114,6 +114,10 @@ def test_an_analyst_gets_a_token_once(folder: Path, run: Callable[..., Any]) -> 
         assert ada is not None
         assert (ada.name, accounts.purposes(ada, "patients")) == ("ada", ("care", "research", "teaching"))
     assert "care, research" in run("curator", "withdraw", folder, "ada", "patients", "--purpose", "teaching").stdout
+    for wrong in ([], ["patients", "--dataset", "others"]):
+        refused = run("curator", "withdraw", folder, "ada", *wrong)
+        assert (refused.exit_code, "expected one dataset" in refused.stderr) == (2, True), refused.output
+    assert "care" in run("curator", "withdraw", folder, "ada", "--dataset", "patients", "--purpose", "research").stdout
     assert "for nothing" in run("curator", "withdraw", folder, "ada", "patients").stdout
     with open_database(folder) as database:
         assert Accounts(database).grants() == []

@@ -216,13 +216,23 @@ def analyst(
 
 
 @app.command("withdraw")
-def withdraw(address: Address, person: Person, dataset: Dataset, purposes: Purposes = None) -> None:
+def withdraw(
+    address: Address,
+    person: Person,
+    named: Annotated[str | None, typer.Argument(metavar="[DATASET]", help="The same as --dataset.", show_default=False)] = None,
+    option: Annotated[str | None, typer.Option("--dataset", help="What the analyst may use no longer.", show_default=False)] = None,
+    purposes: Purposes = None,
+) -> None:
     """Take back what an analyst may use a dataset for: all of it, or some purposes. What is under way may end.
 
     Example:
 
-        hedgerow curator withdraw curator/ ada patients
+        hedgerow curator withdraw curator/ ada --dataset patients
     """
+    dataset = option or named
+    if not dataset or named not in (None, dataset):
+        got = "none" if not dataset else f"{named!r} and {option!r}"
+        raise PlanError(f"--dataset: got {got}; expected one dataset, such as --dataset patients. Nothing was changed.")
     with _stores(address) as (_, accounts, _):
         accounts.withdraw(person, dataset, purposes or None)
         left = [grant.purpose for grant in accounts.grants(person) if grant.dataset == dataset]
