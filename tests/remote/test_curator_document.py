@@ -14,8 +14,14 @@ import pytest
 from curator.http.serving import PATIENCE, Served
 
 import hedgerow
+from hedgerow import Categorical, Schema, Target
+from hedgerow.curator.http.forests import recipe_of
 from hedgerow.curator.http.limits import Limits
+from hedgerow.curator.http.requests import Forest
 from hedgerow.curator.ledger.ledger import Ledger
+from hedgerow.errors import PlanError
+from hedgerow.growers.sizes import MOST_DEPTH, MOST_TREES
+from hedgerow.training.planning import plan as plan_of
 
 SOURCES = str(Path(hedgerow.__file__).parents[1])
 DOCS = Path(__file__).parents[2] / "docs"
@@ -79,6 +85,20 @@ def test_ten_minutes(tmp_path: Path) -> None:
     assert ledger.balance("patients").spent <= 2
     assert 0 < ledger.balance("test-patients").spent <= 1  # the score was of rows that were kept apart
     assert (folder / "dpdf.json").stat().st_size > 1000
+
+
+def test_which_trees_a_limit_bounds() -> None:
+    """Those of a request. A Hedgerow forest chooses the number of its own, and the page says how many it may be."""
+    limits, amounts = Limits(trees=10), {"purpose": "research", "epsilon": "1"}
+    with pytest.raises(PlanError, match="n_estimators: got 20; this service takes at most 10"):
+        recipe_of(Forest(**amounts, algorithm="rdt", settings={"n_estimators": 20}), limits)
+    recipe = recipe_of(Forest(**amounts, delta="1e-6", algorithm="hedgerow"), limits)
+    schema = Schema([Categorical("smoker", ["no", "yes"])], Target("class", ["a", "b"]))
+    most, depth = plan_of(recipe, schema, 10**9).boosted
+    assert most > limits.trees
+    page = " ".join((DOCS / "CURATOR_LIMITS.md").read_text(encoding="utf-8").split())
+    assert f"about {MOST_TREES[True]} boosted trees at most, {MOST_TREES[False]} without a δ, of depth {MOST_DEPTH} at most" in page
+    assert (most, depth) == (MOST_TREES[True], MOST_DEPTH)
 
 
 def test_every_limit_is_there_with_its_default() -> None:

@@ -26,7 +26,7 @@ class Limits:
     threads:                   of one job
     reservations_each_hour:    of one person, whatever became of them
     pad_seconds:               every job and every query ends at a multiple of them after it began; 0: when it ends
-    leaves, trees, bins, depth: of a requested forest
+    leaves, trees, bins, depth: that a request asks for; a Hedgerow forest chooses the number of its trees itself
     dummies, dummy_rows:       trials on dummy rows at once, and their rows
     plans:                     shared plans that are checked at once
     predict_rows:              rows of one prediction; kept_releases, kept_bytes: releases that stay in memory for it
