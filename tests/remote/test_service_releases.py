@@ -151,6 +151,21 @@ def test_one_table_is_not_counted_twice_under_two_batches(served: Served, page: 
     assert len(served.charges()) == len(charged) + 1
 
 
+def test_rows_that_are_added_have_the_name_of_their_own_service(
+    served: Served, servers: Servers, page: str, plan: Path, run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They were listed as those of the forest's only owner, whose rows they are not."""
+    forest, other = tmp_path / "cs.json", servers.new("Clinic B")
+    assert run("count", plan, page, "-o", forest).exit_code == 0
+    monkeypatch.setenv("HEDGEROW_TOKEN", other.ada)
+    updated = run("update", forest, other.page, "--batch", "m3")
+    assert updated.exit_code == 0, updated.output
+    assert [(part.owner, part.id) for part in Release.load(forest).certificate.parts] == [("Clinic A", "visits"), ("Clinic B", "m3")]
+    assert served.charges() == ["0.5"]
+    assert run("update", forest, other.page, "--batch", "m4", "--owner", "me", "--other-rows").exit_code == 0
+    assert Release.load(forest).certificate.parts[-1].owner == "me"
+
+
 def test_counts_that_the_service_has_made_are_known_by_their_name(
     served: Served, page: str, plan: Path, run: Callable[..., Any], tmp_path: Path
 ) -> None:

@@ -50,7 +50,8 @@ def update(
 
     The old rows are not needed and cost nothing more. The new ones are charged ε, by default what the forest's other tables were. If a
     person's rows are in one batch only, say so with --disjoint: then the largest ε of the batches counts, otherwise they add up. Each
-    batch adds noise of its own; the last line tells whether counting all rows again would be better.
+    batch adds noise of its own; the last line tells whether counting all rows again would be better. The owner's name is by default that
+    of the forest's tables, where they have one alone; of rows at a service it is the service's.
 
     Example:
 
@@ -70,7 +71,7 @@ def update(
         before = Release.load(forest)
         check_random_trees(before, str(forest))
         key = private_key(sign)
-        owners = {part.owner for part in before.certificate.parts}
+        owners = {place.service.public.owner} if place.remote else {part.owner for part in before.certificate.parts}
         named = checked_owner(owner, owners.pop() if len(owners) == 1 else "")
         if place.remote and not other_rows:
             place.service.check_not_counted(before.certificate.parts)
