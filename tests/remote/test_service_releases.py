@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import urllib.request
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -81,14 +83,22 @@ def test_counts_have_the_name_and_the_signature_of_the_service(
 
 
 def test_the_same_counts_are_not_paid_twice(served: Served, page: str, plan: Path, run: Callable[..., Any], tmp_path: Path) -> None:
-    """Under another output they were, though only one of the two can be merged."""
+    """Under another output they were, though only one of the two can be merged. They are fetched."""
     assert run("count", plan, page, "-o", tmp_path / "cs.json").exit_code == 0
-    other = tmp_path / "others.json"
-    refused = run("count", plan, page, "-o", other)
-    assert (refused.exit_code, served.charges(), other.exists()) == (2, ["0.5"], False), refused.output
-    assert "has made these counts for you already" in " ".join(refused.output.split())
-    assert "add --again" in " ".join(refused.output.split())
+    other, budget = tmp_path / "others.json", BudgetFile.create(tmp_path / "budget.json", "1")
+    fetched = run("count", plan, page, "-o", other, "--budget", budget.path)
+    said = " ".join(fetched.output.split())
+    assert (fetched.exit_code, served.charges(), budget.spent) == (0, ["0.5"], 0), fetched.output
+    assert other.read_bytes() == (tmp_path / "cs.json").read_bytes()
+    assert "has made these counts for you already, for 'research' (its job" in said
+    assert "they are fetched, and nothing is paid. To have the rows counted anew, and pay for it, add --again" in said
+    assert "was not charged now" in said
+    assert "charged twice" not in said
     assert not other.with_name("others.json.request").exists()
+    (job,) = re.findall(r"\(its job (\w+)\)", said)
+    by_hand = urllib.request.Request(f"{served.url}/v1/releases/{job}", headers={"Authorization": f"Bearer {served.ada}"})
+    with urllib.request.urlopen(by_hand) as answer:  # as the documents say
+        assert answer.read().strip() == other.read_bytes().strip()
     public_plan(Recipe.of("hedgerow", "1/2"), SCHEMA, 400, 2).save(other)  # other trees
     assert run("count", other, page, "-o", tmp_path / "third.json").exit_code == 0
     again = run("count", plan, page, "-o", tmp_path / "again.json", "--again")

@@ -52,7 +52,8 @@ def count(
     csv: CSVOfRows = None,
     purpose: PurposeOption = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Of a service: request and pay anew counts that it has made for you on this plan before.")
+        bool,
+        typer.Option("--again", help="Of a service: pay anew for counts on this plan that it has made for you before (else: fetched)."),
     ] = False,
     force: Force = False,
 ) -> None:

@@ -40,13 +40,14 @@ Submit = Callable[[str], "Job"]  # with a key
 @dataclass
 class ServiceDataset:
     """public: what the service says of it, such as its schema and whose rows they are; named: the purpose, where one was named;
-    request: to the service, kept until its answer is saved
+    request: to the service, kept until its answer is saved; fetched: whether the answer was there already, and nothing is paid
     """
 
     connection: Connection
     public: Dataset
     named: str | None
     request: RequestFile | None = field(default=None, init=False)
+    fetched: bool = field(default=False, init=False)
 
     @classmethod
     def at(cls, url: str, purpose: str | None) -> ServiceDataset:
@@ -101,44 +102,44 @@ class ServiceDataset:
         return self._release(f"fit {options.known.title}", exact_epsilon(epsilon), exact_delta(delta), budget, output, asked, submit)
 
     def counts(self, plan: PublicPlan, epsilon: str | None, budget: RequestBudget, output: Path, again: bool) -> Release:
-        """Counts in the trees of a plan: the service says whose they are. again: also where it has made such counts before"""
+        """Counts in the trees of a plan: the service says whose they are. again: new ones also where it has made such counts before"""
         from hedgerow.remote.federation import differences
 
         def submit(key: str) -> Job:
             return self.connection.counts(self.public.name, plan, epsilon=epsilon, purpose=self.table.purpose, key=key)
 
         asked = {"purpose": self.table.purpose, "plan": plan.content_hash, "epsilon": epsilon}
-        check = None if again else lambda: self._check_not_counted_before(plan)
-        found = self._release(f"count {plan.algorithm}", plan.epsilon, plan.delta, budget, output, asked, submit, check)
+        before = None if again else lambda: self._counted_before(plan)
+        found = self._release(f"count {plan.algorithm}", plan.epsilon, plan.delta, budget, output, asked, submit, before)
         if wrong := differences(found, plan):
             warn(f"what the service has sent is not an answer to the plan: {wrong} Ask its owner what went wrong.")
         return found
 
-    def _check_not_counted_before(self, plan: PublicPlan) -> None:
-        """Refuse counts that the service has made for you already, as far as your last jobs tell: of both, one alone can be merged."""
+    def _counted_before(self, plan: PublicPlan) -> Release | None:
+        """Counts that the service has made for you already, as far as your last jobs tell: with new ones they could not be merged."""
         from hedgerow.remote.federation import differences
 
         cost, what = (plan.epsilon, plan.delta), f"count {plan.algorithm}"
         try:
             jobs = [job for job in islice(self.connection.jobs(self.public.name), LAST_JOBS) if job.result.startswith("/v1/releases/")]
-            alike = [job for job in jobs if job.what == what and (job.cost.epsilon, job.cost.delta) == cost]
-            same = next((job.id for job in alike[:FETCHED] if not differences(self.connection.release(job.id), plan)), None)
+            for job in [job for job in jobs if job.what == what and (job.cost.epsilon, job.cost.delta) == cost][:FETCHED]:
+                if not differences(found := self.connection.release(job.id), plan):
+                    say(
+                        f"the service has made these counts for you already, for {one_line(job.purpose)!r} (its job {one_line(job.id)}): "
+                        "they are fetched, and nothing is paid. To have the rows counted anew, and pay for it, add --again"
+                    )
+                    return found
         except HedgerowError:
-            return  # what is wrong is told when the request is sent
-        if same is not None:
-            raise CuratorError(
-                f"the service has made these counts for you already (its job {one_line(same)}). Others of the same rows cannot be merged "
-                f"with them, and would be paid again. Nothing was spent. Fetch those for free: {self.connection.url}/releases/"
-                f"{one_line(same)}.json in a browser; or to pay anew, add --again."
-            )
+            pass  # what is wrong is told when the request is sent
+        return None
 
     def _release(
         self, what: str, epsilon: Fraction, delta: Fraction, budget: RequestBudget, output: Path, asked: dict[str, Any], submit: Submit,
-        check: Callable[[], None] | None = None,
+        made_before: Callable[[], Release | None] | None = None,
     ) -> Release:  # fmt: skip
         """What the service makes of a request that it is paid for, with its signature. A budget file is charged as well.
 
-        check: of a new request, before anything is paid
+        made_before: what a new request would ask for and is paid for already, if there is such
         """
         from hedgerow.accounting.units import Unit
         from hedgerow.release.release import Release
@@ -146,8 +147,10 @@ class ServiceDataset:
         unit, request = Unit.of(self.public.schema), self._opened(output, what, epsilon, delta, asked)
         if not request.resumed:
             with _given_up(request):
-                if check is not None:
-                    check()
+                if made_before is not None and (before := made_before()) is not None:
+                    self.fetched = True
+                    request.forget()
+                    return before
                 budget.check_room(epsilon, what, delta, unit)  # nothing may be refused here that was paid for there
         again = f"Run the same command again to fetch it: {request.path} has the key of the request, and nothing is paid twice."
         budget.sent = f"The service may have taken the request, and then goes on with it. {again}"
@@ -287,7 +290,9 @@ class ServiceDataset:
         """After a request. It is paid for, so that nothing may fail any more."""
         from hedgerow.accounting.budget_file import BudgetFile
 
-        if isinstance(budget, BudgetFile):
+        if self.fetched and isinstance(budget, BudgetFile):
+            say(f"{budget.name} was not charged now: what these counts have cost was paid before")
+        elif isinstance(budget, BudgetFile):
             say(f"charged twice, as you asked: in the service's ledger, and in {budget.name}. The first would do: leave --budget out")
         try:
             left = self.connection.dataset(self.public.name).purposes[self.table.purpose]
