@@ -35,7 +35,7 @@ def test_fit_and_evaluate(served: Served, place: str, run: Callable[..., Any], t
     assert fitted.exit_code == 0, fitted.output
     assert "no --budget" not in fitted.output
     assert (served.spent, Release.load(forest).certificate.epsilon) == (1, "1")
-    scored = run("evaluate", str(forest), place, "--epsilon", "2", "--purpose", "research")
+    scored = run("evaluate", str(forest), place, "--epsilon", "2", "--purpose", "research", "--training-rows")
     assert (scored.exit_code, served.spent) == (0, 3), scored.output
     assert "left for you at the service, for 'research': (ε = 47, δ = 0.001)" in " ".join(scored.stdout.split())
     assert "trained on the rows of 'patients' themselves, which flatter it" in scored.stderr
@@ -45,17 +45,24 @@ def test_fit_and_evaluate(served: Served, place: str, run: Callable[..., Any], t
     assert served.spent <= Fraction(7, 2)
 
 
-def test_a_forest_is_scored_with_a_warning_only_on_the_rows_that_it_learnt_from(
+def test_a_forest_is_scored_on_the_rows_that_it_learnt_from_only_where_that_is_wanted(
     served: Served, place: str, run: Callable[..., Any], tmp_path: Path
 ) -> None:
-    """Another dataset of the same schema, or a forest from elsewhere: no warning. Another schema: refused, in words about the forest."""
+    """Another dataset of the same schema, or a forest from elsewhere: no word. Another schema: refused, in words about the forest."""
     served.curator.registry.register("test", served.file, SCHEMA)
     served.curator.ledger.ceiling("test", 50)
     served.curator.accounts.grant("ada", "test", ["research"])
     forest, flatter, before = tmp_path / "forest.json", "which flatter it", served.spent
     with hedgerow.connect(served.url, served.token) as connection:
         connection.forest("patients", "rdt", epsilon=1, n_estimators=2).wait().save(forest)  # type: ignore[union-attr]
-    assert flatter in run("evaluate", forest, place, "--epsilon", "1").stderr
+    fitted = served.spent
+    refused = run("evaluate", forest, place, "--epsilon", "1")
+    assert (refused.exit_code, served.spent, flatter in refused.stderr) == (2, fitted, True), refused.output
+    assert "Nothing was charged" in refused.stderr
+    assert "add --training-rows" in " ".join(refused.stderr.split())
+    assert not list(tmp_path.glob("*.request"))
+    wanted = run("evaluate", forest, place, "--epsilon", "1", "--training-rows")
+    assert (wanted.exit_code, served.spent, flatter in wanted.stderr) == (0, fitted + 1, True), wanted.output
     assert flatter not in run("evaluate", forest, place.replace("/patients", "/test"), "--epsilon", "1").stderr
     elsewhere = fit(Recipe.of("rdt", 1, n_estimators=2), str(served.file), schema=SCHEMA)
     elsewhere.save(forest)

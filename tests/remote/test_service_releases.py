@@ -151,6 +151,7 @@ def test_one_table_is_not_counted_twice_under_two_batches(served: Served, page: 
     assert run("fit", page, "--epsilon", "1/2", "--batch", "x", "-o", forest).exit_code == 0
     assert served.url not in forest.read_text()
     before, charged = forest.read_bytes(), served.charges()
+    assert "add --training-rows" in " ".join(run("evaluate", forest, page, "--epsilon", "1/4").output.split())
     refused = run("update", forest, page, "--batch", "y")
     assert refused.exit_code == 2
     assert "this dataset of the service is in the forest already, as x" in " ".join(refused.output.split())

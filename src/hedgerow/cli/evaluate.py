@@ -78,6 +78,12 @@ def evaluate(
     rows: Annotated[
         int | None, typer.Option("--rows", min=1, help="With --plan: roughly how many test rows there are.", show_default=False)
     ] = None,
+    training_rows: Annotated[
+        bool,
+        typer.Option(
+            "--training-rows", help="Of a service: score a forest on the very rows that it was trained on, which flatter it, all the same."
+        ),
+    ] = False,
     budget: BudgetPath = None,
     jobs: Jobs = None,
     table: TableOption = None,
@@ -90,7 +96,8 @@ def evaluate(
     """Measure a forest on private test rows: a noisy confusion matrix and the accuracy, each with its error.
 
     An exact test score would leak, so this one is noisy and charged like any other query. Use rows that were not used
-    for training. The ± of the accuracy is one standard error: noise and the chance of the draw of test rows together.
+    for training (at a service others are refused, as far as it is known, unless --training-rows says so). The ± of the
+    accuracy is one standard error: noise and the chance of the draw of test rows together.
     With --calibration, half of the ε pays for the confusion matrix and half for counts that tell whether a forest that
     says 80 % is right in 80 of 100 cases. With --auc the rows are counted by the probability that the forest gives a
     class: of two classes these counts are all that is asked, of more they get half of the ε. With --public nothing is
@@ -145,7 +152,7 @@ def evaluate(
 
     release = Release.load(forest)
     if place.remote:
-        place.service.check_scored(release)
+        place.service.check_scored(release, training_rows)
     request_budget = open_budget(budget, epsilon, owners=place.remote)
     going_on: Any = nullcontext()
     if place.remote:

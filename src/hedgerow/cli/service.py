@@ -248,8 +248,11 @@ class ServiceDataset:
         if self.request is not None:
             self.request.forget()
 
-    def check_scored(self, release: Release) -> None:
-        """Before a score is paid for: refuse a forest with another schema, and warn of one that the service has made of these very rows."""
+    def check_scored(self, release: Release, training_rows: bool) -> None:
+        """Before a score is paid for: refuse a forest with another schema, and one that the service has made of these very rows.
+
+        training_rows: the user knows that, and wants the score all the same
+        """
         from hedgerow.schema.toml import same_columns
 
         if not same_columns(release.schema, self.public.schema):
@@ -258,14 +261,20 @@ class ServiceDataset:
                 "with the same columns, values and bounds. Nothing was charged."
             )
         if self._made(release):
-            warn(
-                f"this forest was trained on the rows of {one_line(self.public.name)!r} themselves, which flatter it. The score is charged "
-                "all the same; for a fair one take a dataset with other rows, if the service has one."
-            )
+            flattered = f"this forest was trained on the rows of {one_line(self.public.name)!r} themselves, which flatter it."
+            if not training_rows:
+                raise PlanError(
+                    f"{flattered} Nothing was charged. For a fair score take a dataset with other rows, if the service has one; to pay for "
+                    "this one all the same, add --training-rows."
+                )
+            warn(f"{flattered} The score is charged all the same, as you asked.")
 
     def _made(self, release: Release) -> bool:
         """Whether the service has made it of this dataset, as far as can be told for free: by its tables' names, or among your own jobs."""
-        if any((part.owner, part.id) == (self.public.owner, self.public.name) for part in release.certificate.parts):
+        from hedgerow.remote.places import source_of
+
+        own, source = (self.public.owner, self.public.name), source_of(self.connection.url, self.public.name)
+        if any(part.key == own or part.source == source for part in release.certificate.parts):
             return True
         signed = [signature.key for signature in release.signatures]
         if self.public.signed_with is not None and self.public.signed_with not in signed:
@@ -276,7 +285,7 @@ class ServiceDataset:
             alike = [job for job in jobs if job.cost.delta == delta and job.cost.epsilon <= epsilon]
             return any(self.connection.release(job.id).content_hash == release.content_hash for job in alike[:FETCHED])
         except HedgerowError:
-            return False  # a warning is no reason to fail
+            return False  # where it cannot be told, it is no reason to fail
 
     def print_signer(self, release: Release) -> None:
         """By whom, or why by nobody."""
