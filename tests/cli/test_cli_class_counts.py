@@ -37,7 +37,7 @@ def test_a_misspelled_class_is_named_and_nothing_is_promised(options: tuple[str,
 
 def test_classes_of_which_none_is_right(place: SimpleNamespace, run: Run) -> None:
     said, warned = fit(place, run, '"No", "Yes"')
-    assert "are counted in no tree" in warned
+    assert "are missing from the counts" in warned
     assert "hardly any" not in warned
     assert "expect" not in said
 

@@ -493,7 +493,7 @@ LABELS = (SIX["a0"] > 0.6).astype(int)
 def test_the_target_is_named_where_its_values_are_not_declared(epsilon: Any, delta: float, undeclared: int) -> None:
     """Though some trees lack more rows than others by chance, and all may split on the same attributes. undeclared: one of so many rows"""
     y = np.where(np.arange(8000) % undeclared == 0, 7, LABELS)
-    with pytest.warns(SchemaMismatchWarning, match=r"are counted in no tree: the column default \(the target\)") as told:
+    with pytest.warns(SchemaMismatchWarning, match=r"are missing from the counts: the column default \(the target\)") as told:
         HedgerowClassifier(OF_SIX, epsilon, delta, random_state=0).fit(SIX, y)
     assert "no leaf of tree" not in str(told[0].message)
 
@@ -504,6 +504,18 @@ def test_the_attribute_is_named_where_its_values_are_not_declared(delta: float) 
     with pytest.warns(SchemaMismatchWarning, match=r"in no leaf of tree \d+.*, where .*job.* (is|are) split on") as told:
         HedgerowClassifier(OF_SIX, 5, delta, random_state=0).fit(wrong, LABELS)
     assert "the target" not in str(told[0].message)
+
+
+SEX = np.where(np.arange(4000) % 5 == 0, "Female", "Male")
+FEW_COLUMNS = Schema([Numeric("age", 10, 70), Categorical("sex", ["male", "female"])], Target("default", [0, 1]))
+
+
+def test_the_attribute_is_named_though_its_tree_has_the_least_noise() -> None:
+    """Of two columns, a tree each: that of two leaves outweighs the other in a mean of both."""
+    for _ in range(5):
+        with pytest.warns(SchemaMismatchWarning, match=r"in no leaf of tree 2, where sex is split on") as told:
+            HedgerowClassifier(FEW_COLUMNS, 1, 1e-6).fit({"age": 10 + 60 * SIX["a0"][:4000], "sex": SEX}, LABELS[:4000])
+        assert "the target" not in str(told[0].message)
 
 
 TO_READ = Schema(

@@ -13,7 +13,7 @@ import pytest
 import hedgerow
 from hedgerow import Budget, Categorical, HedgerowClassifier, Numeric, PrivateRDTClassifier, Schema, Target
 from hedgerow.errors import SchemaMismatchWarning
-from hedgerow.inference.coverage import at_upper_bound, hardly_any
+from hedgerow.inference.coverage import at_upper_bound, hardly_any, not_counted
 
 RNG = np.random.default_rng(5)
 ROWS = 20_000
@@ -41,6 +41,20 @@ def test_counts_of_a_plan_that_hold_no_row_are_told() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         hedgerow.count(plan, X, Y, budget=Budget(1))
+
+
+def test_what_noise_cannot_tell_from_the_target_is_named_beside_it() -> None:
+    """Two trees of two columns: a lacks no row, but its counts are so noisy that it may; c, with little noise, lacks all."""
+    schema = Schema([SCHEMA.attributes[0], SCHEMA.attributes[2]], SCHEMA.target)
+    forest = HedgerowClassifier(schema, 1, 1e-6, budget=Budget(1, 1e-6), random_state=0).fit(X[["a", "c"]], Y).release_.forest
+    some, none = (np.zeros_like(counts) for counts in forest.counts)
+    rows = int(7 * forest.node_noise_sd(0)[0])
+    some[0] = rows // 2
+    for first in (some, some * 0):
+        assert "class (the target) or c (the noisy counts do not tell which) holds" in str(
+            not_counted(replace(forest, counts=(first, none)), rows)
+        )
+    assert "class (the target) holds values" in str(not_counted(replace(forest, counts=(some * 0, none)), 100 * rows))
 
 
 def test_numbers_above_their_bounds_are_told() -> None:

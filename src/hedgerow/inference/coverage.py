@@ -43,15 +43,22 @@ def not_counted(forest: CountedForest, rows: int | None, rows_sd: float = 0.0) -
     """
     totals = np.array([float(counts[0].sum()) for counts in forest.node_counts])
     errors = np.array([float(forest.node_noise_sd(t)[0]) for t in range(len(forest.trees))]) * math.sqrt(forest.codebook.n_classes)
-    full, whole, error = _full_trees(totals, errors)
+    full = _full_trees(totals, errors)
+    whole, _ = _mean(totals, errors, full)
     said = []
     expected = float(rows) if rows is not None else whole
-    if rows is not None and expected > 0 and expected - whole > max(WORTH_SAYING * expected, math.hypot(FAR * error, FAR_ROWS * rows_sd)):
-        known = ", ".join(plain(value) for value in forest.codebook.schema.target.classes)
+
+    def lack(trees: Collection[int]) -> bool:
+        whole, error = _mean(totals, errors, trees)
+        return expected - whole > max(WORTH_SAYING * expected, math.hypot(FAR * error, FAR_ROWS * rows_sd))
+
+    if rows is not None and expected > 0 and lack(full):
+        target, also = forest.codebook.schema.target, _also_possible(forest, full, lack)
         said.append(
-            f"about {min((expected - whole) / expected, 1):.0%} of the rows are counted in no tree: the column {_target_or(forest)} holds "
-            f"values that the schema does not declare. Declared classes are {known}. `hedgerow schema check` (`schema.check(table)`) tells "
-            "its owner which, before anything is paid."
+            f"about {min((expected - whole) / expected, 1):.0%} of the rows are missing from the counts: the column {plain(target.name)} "
+            f"(the target){also} holds values that the schema does not declare. Declared classes are "
+            f"{', '.join(map(plain, target.classes))}. `hedgerow schema check` (`schema.check(table)`) tells its owner which, before "
+            "anything is paid."
         )
     lacking = [t for t in range(len(totals)) if t not in full]
     if lacking and whole > 0:
@@ -70,7 +77,7 @@ def class_rows(forest: CountedForest) -> tuple[NDArray[np.float64], float]:
     """Rows of each class, and their error: the weighted mean over the trees that lack no rows."""
     counts = np.array([counts[0] for counts in forest.node_counts], dtype=np.float64)
     errors = np.array([float(forest.node_noise_sd(t)[0]) for t in range(len(forest.trees))])
-    own = sorted(_full_trees(counts.sum(axis=1), errors * math.sqrt(counts.shape[1]))[0])
+    own = sorted(_full_trees(counts.sum(axis=1), errors * math.sqrt(counts.shape[1])))
     weights = 1 / np.maximum(errors[own], 1e-9) ** 2
     return np.average(counts[own], axis=0, weights=weights), float(1 / np.sqrt(weights.sum()))
 
@@ -102,8 +109,8 @@ def hardly_any(forest: CountedForest) -> str | None:
     known = ", ".join(plain(value) for value in target.classes[:FEW]) + (", …" if len(target.classes) > FEW else "")
     return (
         f"about {max(whole, 0):,.0f} ± {error:,.0f} rows are counted, and noise alone may make as many: these are too few rows for this "
-        f"ε, or the column {plain(target.name)} holds other values than the declared classes ({known}). `hedgerow schema check`, in Python "
-        "`schema.check(table)`, tells its owner which, and costs nothing."
+        f"ε, or the column {plain(target.name)} holds other values than the declared classes ({known}), or an attribute others than are "
+        "declared. `hedgerow schema check`, in Python `schema.check(table)`, tells its owner which, and costs nothing."
     )
 
 
@@ -223,25 +230,43 @@ def _what_to_check(attribute: Attribute) -> str:
     return "are its numbers written like 65447.2, without separators or units?"
 
 
-def _full_trees(totals: NDArray[np.float64], errors: NDArray[np.float64]) -> tuple[set[int], float, float]:
-    """The trees that lack no rows beside the others, and what they hold: the weighted mean of their totals, and its error."""
-    full, weights = set(range(len(totals))), 1 / np.maximum(errors, 1e-9) ** 2
-    while True:
-        own = sorted(full)
-        whole, error = float(np.average(totals[own], weights=weights[own])), float(1 / np.sqrt(weights[own].sum()))
-        far = {t for t in own if whole - totals[t] > max(WORTH_SAYING * abs(whole), FAR * math.hypot(errors[t], error))}
-        if not far or far == full:
-            return full, whole, error
-        full -= far
+def _full_trees(totals: NDArray[np.float64], errors: NDArray[np.float64]) -> set[int]:
+    """The trees that lack no rows beside the others.
+
+    They are first compared with the one that surely holds most: one of little noise that lacks rows would outweigh it in their mean.
+    """
+
+    def far(whole: float, error: float) -> set[int]:
+        return {t for t in full if whole - totals[t] > max(WORTH_SAYING * abs(whole), FAR * math.hypot(errors[t], error))}
+
+    surest = int(np.argmax(totals - FAR * errors))
+    full = set(range(len(totals)))
+    full -= far(float(totals[surest]), float(errors[surest]))
+    while (lacking := far(*_mean(totals, errors, full))) and lacking != full:
+        full -= lacking
+    return full
 
 
-def _target_or(forest: CountedForest) -> str:
-    """The target, or what every tree splits on as well, if that has values without a branch: the counts do not tell these apart."""
-    schema = forest.codebook.schema
-    common = set.intersection(*({*tree.attribute[tree.attribute >= 0].tolist()} for tree in forest.trees))
-    names = [plain(schema.names[a]) for a in sorted(common) if _loses_rows(schema.attributes[a])]
-    also = f" (or {' or '.join(names)}, which every tree splits on)" if 0 < len(names) <= FEW else ""
-    return f"{plain(schema.target.name)} (the target){also}"
+def _mean(totals: NDArray[np.float64], errors: NDArray[np.float64], trees: Collection[int]) -> tuple[float, float]:
+    """What these trees hold: the weighted mean of their totals, and its error."""
+    own = sorted(trees)
+    weights = 1 / np.maximum(errors[own], 1e-9) ** 2
+    return float(np.average(totals[own], weights=weights)), float(1 / np.sqrt(weights.sum()))
+
+
+def _also_possible(forest: CountedForest, full: Collection[int], lack: Callable[[Collection[int]], bool]) -> str:
+    """Beside the target: attributes with values that have no branch, if the trees without them do not show that rows are missing."""
+    asked, names = _asked(forest), []
+    for a, attribute in enumerate(forest.codebook.schema.attributes):
+        others = [t for t in full if a not in asked[t]]
+        if _loses_rows(attribute) and not (others and lack(others)):
+            names.append(plain(attribute.name))
+    return f" or {' or '.join(names) if len(names) <= FEW else 'an attribute'} (the noisy counts do not tell which)" if names else ""
+
+
+def _asked(forest: CountedForest) -> list[set[int]]:
+    """The attributes that each tree splits on."""
+    return [set(tree.attribute[tree.attribute >= 0].tolist()) for tree in forest.trees]
 
 
 def _loses_rows(attribute: Attribute) -> bool:
@@ -259,7 +284,7 @@ def _beyond_the_limit(forest: CountedForest, rows: int | None) -> str:
 
 def _suspects(forest: CountedForest, lacking: Collection[int], worst: int) -> str:
     """The attributes that all trees which lack rows ask about, and no other tree does; else those of the worst tree, if they are few."""
-    asked = [set(tree.attribute[tree.attribute >= 0].tolist()) for tree in forest.trees]
+    asked = _asked(forest)
     full = set().union(*(asked[t] for t in range(len(asked)) if t not in lacking))
     suspects = set.intersection(*(asked[t] for t in lacking)) - full or asked[worst]
     names = [plain(forest.codebook.schema.names[a]) for a in sorted(suspects)]
