@@ -129,7 +129,7 @@ class MissingColumnsWarning(HedgerowWarning):
 
 
 class UnknownValuesWarning(HedgerowWarning):
-    """In a column of rows that are classified, many values are missing, undeclared or not readable."""
+    """In a column of rows that are classified, many values are undeclared, not readable, or missing where no `missing` is declared."""
 
 
 class LargeEpsilonWarning(HedgerowWarning):

@@ -77,3 +77,20 @@ def test_columns_with_many_values_that_cannot_be_read_are_named(fitted: SimpleNa
     assert "sex (" not in said
     assert len(predicted(result)) == len(frame)
     assert "not readable" not in run("predict", fitted.forest, fitted.test).stderr
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_missing_values_that_the_schema_declares_are_not_told(
+    ending: str, fitted: SimpleNamespace, run: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Ages have a branch for missing values, smokers none."""
+    frame, rows = pd.read_csv(fitted.test, dtype={"age": float}), tmp_path / f"rows.{ending}"
+    write = frame.to_csv if ending == "csv" else frame.to_parquet
+    frame.loc[np.arange(len(frame)) % 3 == 0, ["age", "smoker"]] = None
+    write(rows, index=False)
+    said = " ".join(run("predict", fitted.forest, rows).stderr.split())
+    assert "smoker (3" in said
+    assert "age (" not in said
+    texts = frame["age"].astype(object).where(np.arange(len(frame)) % 3 != 1, "1,050").astype("string")
+    frame.assign(age=texts).to_csv(tmp_path / "texts.csv", index=False)
+    assert "age (33% of the rows: are its numbers" in " ".join(run("predict", fitted.forest, tmp_path / "texts.csv").stderr.split())

@@ -590,6 +590,29 @@ def test_columns_that_hold_no_declared_value_are_refused_before_they_cost(kind: 
         model.predict({name: column[:5] for name, column in table.items()})  # of a few rows nothing is said
 
 
+HALF = np.arange(8000) % 2 == 0
+
+
+@pytest.mark.parametrize("kind", ["mapping", "pandas", "polars", "file"])
+def test_missing_values_are_not_told_where_they_are_declared(kind: str, tmp_path: Any) -> None:
+    def as_table(table: dict[str, Any]) -> Any:
+        if kind != "file":
+            return {"mapping": dict, "pandas": pd.DataFrame, "polars": PL.DataFrame}[kind](table)
+        pd.DataFrame(table).to_csv(tmp_path / "rows.csv", index=False)
+        return tmp_path / "rows.csv"
+
+    model = HedgerowClassifier(TO_READ, 1, 1e-6, random_state=0).fit(AS_DECLARED, LABELS)
+    empty = {name: np.where(HALF, "" if values.dtype.kind == "U" else np.nan, values) for name, values in AS_DECLARED.items()}
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", UnknownValuesWarning)
+        model.predict(as_table(empty))
+    assert len(said) == 1
+    assert "job (50%" in str(said[0].message)  # the one column without `missing`
+    assert "income" not in str(said[0].message)
+    with pytest.warns(UnknownValuesWarning, match=r"readable: income \(50% of the rows: are its numbers"):
+        model.predict(as_table({**AS_DECLARED, "income": np.where(HALF, "1,050", AS_DECLARED["income"]), "a0": empty["a0"]}))
+
+
 @pytest.mark.filterwarnings("ignore::hedgerow.errors.SchemaMismatchWarning")
 @pytest.mark.parametrize(
     ("values", "column"),

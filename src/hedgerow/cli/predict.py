@@ -64,7 +64,7 @@ def predict(
     The answer is a CSV with one line for each row, in their order. The table needs the attributes of the schema, in any
     order; other columns are ignored. With a forest that unites the columns of several owners, some may be missing.
     A prediction tells about the row it is made for: keep it as private as that row. Columns in which more than a tenth of the rows have
-    no declared value are named on standard error.
+    no declared value are named on standard error; where the schema declares `missing`, what is missing is none of these.
 
     Owners who have each fitted a forest to rows of their own need not merge anything: --with takes the mean of what their forests say. Of
     owners who hold different columns of the same people it adds up the log-odds: the table needs the columns of all.
@@ -112,7 +112,7 @@ def predict(
     if output is not None:
         say(f"wrote {output}: {written:,} predictions")
     for stream in streams:
-        if (text := stream.unknown.text()) is not None:
+        if (text := stream.unknown.text(stream.table.count_missing)) is not None:
             warn(text)
     if others:
         note(_loss_of_all(groups))

@@ -151,7 +151,7 @@ def _persons(ids: Any, schema: Schema) -> str:
 
 
 def _checked(entry: Attribute, coder: Coder, column: NDArray[Any]) -> ColumnCheck:
-    missing = np.fromiter(map(is_missing, column.tolist()), dtype=bool, count=len(column))
+    missing = where_missing(column)
     if isinstance(entry, Numeric) and isinstance(coder, NumericCoder):
         numbers = coder.numbers(column)
         strange = np.isnan(numbers)
@@ -166,6 +166,11 @@ def _checked(entry: Attribute, coder: Coder, column: NDArray[Any]) -> ColumnChec
     known_values = int((~strange & ~missing).sum())
     branches = {"expected": getattr(entry, "missing", None) is not None, "elsewhere": getattr(entry, "other", None) is not None}
     return ColumnCheck(entry.name, int(missing.sum()), undeclared, *beyond, known_values, **branches)
+
+
+def where_missing(column: NDArray[Any]) -> NDArray[np.bool_]:
+    """column: as `as_array` gives it"""
+    return np.fromiter(map(is_missing, column.tolist()), dtype=bool, count=len(column))
 
 
 def _dates(column: NDArray[Any]) -> NDArray[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,9 +18,10 @@ from sklearn.utils import check_array, check_X_y
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hedgerow.engines.draft import column_names, draft_from_table
+from hedgerow.engines.draft import as_array, column_names, draft_from_table
 from hedgerow.engines.engine import Engine, Progress
 from hedgerow.engines.files import CSVTable, TableFile
+from hedgerow.engines.table_check import where_missing
 from hedgerow.errors import PlanError, SchemaError, UnknownValuesWarning
 from hedgerow.estimators.class_order import class_order, in_columns, sorted_classes
 from hedgerow.estimators.surroundings import numbered_classes
@@ -133,14 +134,15 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         """As the release has them: in the order in which the schema declares the classes."""
         check_is_fitted(self, "release_")
         if isinstance(X, (str, os.PathLike, CSVTable)):
-            codes = TableFile(X, list(self.release_.schema.names), dialect=self.release_.schema.csv).codes(self.release_.codebook)
-            _say_unknown(self.release_, codes)
+            file = TableFile(X, list(self.release_.schema.names), dialect=self.release_.schema.csv)
+            codes = file.codes(self.release_.codebook)
+            _say_unknown(self.release_, codes, file.count_missing)
             return self.release_.predict_codes_proba(codes, self._threads())
         X = self._checked_rows(X)
         if self.release_.forest.united:  # a row may lack columns of some owners
             return self.release_.predict_proba(X, self._threads())
         codes = self.release_.codebook.encode(X, self._threads())
-        _say_unknown(self.release_, codes)
+        _say_unknown(self.release_, codes, lambda names: _count_missing(X, self.release_.schema, names))
         return self.release_.predict_codes_proba(codes, self._threads())
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
@@ -271,15 +273,20 @@ def refuse_weights(who: str, given: Mapping[str, Any]) -> None:
         raise TypeError(f"{who}.fit() got an unexpected keyword argument {unknown[0]!r}")
 
 
-def _say_unknown(release: Release, codes: NDArray[Any]) -> None:
+def _say_unknown(release: Release, codes: NDArray[Any], count_missing: Callable[[list[str]], list[int]]) -> None:
     """As `hedgerow predict` does: columns that could not be read are predicted as unknown, which nobody would notice."""
     if len(codes) < TOLD_FROM:
         return
     unknown = Unknown(release.codebook)
     unknown.add(codes)
-    text = unknown.text()
+    text = unknown.text(count_missing)
     if text is not None:
         warnings.warn(f"predict: {text}. These are predicted as the schema says for them.", UnknownValuesWarning, stacklevel=4)
+
+
+def _count_missing(X: Any, schema: Schema, names: list[str]) -> list[int]:
+    columns = dict(zip(schema.names, columns_of(X, schema.names, dates=schema.dates), strict=True))
+    return [int(where_missing(as_array(columns[name])).sum()) for name in names]
 
 
 def _free_name(name: str, X: Any) -> str:

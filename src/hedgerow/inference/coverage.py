@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.inference.text import plain
-from hedgerow.schema.attributes import Attribute, Categorical
+from hedgerow.schema.attributes import Attribute, Categorical, Numeric
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.forest import CountedForest
 
@@ -139,25 +139,38 @@ def not_read(forest: CountedForest) -> str | None:
 
 
 class Unknown:
-    """Of rows that are predicted, block by block: in how many each column has no declared value. They are the user's own: exact numbers."""
+    """Of rows that are predicted, block by block: in how many each column has no declared value. They are the user's own: exact numbers.
+
+    A missing value is none of these where the schema declares `missing`.
+    """
 
     def __init__(self, codebook: Codebook, absent: Collection[str] = ()) -> None:
         self.schema, self.rows = codebook.schema, 0
         self.declared = np.array(
             [np.iinfo(np.int64).max if n in absent else d for n, d in zip(self.schema.names, codebook.declared, strict=True)]
         )
+        branches = zip(self.schema.attributes, codebook.coders, strict=False)
+        self.missing = np.array([c.missing if isinstance(a, Categorical) and a.missing is not None else -1 for a, c in branches])
         self.unknown = np.zeros(len(self.declared), dtype=np.int64)
 
     def add(self, codes: NDArray[np.unsignedinteger[Any]]) -> None:
         self.rows += len(codes)
-        self.unknown += (codes >= self.declared).sum(axis=0)
+        self.unknown += ((codes >= self.declared) & (codes != self.missing)).sum(axis=0)
 
-    def text(self) -> str | None:
-        """A sentence about the columns where these are more than a few, or None."""
-        many = [a for a in np.argsort(-self.unknown, kind="stable") if self.unknown[a] > MANY_UNKNOWN * self.rows]
-        shares = [(self.unknown[a] / self.rows, self.schema.attributes[a]) for a in many]
+    def text(self, count_missing: Callable[[list[str]], list[int]]) -> str | None:
+        """A sentence about the columns where these are more than a few, or None.
+
+        count_missing: how many values of these columns are missing; numbers that are, and that cannot be read, have the same code
+        """
+        shared = [a for a in self._many() if isinstance(entry := self.schema.attributes[a], Numeric) and entry.missing is not None]
+        if shared:
+            self.unknown[shared] -= count_missing([self.schema.names[a] for a in shared])
+        shares = [(self.unknown[a] / self.rows, self.schema.attributes[a]) for a in self._many()]
         said = [f"{plain(attribute.name)} ({share:.0%} of the rows: {_what_to_check(attribute)})" for share, attribute in shares]
         return f"columns with values that are missing, undeclared or not readable: {_first_few(said)}" if said else None
+
+    def _many(self) -> list[int]:
+        return [int(a) for a in np.argsort(-self.unknown, kind="stable") if self.unknown[a] > MANY_UNKNOWN * self.rows]
 
 
 def _all_rows(forest: CountedForest) -> tuple[float, float]:
