@@ -163,7 +163,8 @@ def test_an_owner_sees_what_of_a_table_does_not_fit(place: SimpleNamespace, run:
     said = " ".join(result.stdout.split())
     assert "that do not fit, of 17 rows" in said
     assert "smoker 1 3 0 0 'Never' 3" in said
-    assert "age 1 1 1 1 '1,000' 1" in said
+    assert "age 0 1 1 1 '1,000' 1" in said
+    assert "missing as the schema declares (`missing`), which fits: age 1" in said
     assert "sex 0 1 0 0 'x' 1" in said
     assert "ill 1 3 0 0 'Yes' 3" in said
     assert "exact look at the rows, for their owner alone: not for publication. It costs no ε" in said

@@ -39,6 +39,18 @@ def test_a_frame_is_counted_exactly(frame: Any) -> None:
     assert "for their owner alone" in str(found)
 
 
+def test_missing_values_that_are_declared_stand_apart_from_what_does_not_fit() -> None:
+    schema = replace(SCHEMA, attributes=tuple(replace(each, missing="missing") for each in SCHEMA.attributes))
+    said = str(schema.check({**COLUMNS, "since": ["2001-01-01", None, None, "1999-12-31"], "ill": ["no", "yes", "no", None]}))
+    assert "age: 0 missing, 0 undeclared or not readable, 1 below the bounds, 1 above" in said
+    assert "ill: 1 missing" in said
+    assert "missing as the schema declares (`missing`), which fits: age 1, sex 1, since 2" in said
+    fits = schema.check({"age": [None], "sex": [None], "since": [None], "ill": ["no"]})
+    assert fits.fits
+    assert "every value fits\nmissing as the schema declares (`missing`), which fits: age 1, sex 1, since 1" in str(fits)
+    assert "missing as" not in str(SCHEMA.check(COLUMNS))
+
+
 def test_labels_may_stand_apart() -> None:
     frame = pandas.DataFrame(COLUMNS)
     assert counts(SCHEMA.check(frame.drop(columns="ill"), frame["ill"])) == FOUND

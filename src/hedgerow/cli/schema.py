@@ -189,10 +189,10 @@ def check(
     """Check a schema, list what still waits for review, and count what of a table does not fit it.
 
     With a table: how many values of each column are missing, undeclared or not readable (numbers such as 65,447.20), or beyond the
-    bounds, and how many rows have no declared class; where the schema names persons, how many they are, and how many rows are beyond
-    rows_per_person, which are not counted. Look at it before you pay: a fit never raises an error because of a value. These
-    are exact counts, for the owner of the rows alone: do not publish them. No ε is spent, because nothing is released; and what you
-    change in the schema must still be a public fact.
+    bounds, and how many rows have no declared class; what is missing where the schema declares `missing` fits, and stands on a line of
+    its own. Where the schema names persons: how many they are, and how many rows are beyond rows_per_person, which are not counted.
+    Look at it before you pay: a fit never raises an error because of a value. These are exact counts, for the owner of the rows alone:
+    do not publish them. No ε is spent, because nothing is released; and what you change in the schema must still be a public fact.
 
     Exit code 0: valid and reviewed. 1: valid, but entries are unreviewed. 2: not valid, or no row of the table would be counted, or of a
     column no value can be read.
@@ -222,12 +222,12 @@ def _show_misfits(schema: Schema, data: Path, csv: str | None) -> None:
     found = check_table(csv_rows(data, csv), schema)
     rows, misfits = found.rows, found.misfits
     if misfits:
-        heads = ["column", "missing", "undeclared or not readable", "below the bounds", "above", "which are undeclared"]
+        heads = ["column", "missing, no branch", "undeclared or not readable", "below the bounds", "above", "which are undeclared"]
         table(f"values of {data} that do not fit, of {rows:,} rows", heads, misfits, numbers=range(1, 5))
     elif rows:
         say(f"every value of {data} fits: {rows:,} rows")
-    if found.persons:
-        say(found.persons)
+    for each in filter(None, (found.expected, found.persons)):
+        say(each)
     say(EYES_ALONE)
     if found.unreadable:
         raise SchemaError(f"{data}: {found.unreadable}")

@@ -52,14 +52,19 @@ class ColumnCheck:
         return bool(self.undeclared) and not self.elsewhere and not self.known
 
     @property
+    def unexpected(self) -> int:
+        """Missing values that have no branch."""
+        return 0 if self.expected else self.missing
+
+    @property
     def fits(self) -> bool:
-        return not ((self.missing and not self.expected) or self.undeclared or self.below or self.above)
+        return not (self.unexpected or self.undeclared or self.below or self.above)
 
     def line(self) -> tuple[str, ...]:
-        """name, missing, undeclared, below, above, which values are undeclared"""
+        """name, missing without a branch, undeclared, below, above, which values are undeclared"""
         named = ", ".join(f"{text!r} {count:,}" for text, count in self.undeclared.most_common(SHOWN))
         more = f" and {len(self.undeclared) - SHOWN:,} others" if len(self.undeclared) > SHOWN else ""
-        return (self.name, *(f"{n:,}" for n in (self.missing, self.undeclared.total(), self.below, self.above)), named + more)
+        return (self.name, *(f"{n:,}" for n in (self.unexpected, self.undeclared.total(), self.below, self.above)), named + more)
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,12 @@ class TableCheck:
     def misfits(self) -> list[tuple[str, ...]]:
         """The lines of the columns that do not fit."""
         return [column.line() for column in self.columns if not column.fits]
+
+    @property
+    def expected(self) -> str:
+        """How many values are missing in columns that declare a branch for them, in words; "" without any."""
+        said = ", ".join(f"{column.name} {column.missing:,}" for column in self.columns if column.expected and column.missing)
+        return f"missing as the schema declares (`missing`), which fits: {said}" if said else ""
 
     @property
     def unreadable(self) -> str:
@@ -105,7 +116,7 @@ class TableCheck:
             for name, missing, undeclared, below, above, named in self.misfits
         ]
         head = f"{self.rows:,} rows" + (": values that do not fit:" if lines else ": every value fits" if self.rows else "")
-        return "\n".join([head, *lines, *filter(None, (self.persons, self.unreadable)), EYES_ALONE])
+        return "\n".join([head, *lines, *filter(None, (self.expected, self.persons, self.unreadable)), EYES_ALONE])
 
 
 def check_rows(table: Any, schema: Schema, labels: Any = None) -> TableCheck:
