@@ -54,6 +54,7 @@ from hedgerow.errors import (
     LargeEpsilonWarning,
     NoBudgetWarning,
     PlanError,
+    SchemaError,
     SchemaMismatchWarning,
     TableError,
     TransformerWarning,
@@ -637,6 +638,27 @@ def test_the_name_of_the_target_is_no_column_of_labels() -> None:
     with pytest.raises(TableError, match="Leave y out"):
         private_score(model, table, "default", epsilon=1, budget=budget)
     assert budget.spent == 0
+
+
+@pytest.mark.parametrize("as_table", [pd.DataFrame, PL.DataFrame, pa.table])
+def test_labels_in_a_frame_of_two_columns_are_refused(as_table: Any) -> None:
+    budget, labels = Budget(10), as_table({"default": LABELS, "other": LABELS})
+    model = HedgerowClassifier(OF_SIX, 1, random_state=0).fit(SIX, LABELS)
+    with pytest.raises(TableError, match=r"y: got a table with 2 columns; .*Nothing was spent.*y\['default'\]"):
+        HedgerowClassifier(OF_SIX, 1, budget=budget).fit(SIX, labels)
+    with pytest.raises(TableError, match="got a table with 2 columns"):
+        private_score(model, SIX, labels, epsilon=1, budget=budget)
+    assert budget.spent == 0
+
+
+@pytest.mark.parametrize("make", [HedgerowClassifier, PrivateRDTClassifier, RandomDecisionTreesClassifier])
+def test_rows_are_no_schema(make: Any) -> None:
+    for given in (pd.DataFrame(SIX), PL.DataFrame(SIX), np.zeros((2, 2)), SIX):
+        model = make(schema=given) if make is RandomDecisionTreesClassifier else make(given, 1)
+        for ask in (lambda model=model: model.fit(SIX, LABELS), lambda model=model: model.plan()):
+            with pytest.raises(SchemaError, match=r"schema: got a \w+; expected a Schema, .*Nothing was spent.*Schema\.draft") as told:
+                ask()
+            assert len(str(told.value)) < 400  # nothing of the rows is repeated
 
 
 def test_only_declared_columns_are_missed() -> None:

@@ -219,9 +219,13 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
             return self.schema
         if isinstance(self.schema, (str, Path)) and self.schema != INFER:
             return Schema.load(self.schema)
-        if self.schema is None or self.schema == INFER:
+        if self.schema is None or self._inferred:
             raise rows.missing_schema(what, self.schema)
-        raise SchemaError(f'schema: got {self.schema!r}; expected a Schema, a path, or "infer".')
+        name = type(self).__name__  # what was given may be the rows: its type is told, and nothing that it holds
+        raise SchemaError(
+            f'schema: got a {type(self.schema).__name__}; expected a Schema, the path of a TOML file, or "infer". Nothing was spent. Rows '
+            f'are given to fit: {name}("schema.toml", …).fit(X, y); Schema.draft(table, "target") makes a first schema of them to review.'
+        )
 
     def _checked_to_infer(self, X: Any, y: Any) -> tuple[Any, Any, None]:
         """As `checked_table`. No privacy is claimed for an inferred schema, so scikit-learn may look at the values."""

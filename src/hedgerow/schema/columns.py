@@ -64,7 +64,12 @@ def labels_column(y: Any, target: str) -> Any:
             f"y: got a text; expected the labels, one for each row. Nothing was spent. Leave y out where the table has the target column "
             f"{target!r}, or give that column itself, such as table[{target!r}]."
         )
-    if not isinstance(y, np.ndarray) and hasattr(y, "columns") and len(y.columns) == 1:  # a data frame with one column
+    if not isinstance(y, np.ndarray) and hasattr(y, "columns"):  # a data frame
+        if len(y.columns) != 1:
+            raise TableError(
+                f"y: got a table with {len(y.columns)} columns; expected the labels, one for each row. Nothing was spent. Give the column "
+                f"that holds them, such as y[{target!r}]."
+            )
         return columns_of(y, [str(getattr(y, "column_names", y.columns)[0])])[0]
     return one_column(y, target)
 
