@@ -371,6 +371,18 @@ def test_columns_keep_their_names_behind_a_column_transformer() -> None:
     assert (pipeline.predict(X) == Y).mean() > 0.8
 
 
+def test_columns_that_get_a_prefix_are_told_how_to_keep_their_names() -> None:
+    budget = Budget(100)
+    turned = ColumnTransformer([("k", "passthrough", ["b"])], remainder="passthrough")
+    with pytest.raises(PlanError, match=r"'k__b', 'remainder__a', .*Nothing was spent. Keep the names: verbose_feature_names_out=False"):
+        piped(turned, budget=budget).set_output(transform="pandas").fit(X, Y)
+    with pytest.raises(PlanError, match=r"Nothing was spent\. Declare them, or leave the step out"):
+        piped(FunctionTransformer(lambda table: table.assign(c=0)), budget=budget).fit(X, Y)
+    assert budget.spent == 0
+    turned.set_params(verbose_feature_names_out=False)
+    piped(turned, budget=budget).set_output(transform="pandas").fit(X, Y)
+
+
 # ------------------------------------------------------------ free looks are told
 
 

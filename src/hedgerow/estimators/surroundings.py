@@ -168,9 +168,11 @@ def _check_names(frame: FrameType, pipeline: Pipeline, estimator: Any) -> None:
         known = {*_column_names(given), *schema.names, schema.target.name, schema.person}
         made = [name for name in _column_names(passed) if name not in known]
         if made:
+            prefixed = any(name.partition("__")[2] in schema.names for name in made)
+            keep = "Keep the names: verbose_feature_names_out=False for the ColumnTransformer. Or declare" if prefixed else "Declare"
             raise PlanError(
                 f"fit: the steps in front of this estimator make the columns {', '.join(map(repr, made[:6]))}, which the schema does not "
-                "declare, so that nothing would be learnt from them. Nothing was spent. Declare them, or leave the step out."
+                f"declare, so that nothing would be learnt from them. Nothing was spent. {keep} them, or leave the step out."
             )
     orders = any(hasattr(step, "transformers") for _, step in pipeline.steps[:-1])
     if orders and hasattr(given, "columns") and passed is not None and not hasattr(passed, "columns"):
