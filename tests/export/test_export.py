@@ -348,6 +348,44 @@ def test_a_python_file_refuses_in_one_line(saved: SimpleNamespace, content: byte
     assert said in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("line", "refused"),
+    [
+        ("$1,1,234,,1,1,04.05.2022", True),
+        ('"$1,1,,1,1,', True),
+        ('"$1"x,1,,1,1,', True),
+        ("$1,1,,1,1,,,", False),
+        ("$1", False),
+        ("", False),
+    ],
+    ids=["more cells", "open quote", "text after a quote", "empty cells", "fewer cells", "no row"],
+)
+def test_a_python_file_refuses_the_lines_that_predict_refuses(saved: SimpleNamespace, line: str, refused: bool) -> None:
+    """It predicted from shifted columns, or took the lines behind an open quote for one cell."""
+    (saved.folder / "forest.py").write_text(str(hedgerow.export(release_of("hedgerow"), "python")), encoding="utf-8")
+    header, plain = saved.rows.read_text(encoding="utf-8").splitlines()[0], "*/ x,0,,1,1,04.05.2022"
+    last = [] if refused else ['"line', 'break",0,,1,1,04.05.2022']  # which the file reads, and `predict` with multiline alone
+    saved.rows.write_text("\n".join([header, plain, line, plain, *last, ""]), encoding="utf-8")
+    command = [sys.executable, "-I", "-S", "-X", "utf8", "forest.py", "rows.csv"]
+    done = subprocess.run(command, cwd=saved.folder, capture_output=True, text=True, encoding="utf-8", check=False)
+    by_command = run("predict", saved.forest, saved.rows, *([] if refused else ["--csv", "multiline"]))
+    assert (done.returncode, by_command.exit_code != 0) == (int(refused), refused), (done.stderr, by_command.output)
+    if refused:
+        assert "error: rows.csv: line 3 is no row: " in done.stderr
+    else:
+        assert list(pd.read_csv(StringIO(done.stdout)).iloc[:, 0]) == list(pd.read_csv(StringIO(by_command.stdout)).iloc[:, 0])
+
+
+def test_a_python_file_refuses_lines_that_a_quote_joins(saved: SimpleNamespace) -> None:
+    """Two quotes too many, lines apart: what stands between them is no cell."""
+    (saved.folder / "forest.py").write_text(str(hedgerow.export(release_of("hedgerow"), "python")), encoding="utf-8")
+    header = saved.rows.read_text(encoding="utf-8").splitlines()[0]
+    saved.rows.write_text(f'{header}\n$1,"0,no,1,1,\n$1,0,no",1,1,\n', encoding="utf-8")
+    command = [sys.executable, "-I", "-S", "-X", "utf8", "forest.py", "rows.csv"]
+    done = subprocess.run(command, cwd=saved.folder, capture_output=True, text=True, encoding="utf-8", check=False)
+    assert (done.returncode, "line 2 is no row" in done.stderr) == (1, True), done.stderr
+
+
 def test_a_python_file_ends_quietly_when_nobody_reads_on(saved: SimpleNamespace) -> None:
     """`python forest.py rows.csv | head` ended in a traceback."""
     (saved.folder / "forest.py").write_text(str(hedgerow.export(release_of("hedgerow"), "python")), encoding="utf-8")

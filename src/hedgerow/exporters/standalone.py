@@ -178,11 +178,26 @@ def _rows(lines: Iterable[str], name: str) -> Iterable[dict[str, Any]]:
     def known(delimiter: str) -> int:
         return len(set(wanted) & set(next(csv.reader([head], delimiter=delimiter), [])))
 
-    rows = csv.DictReader(itertools.chain([head], rest), delimiter=max(",;\t|", key=known))
-    lacking = [each for each in wanted if each not in (rows.fieldnames or [])]
+    reader = csv.reader(itertools.chain([head], rest), delimiter=max(",;\t|", key=known), strict=True)
+    header = next(reader, [])
+    lacking = [each for each in wanted if each not in header]
     if lacking and (not MODEL["may_lack_columns"] or len(lacking) == len(wanted)):
         sys.exit(f"error: {name}: it has no column {', '.join(map(repr, lacking))}; expected a header with {', '.join(map(repr, wanted))}.")
-    return rows
+    return _below(header, reader, name)
+
+
+def _below(header: list[str], reader: Any, name: str) -> Iterable[dict[str, Any]]:
+    """Cells that a line lacks are missing values; more than the header has, or an open quote, would put values into other columns."""
+    n, line = len(header), reader.line_num + 1
+    try:
+        for cells in reader:
+            if any(cells[n:]) or (len(cells) < n and reader.line_num > line):
+                raise csv.Error
+            if cells or n == 1:
+                yield {column: cells[i] if i < len(cells) else None for i, column in enumerate(header)}
+            line = reader.line_num + 1
+    except csv.Error:
+        sys.exit(f"error: {name}: line {line:,} is no row: it has more cells than the header, or a quote is left open. Correct it.")
 
 
 def _write_predictions(rows: Iterable[dict[str, Any]]) -> None:
