@@ -31,6 +31,29 @@ def test_a_draft_marks_every_entry_and_leaves_out_identifiers(tmp_path: Path, ru
     assert schema.read_text().count("unreviewed = true") == 3
 
 
+def test_a_column_with_one_value_is_left_out_and_hinted_at(tmp_path: Path, run: Callable[..., Any]) -> None:
+    """It was paid for as every other attribute, and nobody said that it tells nothing."""
+    data, schema = tmp_path / "data.csv", tmp_path / "schema.toml"
+    data.write_text("study,unit,gap,ward,ill\n" + "\n".join(f"1,mg,{'x' if i % 5 else ''},{i % 3},{i % 2}" for i in range(60)))
+    result = run("schema", "draft", data, "--target", "ill", "-o", schema)
+    said = " ".join(result.stdout.split())
+    assert "every row has the same value there, which tells nothing: study, unit. Where other values" in said
+    assert "--keep COLUMN" in said
+    assert Schema.load(schema).names == ("gap", "ward")
+    kept = run("schema", "draft", data, "--target", "ill", "-o", schema, "--keep", "study", "--force")
+    assert kept.exit_code == 0, kept.output
+    assert Schema.load(schema).names == ("study", "gap", "ward")
+    hint = "hint: with one declared value alone, study tells nothing about ill"
+    assert hint in " ".join(run("schema", "review", schema).stdout.split())
+    assert hint in " ".join(run("schema", "check", schema).stdout.split())
+    run("schema", "review", schema, "--accept")
+    assert hint in " ".join(run("plan", "--schema", schema, "--epsilon", 1, "--rows", 2000).stdout.split())
+    schema.write_text(schema.read_text().replace("values = [1]", "values = [1, 2]"))
+    assert "hint" not in run("plan", "--schema", schema, "--epsilon", 1, "--rows", 2000).stdout
+    one_cell = Schema([Numeric("a", edges=[0, 5]), Numeric("b", 0, 5), Numeric("c", edges=[0, 5], missing="m")], Target("y", [0, 1]))
+    assert one_cell.single_valued == ("a",)
+
+
 def test_an_existing_schema_is_kept(place: SimpleNamespace, run: Callable[..., Any]) -> None:
     before = place.schema.read_bytes()
     result = run("schema", "draft", place.data, "--target", "ill", "-o", place.schema)

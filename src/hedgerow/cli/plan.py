@@ -41,6 +41,7 @@ from hedgerow.cli.options import (
 )
 from hedgerow.cli.outputs import check_output
 from hedgerow.cli.places import PurposeOption
+from hedgerow.cli.schema import hint_at_single_values
 from hedgerow.cli.tables import SignKey, say_what_else
 from hedgerow.errors import PlanError
 from hedgerow.formatting import number
@@ -159,6 +160,7 @@ def plan(
         return
     assert schema is not None
     declared = Schema.load(schema)
+    hint_at_single_values(declared)
     drawn = known.seeded or not known.updates
     shared = not drawn and (save is not None or owners > 1)  # the tables of all attributes, for any number of rows
     if rows is None and declared.rows is None and options.depends_on_rows and not shared:

@@ -42,7 +42,11 @@ def draft(
     ] = None,
     keep: Annotated[
         list[str] | None,
-        typer.Option("--keep", help="A column that stays in though it looks like an identifier. May be repeated.", show_default=False),
+        typer.Option(
+            "--keep",
+            help="A column that stays in though it looks like an identifier, or has one value alone. May be repeated.",
+            show_default=False,
+        ),
     ] = None,
     csv: CSVOfRows = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
@@ -53,8 +57,9 @@ def draft(
     `unreviewed`. Compare each with what is publicly known, widen bounds, add values that could occur, then accept it with
     `hedgerow schema review`. Until then nothing can be claimed for a forest trained with it.
 
-    Columns that look like identifiers are left out. '?', 'NA' and empty cells are taken for missing, codes such as 0042 stay text, dates
-    count as days, bounds are rounded outward. In Python: `hedgerow.Schema.draft(df, "class")`.
+    Columns that look like identifiers are left out, and those in which every row has the same value. '?', 'NA' and empty cells are taken
+    for missing, codes such as 0042 stay text, dates count as days, bounds are rounded outward.
+    In Python: `hedgerow.Schema.draft(df, "class")`.
 
     With --person, what is trained protects persons and not rows: at most --rows-per-person rows of each are counted, and the noise
     grows with that number. The column is not learnt from.
@@ -244,8 +249,18 @@ def show(schema: Schema, only: tuple[str, ...] = ()) -> None:
     say(f"rows:   {rows_text}")
     if schema.person is not None:
         say(f"person: one value of {schema.person}; at most {schema.k:,} {'row' if schema.k == 1 else 'rows'} of each count")
+    hint_at_single_values(schema)
     if schema.csv is not None:
         say(f"csv:    {', '.join(f'{name} {value!r}' for name, value in schema.csv.to_plain().items()) or 'as usual'}")
+
+
+def hint_at_single_values(schema: Schema) -> None:
+    if schema.single_valued:
+        say(
+            f"hint: with one declared value alone, {', '.join(schema.single_valued)} tells nothing about {schema.target.name} and may take "
+            "its part of the ε: leave it out of the schema, or declare the other values that could occur.",
+            style="yellow",
+        )
 
 
 def _facts(attribute: Attribute) -> tuple[str, str, str, str]:

@@ -26,6 +26,7 @@ from hedgerow.engines.draft_columns import (
     MANY,
     MAX_TEXT_CATEGORIES,
     MAX_WHOLE_CATEGORIES,
+    SINGLE,
     WITH_COMMAS,
     WITH_PERCENT,
     Drafted,
@@ -108,7 +109,7 @@ def draft(
         found = {name: drafted(name, column, name in keep, orders.get(name), decimal=True) for name, column in learnt.items()}
     attributes = [each.attribute for each in found.values() if each.attribute is not None]
     if not attributes:
-        raise TableError("table: no column is left to learn from; every one looks like an identifier, or is empty.")
+        raise TableError("table: no column is left to learn from; every one looks like an identifier, has one value alone, or is empty.")
     labels = Values.of(columns[target])
     classes = _target(target, labels, orders.get(target))
     return Schema(attributes, classes, person=person, rows_per_person=rows_per_person, notes=_notes(found, target, labels, person))
@@ -151,6 +152,11 @@ def _notes(found: Mapping[str, Drafted], target: str, labels: Values, person: st
         )
     if EMPTY in said:
         notes.append(f"left out, since nothing stands in them: {', '.join(said[EMPTY])}")
+    if SINGLE in said:
+        notes.append(
+            f"left out, since every row has the same value there, which tells nothing: {', '.join(said[SINGLE])}. Where other values could "
+            "occur, draft again with keep=['COLUMN'] and declare them"
+        )
     for what in (AS_MISSING, WITH_COMMAS, DECIMAL_COMMAS, WITH_PERCENT, AS_OTHER, AS_COUNTS, FAR_APART, AS_CODES, AS_DATES):
         if what in said:
             notes.append(f"{what}: {'; '.join(said[what])}")

@@ -3,6 +3,7 @@
 '?', 'NA', 'N/A', 'NaN', 'null' and empty cells   are missing
 whole numbers that are all different              look like an identifier: left out
 texts of more than 100 different values           look like one, too
+one value in every row                            tells nothing: left out
 numbers that begin with zeros                     are codes, and stay text
 dates                                             count as days, in the format that all of them have
 two different whole numbers                       are categories, and so are up to 12 that are far apart, which look like codes
@@ -62,7 +63,7 @@ class Drafted:
     said: tuple[tuple[str, str], ...] = field(default=())
 
 
-MANY, EMPTY = "many", "empty"
+MANY, EMPTY, SINGLE = "many", "empty", "single"
 AS_MISSING, AS_CODES, AS_DATES, EITHER = "taken for missing", "kept as text for the zeros they begin with", "read as dates", "either"
 AS_COUNTS = "few whole numbers, taken for amounts with an order (if they are codes, declare them as categories)"
 FAR_APART = "few whole numbers far apart, taken for codes without an order (if they are amounts, declare them as numeric)"
@@ -115,8 +116,8 @@ class Values:
 
 
 def drafted(name: str, column: NDArray[Any], keep: bool = False, order: Sequence[Any] | None = None, decimal: bool = False) -> Drafted:
-    """The entry for one column. keep: also where it looks like an identifier; order: all values, where it has an order of its own;
-    decimal: other columns have decimal commas, so that 2,500 is 2.5
+    """The entry for one column. keep: also where it looks like an identifier, or has one value alone; order: all values, where it has an
+    order of its own; decimal: other columns have decimal commas, so that 2,500 is 2.5
     """
     found = Values.of(column)
     if order is not None:
@@ -128,6 +129,8 @@ def drafted(name: str, column: NDArray[Any], keep: bool = False, order: Sequence
     said += [(why, name) for why in unread]
     if not found.values:
         return Drafted(None, EMPTY)
+    if len(found.values) == 1 and not found.gaps and not keep:
+        return Drafted(None, SINGLE)
     kind = column.dtype.kind
     written, other = _dates(found.values)
     if written is not None:

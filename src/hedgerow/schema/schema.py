@@ -40,6 +40,12 @@ if TYPE_CHECKING:
 MOST_SHOWN = 12  # names of columns in a repr
 
 
+def _tells_nothing(attribute: Attribute) -> bool:
+    if isinstance(attribute, Categorical):
+        return len(attribute.domain) == 1
+    return attribute.missing is None and attribute.edges is not None and len(attribute.edges) == 2
+
+
 def _shown(attribute: Attribute) -> str:
     if isinstance(attribute, Numeric):
         return attribute.bounds_text
@@ -156,6 +162,11 @@ class Schema:
         return tuple(each.name for each in self.attributes if isinstance(each, Numeric) and each.date is not None)
 
     @property
+    def single_valued(self) -> tuple[str, ...]:
+        """The attributes with one value alone, which no branch for others or for missing ones stands beside: they tell nothing."""
+        return tuple(each.name for each in self.attributes if _tells_nothing(each))
+
+    @property
     def unreviewed(self) -> tuple[str, ...]:
         """Names of the entries that were read from data and that nobody has reviewed yet."""
         found = [attribute.name for attribute in self.attributes if attribute.unreviewed]
@@ -173,7 +184,7 @@ class Schema:
 
         table:  a data frame (pandas, polars, pyarrow, …), a mapping of columns, or the path of a CSV or Parquet file
         target: the name of the column to predict, or the labels themselves
-        keep:   columns that stay in though they look like identifiers
+        keep:   columns that stay in though they look like identifiers, or have one value alone
 
         Compare it with what is publicly known (`print(schema.to_toml())`), replace what only the rows tell, then `schema.accept()`.
         """
