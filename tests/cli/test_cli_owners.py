@@ -200,6 +200,24 @@ def test_a_count_is_charged_once_and_before_the_table_is_read(
     assert (part.owner, part.epsilon, part.disjoint) == ("office-b", "0.5", True)
 
 
+def test_the_same_counts_are_not_paid_twice_from_a_budget_file(planned: SimpleNamespace, run: Callable[..., Any]) -> None:
+    """They were, without a word, and `merge` refused them afterwards."""
+    words = ["count", "plan.json", "office-b.csv", "--owner", "b", "--disjoint", "--budget", "budget.json"]
+    done(run(*words, "-o", "b.json"))
+    result = run(*words, "-o", "b2.json")
+    refused(result, 2, "budget.json has paid for these counts already")
+    said = " ".join(result.stderr.split())
+    assert f"owner 'b', no --batch: ε = 0.5 at {BudgetFile(planned.budget).entries[0].when})" in said
+    assert "Nothing was spent" in said
+    assert not Path("b2.json").exists()
+    assert str(BudgetFile(planned.budget).spent) == "1/2"
+    done(run(*words, "-o", "b2.json", "--again"))
+    refused(run(*words, "-o", "b3.json"), 2, "has paid for these counts already")
+    done(run(*words, "-o", "b3.json", "--batch", "february"))  # other rows
+    done(run(*[word if word != "b" else "c" for word in words], "-o", "c.json"))  # another owner
+    assert BudgetFile(planned.budget).spent == 2
+
+
 def test_a_count_without_a_statement_says_what_that_means(planned: SimpleNamespace, run: Callable[..., Any]) -> None:
     result = done(run("count", "plan.json", "office-b.csv", "-o", "b.json.gz", "--owner", "Büro B", "--batch", "2026-03"))
     assert "no --budget" in result.stderr

@@ -53,7 +53,11 @@ def count(
     purpose: PurposeOption = None,
     again: Annotated[
         bool,
-        typer.Option("--again", help="Of a service: pay anew for counts on this plan that it has made for you before (else: fetched)."),
+        typer.Option(
+            "--again",
+            help="Pay anew for counts on this plan that a service has made for you before (else: fetched), or that the budget file has "
+            "paid for under the same owner and batch.",
+        ),
     ] = False,
     force: Force = False,
 ) -> None:
@@ -70,7 +74,7 @@ def count(
     """
     place = Place(data, table, query, engine, master, purpose, csv)
     check_output(output, [plan, *place.files, budget, sign], force)
-    from hedgerow.cli.budget_source import open_budget, paid_query, print_remaining
+    from hedgerow.cli.budget_source import TrackedBudgetFile, open_budget, paid_query, print_remaining
     from hedgerow.release.public_plan import PublicPlan
     from hedgerow.training.counting import count as count_table
 
@@ -81,6 +85,8 @@ def count(
         _check_service_options(source, owner, batch, disjoint)
         batch = place.service.public.name
     request_budget = open_budget(budget, cost, getattr(source, "delta", 0), place.remote)  # in the trees of a forest pure ε
+    if isinstance(request_budget, TrackedBudgetFile) and not place.remote:
+        request_budget.pay_once(source.content_hash, named, batch, again)
     with paid_query(request_budget, unfinished="No counts were saved."):
         if place.remote and isinstance(source, PublicPlan):
             release = place.service.counts(source, epsilon, request_budget, output, again)
