@@ -338,6 +338,21 @@ def test_ctrl_c_leaves_the_charge_and_no_half_file(planned: SimpleNamespace, sta
 # ---------------------------------------------------------------- update
 
 
+def test_an_owner_who_may_be_in_the_forest_under_another_name_is_warned_of(planned: SimpleNamespace, run: Callable[..., Any]) -> None:
+    """The same rows were added, and paid, as those of "Office a" and of "office-a"."""
+    done(run("key", "new", "a.key", "--name", "Office A"))
+    for owner in ("Office-A", "OFFICE a", "office a", "office b"):
+        result = done(run("update", "forest.json", "office-b.csv", "--owner", owner, "-o", "more.json", "--force"))
+        warned = f"{owner!r} is taken for another owner than 'office a', who is in the forest already; but the names are nearly the same"
+        assert (warned in " ".join(result.stderr.split())) == (owner in ("Office-A", "OFFICE a"))
+    counted = done(run("count", "plan.json", "office-a.csv", "-o", "own.json", "--sign", "a.key"))
+    assert "owner: a (the name of the key's file; --owner gives another)" in " ".join(counted.stdout.split())
+    result = done(run("count", "own.json", "office-b.csv", "--owner", "x", "-o", "more.json", "--force", "--sign", "a.key"))
+    assert "'x' is taken for another owner than 'a', who is in the forest already; but the key that signs is" in " ".join(
+        result.stderr.split()
+    )
+
+
 def test_an_update_in_place_adds_a_table(planned: SimpleNamespace, run: Callable[..., Any]) -> None:
     """By default it costs what the others did; without a statement the losses add, with one the largest counts."""
     result = done(run("update", "forest.json", "office-b.csv", "--batch", "february", "--disjoint", "--budget", "budget.json"))

@@ -14,7 +14,7 @@ from hedgerow.cli.fit import save_paid, summarise
 from hedgerow.cli.options import BudgetPath, Force, Jobs, Sampler, threads
 from hedgerow.cli.outputs import check_output
 from hedgerow.cli.places import CSVOfRows, Data, EngineName, EngineOption, MasterOption, Place, PurposeOption, QueryOption, TableOption
-from hedgerow.cli.tables import Batch, Disjoint, Owner, SignKey, checked_owner, stem, warn_of_few
+from hedgerow.cli.tables import Batch, Disjoint, Owner, SignKey, checked_owner, stem, warn_of_alike, warn_of_few
 
 if TYPE_CHECKING:
     from hedgerow.release.public_plan import PublicPlan
@@ -65,8 +65,8 @@ def count(
 
     Your rows stay here; the file with the counts may go to whoever merges (`hedgerow merge`). It is a forest by itself: look at it with
     `hedgerow show` before you send it. The plan fixes the ε that your rows are charged, on disk before the table is opened. The owner's
-    name is by default that of the key that signs (office-a.key: office-a), else of the output; of rows at a service it is the service's,
-    which signs its counts.
+    name is by default that of the file of the key that signs (office-a.key: office-a), else of the output; of rows at a service it is the
+    service's, which signs its counts.
 
     Example:
 
@@ -76,6 +76,7 @@ def count(
     check_output(output, [plan, *place.files, budget, sign], force)
     from hedgerow.cli.budget_source import TrackedBudgetFile, open_budget, paid_query, print_remaining
     from hedgerow.release.public_plan import PublicPlan
+    from hedgerow.release.release import Release
     from hedgerow.training.counting import count as count_table
 
     source, cost = open_trees(plan, epsilon)
@@ -84,6 +85,8 @@ def count(
     if place.remote:
         _check_service_options(source, owner, batch, disjoint)
         batch = place.service.public.name
+    if isinstance(source, Release):
+        warn_of_alike(source, named, key)
     request_budget = open_budget(budget, cost, getattr(source, "delta", 0), place.remote)  # in the trees of a forest pure ε
     if isinstance(request_budget, TrackedBudgetFile) and not place.remote:
         request_budget.pay_once(source.content_hash, named, batch, again)
@@ -116,7 +119,8 @@ def count(
             place.service.saved()
     summarise(release, saved)
     part = next(part for part in release.certificate.parts if part.counted)
-    by_default = f" (the name of the {'output' if sign is None else 'key'}; --owner gives another)" if owner is None else ""
+    file = "output" if sign is None else "key's file"
+    by_default = f" (the name of the {file}; --owner gives another)" if owner is None else ""
     named_by = " (as the service says)" if place.remote else by_default
     say(f"owner: {part.owner}{named_by}, batch: {part.id}" + (", signed" if key is not None else ""))
     if place.remote:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -126,6 +126,29 @@ def checked_owner(owner: str | None, otherwise: str, option: str = "--owner") ->
     if owner is not None and not owner.strip():
         raise PlanError(f"{option}: expected a name; leave the option out if there is none to give.")
     return otherwise if owner is None else owner
+
+
+def warn_of_alike(forest: Release, owner: str, key: Any) -> None:
+    """Of an owner who may be in the forest already: under a name that is written nearly so, or one whose table this key has signed."""
+    from hedgerow.release.signing import public_text
+
+    own = "" if key is None else public_text(key)
+    parts = forest.certificate.parts
+    signed = [signature.key for signature in forest.signatures] if len(parts) == 1 else []
+    for part in () if any(part.owner == owner for part in parts) else parts:
+        alike = _letters(owner) == _letters(part.owner)
+        if part.owner and (alike or own in (*part.signed_by, *signed)):
+            why = "the names are nearly the same" if alike else "the key that signs is the same"
+            warn(
+                f"--owner: {f'{owner!r} is' if owner else 'without it, the rows are'} taken for another owner than {part.owner!r}, who "
+                f"is in the forest already; but {why}. If both are one, give --owner {part.owner!r}, and a --batch: the same rows would be "
+                "paid and counted twice."
+            )
+            return
+
+
+def _letters(name: str) -> str:
+    return "".join(filter(str.isalnum, name.casefold()))
 
 
 def stem(path: Path) -> str:

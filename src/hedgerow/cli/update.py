@@ -15,7 +15,7 @@ from hedgerow.cli.fit import save_paid, summarise
 from hedgerow.cli.options import BudgetPath, Epsilon, Force, Jobs, Sampler, threads
 from hedgerow.cli.outputs import check_output, file_lock
 from hedgerow.cli.places import CSVOfRows, Data, EngineName, EngineOption, MasterOption, Place, PurposeOption, QueryOption, TableOption
-from hedgerow.cli.tables import Batch, Disjoint, Owner, SignKey, checked_owner, show_tables
+from hedgerow.cli.tables import Batch, Disjoint, Owner, SignKey, checked_owner, show_tables, warn_of_alike
 
 
 def update(
@@ -73,6 +73,7 @@ def update(
         key = private_key(sign)
         owners = {place.service.public.owner} if place.remote else {part.owner for part in before.certificate.parts}
         named = checked_owner(owner, owners.pop() if len(owners) == 1 else "")
+        warn_of_alike(before, named, key)
         if place.remote and not other_rows:
             place.service.check_not_counted(before.certificate.parts)
         target, cost = output or forest, cost_of(before, epsilon)
