@@ -412,6 +412,23 @@ def test_rules_within_their_noise_are_left_out_and_counted():
     assert both[0] - both[1] == within_noise(forest, label=label).left_out
 
 
+@pytest.mark.parametrize("sub_rules", [False, True])
+def test_paths_that_no_row_can_take_are_not_counted_as_left_out(sub_rules):
+    """`hedgerow rules` said that 72 were left out beside 2, and listed 68 with --noisy."""
+    forest = random_forest(5, splits=30)
+    every, told = rules(forest, sub_rules=sub_rules), rules(forest, sub_rules=sub_rules, above_noise=True)
+    left_out = within_noise(forest, sub_rules=sub_rules)
+    assert (left_out.left_out, left_out.paths) == (len(every) - len(told), len(every))
+    assert len(every) < sum(tree.n_nodes if sub_rules else len(tree.leaves) for tree in forest.trees)  # some contradict themselves
+    cells = Schema([Numeric("n", 1, 3, integer=True), Numeric("x", 0, 1)], Target("y", ["a", "b"]))
+    book = Codebook(cells, 10)
+    builder = TreeBuilder(book.sizes)
+    builder.split(0, 0, list(range(10)))
+    tree = builder.build()
+    counted = CountedForest(book, (tree,), (np.full((len(tree.leaves), 2), 10),), (Fraction(2),))
+    assert (len(rules(counted)), within_noise(counted).paths, len(tree.leaves)) == (3, 3, 10)
+
+
 def test_of_exact_counts_only_empty_rules_are_left_out():
     forest = small_forest([[4, 1, 0], [4, 1, 0], [4, 1, 0], [0, 0, 0]])
     assert [rule.support for rule in rules(forest, above_noise=True)] == [5, 5, 5]

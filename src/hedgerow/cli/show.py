@@ -52,7 +52,9 @@ NO_RULES = (
 def rules(
     forest: ForestFile,
     top: Annotated[int | None, typer.Option("--top", min=1, help="How many rules at most.  [default: 20]", show_default=False)] = None,
-    min_support: Annotated[float, typer.Option("--min-support", help="Least number of rows (noisy).")] = 0,
+    min_support: Annotated[
+        float, typer.Option("--min-support", help="Least number of rows (noisy); none with fewer than 0 is listed.")
+    ] = 0,
     min_confidence: Annotated[float, typer.Option("--min-confidence", min=0, max=1, help="Least share of the class.")] = 0,
     label: Annotated[str | None, typer.Option("--class", help="Only rules for this class.", show_default=False)] = None,
     sub_rules: Annotated[bool, typer.Option("--sub-rules", help="Also rules that stop above a leaf.")] = False,

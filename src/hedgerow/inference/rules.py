@@ -223,7 +223,7 @@ class _Numbers:
     @classmethod
     def of(cls, forest: CountedForest, sub_rules: bool, removed: Removed) -> _Numbers:
         parts = [
-            _numbers_of_tree(forest, t, _rule_nodes(tree, sub_rules, None if removed is None else removed[t]))
+            _numbers_of_tree(forest, t, _rule_nodes(forest.codebook, tree, sub_rules, None if removed is None else removed[t]))
             for t, tree in enumerate(forest.trees)
         ]
         return cls(**{name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
@@ -294,14 +294,31 @@ def confidences(
     return p, np.where(unknown, 0.5, np.minimum(error, 0.5)), label
 
 
-def _rule_nodes(tree: Tree, sub_rules: bool, removed: NDArray[np.bool_] | None) -> NDArray[np.int64]:
-    """The nodes where a path may end: of what pruning leaves, those with no child left, or all of them."""
+def _rule_nodes(codebook: Codebook, tree: Tree, sub_rules: bool, removed: NDArray[np.bool_] | None) -> NDArray[np.int64]:
+    """The nodes where a path may end: of what pruning leaves, those with no child left, or all of them; if a row can get there."""
     kept = np.arange(tree.n_nodes) if removed is None else np.flatnonzero(~removed)
-    if sub_rules:
-        return kept
-    asks_on = np.zeros(tree.n_nodes, dtype=bool)
-    asks_on[tree.parent[kept[kept > 0]]] = True
-    return kept[~asks_on[kept]]
+    if not sub_rules:
+        asks_on = np.zeros(tree.n_nodes, dtype=bool)
+        asks_on[tree.parent[kept[kept > 0]]] = True
+        kept = kept[~asks_on[kept]]
+    return kept[_reachable(codebook, tree)[kept]]
+
+
+def _reachable(codebook: Codebook, tree: Tree) -> NDArray[np.bool_]:
+    """Of each node, whether a row can get there: of each attribute, some code fits all that is asked on the way, and can hold a value."""
+    found = np.ones(tree.n_nodes, dtype=bool)
+    for a in np.unique(tree.attribute[tree.attribute >= 0]).tolist():
+        codes = np.arange(tree.sizes[a])
+        fits = np.empty((tree.n_nodes, len(codes)), dtype=bool)
+        fits[0] = [not codebook.holds_none(a, code) for code in codes.tolist()]
+        for nodes in tree.levels[1:]:
+            above = tree.parent[nodes]
+            fits[nodes] = fits[above]
+            asked = tree.attribute[above] == a
+            leads_to = tree.branch[tree.first_branch[above[asked]][:, None] + codes]
+            fits[nodes[asked]] &= leads_to == nodes[asked][:, None]
+        found &= fits.any(axis=1)
+    return found
 
 
 def _class_code(codebook: Codebook, label: Value) -> int:
