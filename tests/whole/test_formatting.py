@@ -19,6 +19,7 @@ from hedgerow.inference.explain import explain
 from hedgerow.inference.text import values_in_words
 from hedgerow.remote.responses import Loss, Quote, RemoteScore
 from hedgerow.schema.codebook import Codebook
+from hedgerow.training.shared_plans import shown_plan
 from hedgerow.trees.plan import EXPECTED, Plan
 
 ROOT = Path(__file__).parents[2]
@@ -203,7 +204,11 @@ def test_a_plan_ends_with_a_verdict() -> None:
     assert good.verdict.endswith("(three of four public tables had that)")
     assert str(good).splitlines()[-1].startswith("verdict")
     other = PrivateRDTClassifier(SCHEMA, epsilon=1).plan(rows=1_000_000)
-    assert re.match(r"about [\d.,]+ rows for each number that is measured, with noise of ± ", other.verdict)
+    told = r"about [\d.,]+ rows for each number that is measured, if all are as frequent, with noise of ± .*: they stand"
+    assert re.match(told, other.verdict)
+    assert other.verdict.endswith("; those of a rare class or value less")
+    shared = HedgerowClassifier(SCHEMA, epsilon=1).public_plan(rows=30_000, tables=3)
+    assert re.match(told, shown_plan(shared).verdict)
     assert "model without privacy" not in other.verdict  # measured for our own forest alone
     assert DPDFClassifier(SCHEMA, epsilon=1).plan(rows=1_000).verdict == ""
 

@@ -177,8 +177,10 @@ class Plan:
         rows = self.rows_per_leaf / self.n_classes
         least, expected = _words(STANDS_OUT, rows / self.noise_sd if self.noise_sd else math.inf)
         more = ". More rows, a larger ε or fewer or coarser attributes would help" if least < GOOD else ""
+        rare = "; those of a rare class or value less" if expected != LITTLE else ""
         return (
-            f"about {number(rows, 2)} rows for each number that is measured, with noise of ± {number(self.noise_sd, 2)}: {expected}{more}"
+            f"about {number(rows, 2)} rows for each number that is measured, if all are as frequent, with noise of ± "
+            f"{number(self.noise_sd, 2)}: {expected}{rare}{more}"
         )
 
     @property
