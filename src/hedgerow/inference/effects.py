@@ -49,6 +49,8 @@ class Effect:
     importance_noise:  the share that an attribute with these errors would have by noise alone
     cuts:        of a numeric attribute the numbers between its ranges; the values after the last range have no number
     cut_texts:   the same for people, where a date is a date
+    row_errors:  standard errors that the noise gives `rows`; NaN where the attribute was not
+                 counted, and rows are taken as even                                              (values,)
     """
 
     attribute: str
@@ -62,6 +64,17 @@ class Effect:
     cuts: tuple[float, ...] | None = None
     cut_texts: tuple[str, ...] = ()
     importance_noise: float = 0.0
+    row_errors: Floats | None = None
+
+    @property
+    def rows_note(self) -> str:
+        """How far the shares of rows may be off: "shares of rows ± 2 % to 5 %"; "" where they are exact."""
+        if self.row_errors is None or not self.row_errors.any():
+            return ""
+        if np.isnan(self.row_errors).any():
+            return "shares of rows were not counted, and are taken as even"
+        texts = [f"{max(100 * error, 0.1):.{0 if error >= 0.0095 else 1}f} %" for error in (self.row_errors.min(), self.row_errors.max())]
+        return f"shares of rows ± {' to '.join(dict.fromkeys(texts))}"
 
     @property
     def above_noise(self) -> bool:
@@ -170,6 +183,7 @@ def _effect(parts: Parts, j: int) -> Effect:
         0.0,
         tuple(float(edges[code]) for code in first if 0 < code < cells) if cells else None,
         tuple(codebook.edge_texts[j][code] for code in first if 0 < code < cells),
+        row_errors=_share_errors(parts.forest, j, groups),
     )
 
 
@@ -262,3 +276,16 @@ def _share_of_rows(forest: AdditiveForest, j: int, groups: list[list[int]]) -> F
         return np.full(len(groups), 1 / len(groups))
     by_code = forest.shares_of_codes(j)
     return np.array([by_code[codes].sum() for codes in groups])
+
+
+def _share_errors(forest: AdditiveForest, j: int, groups: list[list[int]]) -> Floats:
+    """Of m of d counted branches, whose noises are made to add up to that of all rows: sd·√(m·(1 − m/d)). A share that was drawn to even
+    ones is a little less off.
+    """
+    tables = forest.tables
+    if j not in tables.attributes:
+        return np.full(len(groups), np.nan)
+    branch = tables.layout.branches(j)
+    m, d = np.array([len(np.unique(branch[codes])) for codes in groups]), int(branch.max()) + 1
+    sd = tables.noise(j) * math.sqrt(tables.codebook.n_classes)
+    return np.minimum(sd * np.sqrt(m * (1 - m / d)) / tables.n, 1.0)

@@ -105,7 +105,8 @@ class _Picture:
     def _foot(self, y: float, more: str) -> Drawing:
         exact = "Exact numbers, no noise." if self.scores.any() else "No prediction uses it: its effect is zero."
         bands = "Bands: ± 1 and ± 2 standard errors of the noise." if self.errors.any() else exact
-        text = f"{bands} {more or 'Shares of rows are noisy too.'}"
+        note = self.effect.rows_note
+        text = " ".join(f"{each[0].upper()}{each[1:].rstrip('.')}." for each in (bands, note, more) if each)
         self.parts.append(label(MARGIN, y + 16, fit(text, WIDTH - 2 * MARGIN, 11.5), 11.5, "hw-soft"))
         title = f"What {plain(self.effect.attribute)} {self.what}"
         return Drawing(y + 34, title, f"{about(self.effect)}. {self._words()}", tuple(self.parts))

@@ -1,6 +1,6 @@
 """Effects and explanations as text: bars to the left and to the right of 0, each number with its ±.
 
-age: 16 % of what the attributes say; what its values add to the log-odds of >50K
+age: 16 % of what the attributes say; what its values add to the log-odds of >50K; shares of rows ± 2 %
   below 26.125      22 % of rows  ████████████│              −2.10 ± 0.21
   26.125 to 35.25   24 % of rows            ██│              −0.32 ± 0.04
 """
@@ -65,6 +65,7 @@ def effect_text(effect: Effect, most: int = VALUES) -> str:
         scores = effect.scores.max(axis=1)
         head = f"{about(effect)}; the class that each value speaks for most, and against most"
         numbers = [f"{_class(effect, v, best[v])}; {_class(effect, v, worst[v])}" for v in shown]
+    head += f"; {effect.rows_note}" if effect.rows_note else ""
     largest = float(np.abs(scores[shown]).max(initial=0.0))
     lines = [
         (cut(effect.values[v]), f"{share_text(float(effect.rows[v]))} of rows", two_sided_bar(float(scores[v]), largest), number)
