@@ -21,6 +21,7 @@
     ├── LargeDeltaWarning                 a δ above one over the number of rows: the guarantee may fail for whole rows
     ├── NoBudgetWarning                   rows were read without a shared budget to keep the total
     ├── SchemaMismatchWarning             the released counts lack many rows: the schema does not fit the table
+    ├── UnclearScoreWarning               noise hides some classes from a score, or all of it
     ├── TransformerWarning                what stands in front of an estimator has learnt from its rows without noise
     ├── SharedPersonsWarning              cross-validation may learn from rows of the persons whom it scores
     ├── ExactScoreWarning                 a score is an exact look at rows: no budget pays for it
@@ -114,6 +115,10 @@ class FractionWarning(HedgerowWarning):
 
 class SchemaMismatchWarning(HedgerowWarning):
     """The released counts lack many rows: they hold values that the schema does not declare."""
+
+
+class UnclearScoreWarning(HedgerowWarning):
+    """Noise hides some classes, which a mean over the classes leaves out; or a whole score that a search goes by."""
 
 
 class LargeDeltaWarning(HedgerowWarning):

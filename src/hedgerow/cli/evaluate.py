@@ -278,9 +278,10 @@ def show_ranking(ranking: Ranking, recalls: Sequence[float]) -> None:
     from hedgerow.inference.text import score_with_error
 
     mean = ", mean of each class against the others" if len(ranking.of) > 1 else f", {class_text(ranking.of[0].label)} against the rest"
+    mean = f", {ranking.words(class_text)}" if ranking.left_out else mean
     say(f"area under the ROC curve: {score_with_error(ranking.auc, ranking.auc_error)}{mean}", style="bold")
     say(f"Brier score: {score_with_error(ranking.brier, ranking.brier_error)}")
-    if ranking.unclear:
+    if ranking.unclear and not ranking.left_out:  # of those that a mean leaves out, private_score has warned
         warn(f"too few rows beside the noise to say anything about: {', '.join(map(class_text, ranking.unclear))}")
     lines = ranking.threshold_lines(recalls)
     if lines:

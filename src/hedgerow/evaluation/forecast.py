@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.accounting.loss import exact_epsilon
-from hedgerow.errors import PlanError
+from hedgerow.errors import PlanError, UnclearScoreWarning
 from hedgerow.evaluation.private import SCORE_BINS, PrivateScore, score_of, score_queries, scored_release
 from hedgerow.inference.ranking import positive_code
 from hedgerow.queries import ScoreBins
@@ -36,7 +37,8 @@ def score_error(
 ) -> dict[str, float]:
     """The standard error that `private_score` would state of each metric, for so many test rows. Free: it reads none.
 
-    Classes are taken to be as frequent as the released counts of the forest say. 0.5 says that the noise would leave nothing.
+    Classes are taken to be as frequent as the released counts of the forest say. 0.5 says that the noise would leave nothing; a warning
+    says which classes it would hide from the mean of areas.
 
     rows:      roughly how many test rows there are, a public number
     accuracy:  what to hope for, if all classes were as frequent
@@ -61,6 +63,8 @@ def score_error(
         return score_of(release, questions, counts, prices, no_certificate("a forecast"), about=about)
 
     by_accuracy, by_area = score(2 * math.log(accuracy / (1 - accuracy))), score(_slope_of(auc))
+    if "auc" in named and by_area.ranking is not None and (hidden := by_area.ranking.warning("would be")) is not None:
+        warnings.warn(hidden, UnclearScoreWarning, stacklevel=2)
     return {name: float(getattr(by_area if name == "auc" else by_accuracy, f"{name}_error")) for name in named}
 
 

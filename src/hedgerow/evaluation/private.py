@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from difflib import get_close_matches
@@ -23,7 +24,7 @@ from hedgerow.engines.memory import MemoryRows
 from hedgerow.engines.opening import is_place, open_place
 from hedgerow.engines.person_ids import person_column
 from hedgerow.engines.remote import RemoteSource, remote_schema
-from hedgerow.errors import BudgetError, PlanError, TableError
+from hedgerow.errors import BudgetError, PlanError, TableError, UnclearScoreWarning
 from hedgerow.evaluation.score import PrivateScore as PrivateScore
 from hedgerow.inference.calibration import Calibration
 from hedgerow.inference.ranking import ClassRanking, Ranking, positive_code
@@ -66,7 +67,8 @@ def private_score(
              counted by their probability of a class, in `bins` bins, which also gives ROC curves and thresholds (`threshold_for`). Of two
              classes these counts are all that is asked, and the matrix is made of them; of more, half of the ε pays for the matrix.
     positive: the class that recall, precision, area and thresholds are about. By default the last that the schema declares, of two; of more
-             than two classes the mean over all. `score.positive` says which.
+             than two classes the mean over all, of areas without the classes that the noise hides, which a warning names. `score.positive`
+             says which.
     """
     release, before = scored_model(release, "private_score")
     amount = exact_epsilon(epsilon)
@@ -80,7 +82,9 @@ def private_score(
         return [table.ask(query, price) for query, price in zip(questions, prices, strict=True)]
 
     counts, certificate = _paid(release, engine, amount, budget, "evaluate", ask)
-    return score_of(release, questions, counts, prices, certificate, about=about)
+    score = score_of(release, questions, counts, prices, certificate, about=about)
+    warn_about(score, metrics, score)
+    return score
 
 
 def score_queries(release: Release, metrics: Sequence[str], bins: int, about: int | None = None) -> list[CountingQuery[NDArray[np.int64]]]:
@@ -145,7 +149,9 @@ def private_evaluation(
 
     (answers, counts), certificate = _paid(release, engine, amount, budget, "evaluate", ask)
     calibration = Calibration(counts, bin_edges(release.codebook.n_classes, bins), scale, certificate)
-    return score_of(release, questions, answers, prices, certificate, about=about), calibration
+    score = score_of(release, questions, answers, prices, certificate, about=about)
+    warn_about(score, metrics, (score, calibration))
+    return score, calibration
 
 
 def scored_release(release: Any, who: str) -> Release:
@@ -255,6 +261,20 @@ def _paid(
     with contextlib.suppress(BudgetError, OSError):  # it is paid for: what is not given back may not lose it
         reservation.settle()
     return answer, certificate_of([part])
+
+
+def warn_about(score: PrivateScore, metrics: Sequence[str], paid: Any) -> None:
+    """What the released counts say is wrong with a score. Where warnings are errors, the error has what was paid for as `paid`."""
+    problems = [(score.ranking.warning(), UnclearScoreWarning)] if score.ranking is not None and "auc" in metrics else []
+    for text, category in problems:
+        if text is None:
+            continue
+        try:
+            warnings.warn(text, category, stacklevel=3)
+        except category as error:
+            error.paid = paid  # type: ignore[attr-defined]
+            error.add_note("The score is there, and paid for: it is `paid` of this exception.")
+            raise
 
 
 def score_of(

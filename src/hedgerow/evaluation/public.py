@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from hedgerow.engines.exact import ExactTable
-from hedgerow.evaluation.private import PrivateScore, ready_probabilities, score_of, score_queries, scored_release, scored_rows
+from hedgerow.evaluation.private import PrivateScore, ready_probabilities, score_of, score_queries, scored_release, scored_rows, warn_about
 from hedgerow.inference.calibration import Calibration
 from hedgerow.inference.ranking import positive_code
 from hedgerow.queries import Reliability
@@ -59,7 +59,9 @@ def public_score(
     with closing(scored_rows(release, X, y, n_jobs, "public_score", every_row(release))) as engine:
         table = ExactTable(engine)
         answers = [table.ask(query) for query in questions]
-    return score_of(release, questions, answers, [Fraction(0)] * len(questions), no_certificate(PUBLIC), PublicScore, about)
+    score = score_of(release, questions, answers, [Fraction(0)] * len(questions), no_certificate(PUBLIC), PublicScore, about)
+    warn_about(score, metrics, score)
+    return score
 
 
 def calibration(release: Any, X: Any, y: Any = None, bins: int = 10, *, n_jobs: int = 1) -> Calibration:

@@ -109,7 +109,10 @@ class PrivateScore:
 
     @property
     def auc(self) -> float:
-        """Area under the ROC curve of the class `positive`; where that is None, the mean of each class against the others (macro)."""
+        """Area under the ROC curve of the class `positive`; where that is None, the mean of each class against the others (macro).
+
+        The mean leaves out classes of which the noise hides how many rows there are (`ranking.left_out`): it is then often too high.
+        """
         return self._ranked.auc
 
     @property
@@ -174,4 +177,5 @@ class PrivateScore:
         told += [("AUC", self.auc, self.auc_error)] if self.ranking is not None else []
         of = "mean of the classes" if self.positive is None else f"of {self.positive!r}"
         each = ", ".join(f"{name} {score_with_error(value, error)}" for name, value, error in told)
+        each += f" ({self.ranking.words()})" if self.ranking is not None and self.ranking.left_out else ""
         return f"accuracy {self.accuracy:.3f} ± {self.accuracy_error:.2g} on {rows}; always {label!r}: {share:.3f}; {of}: {each}"

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from hedgerow.accounting.loss import exact_epsilon
 from hedgerow.accounting.meter import Budget
-from hedgerow.errors import PlanError
+from hedgerow.errors import PlanError, UnclearScoreWarning
 from hedgerow.evaluation.private import METRICS, private_score
+from hedgerow.inference.text import SCORE_MORE, is_lost
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,10 @@ class PrivateScorer:
 
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
         found = private_score(estimator, X, y, epsilon=self.epsilon, budget=self.budget, metrics=[self.metric], positive=self.positive)
-        value = float(getattr(found, self.metric))
+        value, error = float(getattr(found, self.metric)), float(getattr(found, f"{self.metric}_error"))
+        if is_lost(value, error):
+            text = f"{self.metric}: this score is lost in the noise, and what is chosen by it is chosen by chance; {SCORE_MORE}."
+            warnings.warn(text, UnclearScoreWarning, stacklevel=2)
         return -value if self.metric == "brier" else value  # scikit-learn takes the largest for the best
 
 
@@ -36,5 +41,8 @@ def private_scorer(epsilon: Any, budget: Budget, metric: str = "accuracy", posit
 
     metric: accuracy, recall, precision, auc or brier (negative, since scikit-learn takes the largest for the best)
     positive: the class that recall, precision, area and Brier score are about, as in `private_score`
+
+    Of more than two classes the AUC is the mean of those that the noise does not hide, which may be others in each score: a warning names
+    those left out, and such scores do not compare. In a search name `positive`, or take "brier", which leaves no row out.
     """
     return PrivateScorer(exact_epsilon(epsilon), budget, metric, positive)

@@ -11,7 +11,8 @@ P and N are their sums, σ the standard deviation of the noise on a count.
     threshold   for a recall: within a bin rows are taken for evenly spread; what that may be wrong by is in the errors, as for a threshold
                 that lies anywhere in the bin (its width over √12)
 
-A class of which the noise leaves no clear number of rows (P or N not above 2·σ·√B) has no curve, and its area is 0.5 ± 0.5.
+A class of which the noise leaves no clear number of rows (P or N not above 2·σ·√B) has no curve, and its area is 0.5 ± 0.5. A mean over
+the classes leaves it out, and says so (`Ranking.words`): that is often higher than the mean of all: rare classes are told apart worse.
 
 Which class? That which is named as `positive`; of two classes otherwise the last that the schema declares; of more, each against all
 others, and the mean of them (`positive_code`). scikit-learn takes the last in sorted order, `model.classes_[1]`, which may be another.
@@ -20,7 +21,7 @@ others, and the mean of them (`positive_code`). scikit-learn takes the last in s
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -29,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import PlanError
-from hedgerow.inference.text import score_with_error, share_with_error
+from hedgerow.inference.text import MANY_VALUES, score_with_error, share_with_error
 from hedgerow.schema.attributes import text_of
 
 Floats = NDArray[np.float64]
@@ -108,7 +109,7 @@ class ClassRanking:
     @property
     def clear(self) -> bool:
         """Whether there are rows of the class, and of others, as far as the noise lets that be known."""
-        return min(self._positive, self._negative) > CLEAR * self.noise_sd * math.sqrt(len(self.others))
+        return min(float(self.of_class.sum()), float(self.others.sum())) > CLEAR * self.noise_sd * math.sqrt(len(self.others))
 
     @property
     def auc(self) -> float:
@@ -238,7 +239,7 @@ class Ranking:
 
     @property
     def auc(self) -> float:
-        """Area under the ROC curve of a class against the others; of several classes the mean (macro) of those that are clear."""
+        """Area under the ROC curve of a class against the others; of several classes the mean (macro) of those that are clear: `words`."""
         clear = [each.auc for each in self.of if each.clear]
         return float(np.mean(clear)) if clear else 0.5
 
@@ -255,6 +256,30 @@ class Ranking:
     def unclear(self) -> tuple[Any, ...]:
         """Classes with too few rows beside the noise: they are not in the mean."""
         return tuple(each.label for each in self.of if not each.clear)
+
+    @property
+    def left_out(self) -> tuple[Any, ...]:
+        """Those of them that a mean of other classes leaves out: none where none is clear, and the area is lost in the noise."""
+        return self.unclear if len(self.unclear) < len(self.of) else ()
+
+    def words(self, text: Callable[[Any], str] = repr, mean: str = "mean of the classes") -> str:
+        """What the area is of: "of 'yes'", "mean of the classes", "mean of 3 of 4 classes, without 'A'". text: of a label"""
+        if len(self.of) == 1:
+            return f"of {text(self.of[0].label)}"
+        if not self.left_out:
+            return mean
+        named = ", ".join(map(text, self.left_out[:MANY_VALUES])) + (", …" if len(self.left_out) > MANY_VALUES else "")
+        return f"mean of {len(self.of) - len(self.left_out)} of {len(self.of)} classes, without {named}"
+
+    def warning(self, would: str = "is") -> str | None:
+        """A sentence about the classes that the mean leaves out, or None. would: "would be" of a forecast"""
+        if not self.left_out:
+            return None
+        few = "too few rows beside the noise" if any(each.noise_sd for each in self.of) else "no rows"
+        return (
+            f"the AUC {would} the {self.words()}, of which there are {few}. It does not compare with a mean over all classes, and is often "
+            "higher, as rare classes are told apart worse. Score more rows, or with a larger epsilon; or name one class as positive."
+        )
 
     @property
     def brier(self) -> float:
@@ -332,6 +357,6 @@ class Ranking:
         return float(each.others @ of_others + each.of_class @ of_class) / self._rows(each)
 
     def __repr__(self) -> str:
-        of = f"of {self.of[0].label!r}" if len(self.of) == 1 else f"mean of {len(self.of)} classes"
+        of = self.words(mean=f"mean of {len(self.of)} classes")
         areas, brier = score_with_error(self.auc, self.auc_error), score_with_error(self.brier, self.brier_error)
         return f"Ranking({of}: AUC {areas}; Brier score {brier})"

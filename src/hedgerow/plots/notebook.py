@@ -53,8 +53,7 @@ def score_html(score: Any, guarantee: str = "") -> str:
         lines = [("accuracy", share_with_error(score.accuracy, score.accuracy_error))]
         lines.append((f"always {plain(score.majority[0])}", f"{score.majority[1] * 100:.0f} %"))
     if getattr(score, "ranking", None) is not None:
-        of = "mean of the classes" if score.positive is None else f"of {plain(score.positive)}"
-        lines.append((f"area under the ROC curve, {of}", score_with_error(score.auc, score.auc_error)))
+        lines.append((f"area under the ROC curve, {score.ranking.words(plain)}", score_with_error(score.auc, score.auc_error)))
     lines += [("guarantee", guarantee)] if guarantee else []
     pictures = confusion_svg(score.confusion, score.classes, score.noise_sd, "True against predicted class")
     ranking = getattr(score, "ranking", None)

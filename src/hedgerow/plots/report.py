@@ -211,6 +211,7 @@ def _roc(score: PrivateScore, recalls: Sequence[float]) -> str:
     if score.ranking is None:
         return ""
     of = ", the mean of each class against the others" if score.positive is None else f" of {plain(score.positive)} against the rest"
+    of = f", the {score.ranking.words(plain)} (too few rows)" if score.ranking.left_out else of
     area, brier = score_with_error(score.auc, score.auc_error), score_with_error(score.brier, score.brier_error)
     lines = score.ranking.threshold_lines(recalls)
     about = "<p>Thresholds: rows with at least that probability of the class are taken for it.</p>"
