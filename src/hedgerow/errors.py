@@ -35,6 +35,8 @@ length that was read from private rows.
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class HedgerowError(Exception):
     """Base of every error raised on purpose by hedgerow."""
@@ -98,7 +100,9 @@ class AuditError(HedgerowError, ValueError):
 
 
 class HedgerowWarning(UserWarning):
-    """Base of every warning given on purpose by hedgerow."""
+    """Base of every warning given on purpose by hedgerow. paid: the score it is about, of one that was made an error: it is paid for"""
+
+    paid: Any = None
 
 
 class UnreviewedSchemaWarning(HedgerowWarning):

@@ -60,10 +60,10 @@ def test_a_warning_that_is_an_error_has_what_was_paid_for(model: PrivateRDTClass
     budget = Budget(4)
     with pytest.raises(UnclearScoreWarning) as single:
         private_score(model, TEST, TRUTH, epsilon=1, metrics=["auc"], budget=budget)
-    assert 0 < single.value.paid.auc < 1  # type: ignore[attr-defined]
+    assert 0 < single.value.paid.auc < 1
     with pytest.raises(UnclearScoreWarning) as both:
         private_evaluation(model, TEST, TRUTH, epsilon=3, metrics=["auc"], budget=budget)
-    score, calibration = both.value.paid  # type: ignore[attr-defined]
+    score, calibration = both.value.paid
     assert score.certificate == calibration.certificate
     assert budget.remaining == 0
 

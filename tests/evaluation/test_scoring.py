@@ -11,7 +11,9 @@ from sklearn.model_selection import cross_val_score
 from strategies import small_schema, small_table
 
 from hedgerow import Budget, Categorical, PrivateRDTClassifier, Schema, Target, private_score, private_scorer, score_error
-from hedgerow.errors import BudgetError, PlanError, TableError
+from hedgerow.errors import BudgetError, PlanError, SchemaMismatchWarning, TableError
+from hedgerow.evaluation.public import public_score
+from hedgerow.plots.report import score_page
 
 COLUMNS, LABELS = small_table(4000)
 MODEL = PrivateRDTClassifier(small_schema(), 50, random_state=0).fit(COLUMNS, LABELS)
@@ -31,9 +33,35 @@ def test_the_truth_within_its_error() -> None:
 
 
 def test_rows_without_a_declared_class_are_told() -> None:
-    score = private_score(MODEL.release_, TEST, np.where(TRUTH == "yes", "ja", "no"), epsilon=1)
+    with pytest.warns(SchemaMismatchWarning, match="have no declared class and are not part of this score"):
+        score = private_score(MODEL.release_, TEST, np.where(TRUTH == "yes", "ja", "no"), epsilon=1)
     assert abs(score.undeclared - (TRUTH == "yes").sum()) < 12 * score.undeclared_error
     assert abs(score.rows - (TRUTH == "no").sum()) < 12 * score.rows_error
+
+
+@pytest.mark.parametrize("metrics", [["accuracy"], ["accuracy", "auc"]])
+def test_labels_that_are_spelled_otherwise_or_missing_are_told(metrics: list[str]) -> None:
+    """It advised to score more rows; of missing labels it said nothing."""
+    capitals = np.array([str(label).upper() for label in TRUTH])
+    with pytest.warns(SchemaMismatchWarning, match=r"no declared class, more than have one: .* declared classes \(no, yes\)") as said:
+        score = private_score(MODEL, TEST, capitals, epsilon=1, metrics=metrics)
+    assert said[0].filename == __file__
+    page = score_page(MODEL.release_, score)
+    for text in (repr(score), score._repr_html_(), page):
+        assert "their labels seem to be spelled otherwise than the declared classes (no, yes)" in text
+        assert "score more rows" not in text
+    missing = np.where(np.arange(len(TRUTH)) % 3 == 0, TRUTH, None)
+    with pytest.warns(SchemaMismatchWarning, match="are not part of this score: their labels are missing, or spelled otherwise"):
+        score = private_score(MODEL, TEST, missing, epsilon=1, metrics=metrics)
+    for text in (repr(score), score._repr_html_(), score_page(MODEL.release_, score)):
+        assert "their labels are missing, or spelled otherwise" in text
+    with pytest.warns(SchemaMismatchWarning):
+        assert "their labels are missing, or" in repr(public_score(MODEL, TEST, missing, metrics=metrics))
+
+
+def test_a_few_rows_without_a_declared_class_are_no_matter() -> None:
+    few = np.where(np.arange(len(TRUTH)) % 50 == 0, "ja", TRUTH)
+    assert private_score(MODEL, TEST, few, epsilon=1).mismatch is None
 
 
 def test_files_and_frames(tmp_path: Path) -> None:

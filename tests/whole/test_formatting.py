@@ -281,6 +281,9 @@ def test_reprs_are_short_and_notebooks_draw() -> None:
         html = thing._repr_html_()  # type: ignore[attr-defined]
         assert html.startswith("<")
         assert "<b>yes" not in html
+    spelled = replace(score, confusion=((2, -3), (1, 0)), undeclared=190, accuracy=0.5, accuracy_error=0.5)
+    for text in (repr(spelled), spelled._repr_html_()):
+        assert "190 ± 14 test rows have no declared class, more than have one: their labels seem to be spelled otherwise" in text
     (explained,) = explain(release.additive, release.codebook.encode({"age": [70.0], "income": [1.0]}), [0])
     assert not LONG.search(repr(explained))
     assert "intercept" in repr(explained)

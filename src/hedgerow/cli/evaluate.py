@@ -245,7 +245,7 @@ def show_score(score: PrivateScore, recalls: Sequence[float] = ()) -> None:
     rows = f"about {score.rows:,.0f} ± {number(score.rows_error, 2)} rows" if noisy else f"{score.rows:,.0f} rows"
     if score.lost:
         say(f"accuracy: lost in the noise, on {rows}", style="bold")
-        warn(f"the noise is larger than the accuracy that was asked for, so this score says nothing. {_why_lost(score, names)}")
+        warn(f"the noise is larger than the accuracy that was asked for, so this score says nothing.{_why_lost(score, names)}")
     else:
         say(f"accuracy: {score.accuracy:.3f} ± {score.accuracy_error:.2g}, on {rows}", style="bold")
     if score.ranking is not None:
@@ -253,22 +253,14 @@ def show_score(score: PrivateScore, recalls: Sequence[float] = ()) -> None:
     if not score.lost:
         label, share = score.majority
         say(f"always answering {class_text(label)} would give about {share:.3f}")
-    if not score.lost and score.undeclared > max(8 * score.undeclared_error, 0.05 * score.rows):
-        warn(
-            f"about {score.undeclared:,} ± {number(score.undeclared_error, 2)} test rows have no declared class and are not part of "
-            "this score. Does the schema declare the classes of this table?"
-        )
 
 
 def _why_lost(score: PrivateScore, names: Sequence[str]) -> str:
-    """Too much noise; or no row has a declared class, if the released counts look so."""
+    """Too much noise; or no row has a declared class, of which private_score has warned."""
+    if score.mismatch is not None:
+        return ""
     otherwise = f"spelled otherwise than the declared classes ({', '.join(names[:5])}{' …' if len(names) > 5 else ''})"
-    if score.undeclared > max(2 * score.undeclared_error, score.rows):
-        return (
-            f"About {score.undeclared:,} ± {number(score.undeclared_error, 2)} test rows have no declared class, more than have one: their "
-            f"labels seem to be {otherwise}. Look at that before you pay for another score."
-        )
-    return f"Score more rows, or with more ε (--plan says what error to expect, for free). Or the labels of these rows are {otherwise}."
+    return f" Score more rows, or with more ε (--plan says what error to expect, for free). Or the labels of these rows are {otherwise}."
 
 
 def show_ranking(ranking: Ranking, recalls: Sequence[float]) -> None:

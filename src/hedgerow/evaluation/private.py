@@ -24,7 +24,7 @@ from hedgerow.engines.memory import MemoryRows
 from hedgerow.engines.opening import is_place, open_place
 from hedgerow.engines.person_ids import person_column
 from hedgerow.engines.remote import RemoteSource, remote_schema
-from hedgerow.errors import BudgetError, PlanError, TableError, UnclearScoreWarning
+from hedgerow.errors import BudgetError, HedgerowWarning, PlanError, SchemaMismatchWarning, TableError, UnclearScoreWarning
 from hedgerow.evaluation.score import PrivateScore as PrivateScore
 from hedgerow.inference.calibration import Calibration
 from hedgerow.inference.ranking import ClassRanking, Ranking, positive_code
@@ -265,14 +265,16 @@ def _paid(
 
 def warn_about(score: PrivateScore, metrics: Sequence[str], paid: Any) -> None:
     """What the released counts say is wrong with a score. Where warnings are errors, the error has what was paid for as `paid`."""
-    problems = [(score.ranking.warning(), UnclearScoreWarning)] if score.ranking is not None and "auc" in metrics else []
+    problems: list[tuple[str | None, type[HedgerowWarning]]] = [(score.mismatch and f"{score.mismatch}.", SchemaMismatchWarning)]
+    if score.ranking is not None and "auc" in metrics:
+        problems.append((score.ranking.warning(), UnclearScoreWarning))
     for text, category in problems:
         if text is None:
             continue
         try:
             warnings.warn(text, category, stacklevel=3)
         except category as error:
-            error.paid = paid  # type: ignore[attr-defined]
+            error.paid = paid
             error.add_note("The score is there, and paid for: it is `paid` of this exception.")
             raise
 

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from hedgerow.accounting.loss import noise_variance
 from hedgerow.errors import PlanError
+from hedgerow.inference.coverage import WORTH_SAYING
 from hedgerow.inference.ranking import OperatingPoint, Ranking, positive_code
-from hedgerow.inference.text import SCORE_MORE, is_lost, score_with_error
+from hedgerow.inference.text import MANY_VALUES, SCORE_MORE, count_with_error, is_lost, plain, score_with_error
 from hedgerow.release.certificate import Certificate
 
 
@@ -80,6 +81,19 @@ class PrivateScore:
         k, a = len(self.classes), self.accuracy
         noise = self.noise_sd**2 * (k * (1 - a) ** 2 + (k * k - k) * a**2) / self.rows**2
         return min(0.5, math.sqrt(noise + a * (1 - a) / self.rows))
+
+    @property
+    def mismatch(self) -> str | None:
+        """A sentence about test rows that have no declared class, or None where noise could explain them or they are few."""
+        undeclared, error = self.undeclared, self.undeclared_error
+        if undeclared <= (max(2 * error, self.rows) if self.lost else max(8 * error, WORTH_SAYING * self.rows)):
+            return None
+        known = ", ".join(map(plain, self.classes[:MANY_VALUES])) + (", …" if len(self.classes) > MANY_VALUES else "")
+        otherwise = f"spelled otherwise than the declared classes ({known})"
+        about = f"about {count_with_error(undeclared, error)} test rows have no declared class"
+        if self.lost:
+            return f"{about}, more than have one: their labels seem to be {otherwise}. Look at that before you pay for another score"
+        return f"{about} and are not part of this score: their labels are missing, or {otherwise}"
 
     @property
     def majority(self) -> tuple[Any, float]:
@@ -171,11 +185,12 @@ class PrivateScore:
         """In a line. Where the noise is larger than the answer, that is said, and no number that nobody could rely on."""
         rows = rows or f"about {self.rows:,.0f} ± {self.rows_error:.2g} rows"
         if self.lost:
-            return f"accuracy lost in the noise, which is larger than the answer, on {rows}; {SCORE_MORE}"
+            return f"accuracy lost in the noise, which is larger than the answer, on {rows}; {self.mismatch or SCORE_MORE}"
         label, share = self.majority
         told = [("recall", self.recall, self.recall_error), ("precision", self.precision, self.precision_error)]
         told += [("AUC", self.auc, self.auc_error)] if self.ranking is not None else []
         of = "mean of the classes" if self.positive is None else f"of {self.positive!r}"
         each = ", ".join(f"{name} {score_with_error(value, error)}" for name, value, error in told)
         each += f" ({self.ranking.words()})" if self.ranking is not None and self.ranking.left_out else ""
+        each += f"; {self.mismatch}" if self.mismatch else ""
         return f"accuracy {self.accuracy:.3f} ± {self.accuracy_error:.2g} on {rows}; always {label!r}: {share:.3f}; {of}: {each}"

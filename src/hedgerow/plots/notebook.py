@@ -48,10 +48,11 @@ def _picture(release: Release) -> str:
 def score_html(score: Any, guarantee: str = "") -> str:
     """How often it is right, and the noisy counts of (true, predicted) class."""
     if is_lost(score.accuracy, score.accuracy_error):
-        lines = [("accuracy", f"lost in the noise, which is larger than the answer: {SCORE_MORE}")]
+        lines = [("accuracy", f"lost in the noise, which is larger than the answer: {score.mismatch or SCORE_MORE}")]
     else:
         lines = [("accuracy", share_with_error(score.accuracy, score.accuracy_error))]
         lines.append((f"always {plain(score.majority[0])}", f"{score.majority[1] * 100:.0f} %"))
+        lines += [("labels", score.mismatch)] if score.mismatch else []
     if getattr(score, "ranking", None) is not None:
         lines.append((f"area under the ROC curve, {score.ranking.words(plain)}", score_with_error(score.auc, score.auc_error)))
     lines += [("guarantee", guarantee)] if guarantee else []

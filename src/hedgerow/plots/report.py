@@ -197,11 +197,12 @@ def _score(release: Release, score: PrivateScore, recalls: Sequence[float] = REC
     accuracy = f"Accuracy {share_with_error(score.accuracy, score.accuracy_error)}"
     if score.lost:
         accuracy = "The noise is larger than the accuracy: nothing can be said"
+    wrong = f" Beware: {score.mismatch}." if score.mismatch else ""
     return section(
         "Private score",
         f"<p><strong>{escape(accuracy)}</strong>, on about "
         f"{escape(count_with_error(float(score.confusion.sum()), rows_error))} rows. The error is one standard error: "
-        "noise and the chance of the draw of rows together.</p>"
+        f"noise and the chance of the draw of rows together.{escape(wrong)}</p>"
         f'<figure class="scroll" tabindex="0">{picture}</figure>{_roc(score, recalls)}'
         f"<p>{escape(certificate.sentence())}.{escape(together)}</p>{cost}",
     )

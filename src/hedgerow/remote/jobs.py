@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from hedgerow.errors import CuratorError
+from hedgerow.errors import CuratorError, SchemaMismatchWarning
 from hedgerow.release.release import Release
 from hedgerow.remote.responses import Loss, RemoteScore, parsed_response
 from hedgerow.remote.transport import Transport, one_line, path_segment
@@ -83,7 +84,11 @@ class Job:
         """Of a job that is done."""
         if self.result.startswith("/v1/scores/"):
             with parsed_response(self._transport.url):
-                return RemoteScore.read(self._transport.json("GET", f"/v1/scores/{path_segment(self.id)}"))
+                score = RemoteScore.read(self._transport.json("GET", f"/v1/scores/{path_segment(self.id)}"))
+                wrong = score.mismatch
+            if wrong is not None:
+                warnings.warn(f"{wrong}.", SchemaMismatchWarning, stacklevel=3)
+            return score
         return release_of(self._transport, self.id)
 
 

@@ -183,6 +183,11 @@ class RemoteScore:
         return self._score.precision
 
     @property
+    def mismatch(self) -> str | None:
+        """A sentence about test rows that have no declared class, or None where noise could explain them or they are few."""
+        return self._score.mismatch
+
+    @property
     def _score(self) -> PrivateScore:
         import numpy as np
 
@@ -199,9 +204,12 @@ class RemoteScore:
 
     def __repr__(self) -> str:
         label, share = self.majority
+        wrong = f"; {self.mismatch}" if self.mismatch else ""
         if is_lost(self.accuracy, self.accuracy_error):
-            return f"RemoteScore(accuracy lost in the noise, which is larger than the answer; {self.guarantee})"
-        return f"RemoteScore(accuracy {self.accuracy:.3f} ± {self.accuracy_error:.2g}; always {label!r}: {share:.3f}; {self.guarantee})"
+            return f"RemoteScore(accuracy lost in the noise, which is larger than the answer{wrong}; {self.guarantee})"
+        return (
+            f"RemoteScore(accuracy {self.accuracy:.3f} ± {self.accuracy_error:.2g}; always {label!r}: {share:.3f}{wrong}; {self.guarantee})"
+        )
 
     def _repr_html_(self) -> str:
         """How a notebook shows it."""

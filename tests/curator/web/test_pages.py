@@ -416,6 +416,22 @@ def test_a_table_with_another_number_of_rows_and_other_files_is_scored(running: 
     assert curator.ledger.balance("persons").spent == 0
 
 
+def test_the_page_of_a_score_says_that_labels_are_spelled_otherwise(running: Running, ada: Browser) -> None:
+    capitals = running.file.with_name("capitals.csv")
+    first, *lines = running.file.read_text().splitlines()
+    capitals.write_text("\n".join([first, *(line[:-1] + line[-1].upper() for line in lines)]) + "\n")
+    running.curator.registry.register("test", capitals, SCHEMA)
+    running.curator.ledger.ceiling("test", 5)
+    running.curator.accounts.grant("ada", "test", ["research"])
+    asked = ada.post("/datasets/patients/forests", FORM)
+    ended(ada, asked.headers["location"], running)
+    form = {"dataset": "test", "purpose": "research", "epsilon": "5", "key": "score"}
+    asked = ada.post(f"{asked.headers['location'].replace('jobs', 'releases')}/scores", form)
+    ended(ada, asked.headers["location"], running)
+    page = ada.get(asked.headers["location"].replace("jobs", "scores")).text
+    assert "spelled otherwise than the declared classes (a, b)" in page
+
+
 def test_the_delta_of_a_forest_stands_beside_its_epsilon(running: Running, ada: Browser, owner: Browser) -> None:
     """Suggested where the ceiling has so much left; what the form says is what is charged."""
     ledger = running.curator.ledger

@@ -8,7 +8,7 @@ from typing import Any
 from hedgerow.accounting.loss import exact_epsilon, text_of_fraction
 from hedgerow.curator.http.reservations import PrepaidBudget
 from hedgerow.curator.ledger.registry import Dataset
-from hedgerow.errors import PlanError
+from hedgerow.errors import PlanError, SchemaMismatchWarning
 from hedgerow.evaluation.private import private_score
 from hedgerow.queries import Confusion
 from hedgerow.release.release import Release
@@ -32,7 +32,10 @@ def scored(content: bytes, dataset: Dataset, epsilon: Any) -> Release:
 
 
 def scored_as_json(release: Release, place: Any, epsilon: Any, budget: PrepaidBudget, threads: int) -> bytes:
-    score = private_score(release, place, epsilon=epsilon, budget=budget, n_jobs=threads)
+    try:
+        score = private_score(release, place, epsilon=epsilon, budget=budget, n_jobs=threads)
+    except SchemaMismatchWarning as warning:  # where warnings are errors: it is paid for, and the analyst is told
+        score = warning.paid
     return json.dumps(
         {
             "confusion": score.confusion.tolist(),

@@ -26,6 +26,7 @@ from hedgerow.inference.text import count_with_error, is_lost, share_text, share
 from hedgerow.plots.draw import confusion_svg
 from hedgerow.queries import Confusion
 from hedgerow.release.release import Release
+from hedgerow.remote.responses import RemoteScore
 from hedgerow.schema.schema import Schema
 from hedgerow.schema.toml import read, same_columns
 
@@ -131,6 +132,6 @@ def score(context: Context, id: str) -> Response:
     return render(
         "score.html", context.person, always=always, score=found, reserved=context.reservation(id),
         accuracy="lost in the noise" if lost else share_with_error(found["accuracy"], found["accuracy_error"]),
-        rows=count_with_error(float(confusion.sum()), noise * len(classes)),
+        rows=count_with_error(float(confusion.sum()), noise * len(classes)), mismatch=RemoteScore.read(found).mismatch,
         picture=Markup(confusion_svg(confusion, classes, noise, "True against predicted class")),
     )  # fmt: skip
