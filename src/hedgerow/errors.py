@@ -21,6 +21,7 @@
     ├── LargeDeltaWarning                 a δ above one over the number of rows: the guarantee may fail for whole rows
     ├── NoBudgetWarning                   rows were read without a shared budget to keep the total
     ├── SchemaMismatchWarning             the released counts lack many rows: the schema does not fit the table
+    ├── SeenRowsWarning                   a forest is scored on the rows that it was trained on
     ├── UnclearScoreWarning               noise hides some classes from a score, or all of it
     ├── TransformerWarning                what stands in front of an estimator has learnt from its rows without noise
     ├── SharedPersonsWarning              cross-validation may learn from rows of the persons whom it scores
@@ -119,6 +120,10 @@ class FractionWarning(HedgerowWarning):
 
 class SchemaMismatchWarning(HedgerowWarning):
     """The released counts lack many rows: they hold values that the schema does not declare."""
+
+
+class SeenRowsWarning(HedgerowWarning):
+    """A forest is scored on the rows that it was trained on, which flatter it. Given before anything is paid."""
 
 
 class UnclearScoreWarning(HedgerowWarning):

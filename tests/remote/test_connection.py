@@ -13,7 +13,7 @@ import pytest
 from remote.conftest import SCHEMA, Served, Servers
 
 import hedgerow
-from hedgerow.errors import BudgetError, CuratorError, PlanError
+from hedgerow.errors import BudgetError, CuratorError, PlanError, SeenRowsWarning
 from hedgerow.remote.connection import Connection
 from hedgerow.remote.jobs import Job
 
@@ -47,7 +47,8 @@ def test_the_whole_way(served: Served) -> None:
         assert ada.job(job.id).wait(timeout=60).to_json() == release.to_json()  # type: ignore[union-attr]
         assert ada.release(job.id).to_json() == release.to_json()
 
-        score = ada.score("visits", job.id, epsilon="1/4").wait(timeout=60)
+        with pytest.warns(SeenRowsWarning, match="trained on the rows of 'visits' themselves, which flatter it"):
+            score = ada.score("visits", job.id, epsilon="1/4").wait(timeout=60)
         assert not isinstance(score, hedgerow.Release)
         assert (score.classes, len(score.confusion), score.noise_scale) == (("a", "b"), 2, Fraction(4))
         assert 0 <= score.recall <= 1
@@ -232,5 +233,29 @@ def test_a_float_that_no_ledger_takes(ada: Connection, given: float, meant: str)
 @pytest.mark.slow
 def test_a_job_stands_for_its_release(ada: Connection, served: Served) -> None:
     job = ada.forest("visits", "rdt", epsilon=1, n_estimators=1, max_depth=1).done(timeout=60)
-    assert ada.score("visits", job, epsilon="1/4").done(timeout=60).what == "evaluate"
+    with pytest.warns(SeenRowsWarning, match="which flatter it"):
+        assert ada.score("visits", job, epsilon="1/4").done(timeout=60).what == "evaluate"
     assert served.charges() == ["1", "0.25"]
+
+
+def test_a_forest_is_scored_with_a_warning_on_the_rows_that_it_was_trained_on(ada: Connection, served: Served) -> None:
+    """As the command warned; before anything is charged: warnings are errors here. On other rows, or of a forest from elsewhere, none."""
+    served.curator.registry.register("test", served.curator.registry.get("visits").place, SCHEMA)
+    served.curator.ledger.ceiling("test", 50)
+    served.curator.accounts.grant("ada", "test", ["research"])
+    job = ada.forest("visits", "rdt", epsilon=1, n_estimators=1, max_depth=1).done(timeout=60)
+    made, own = ada.release(job.id), hedgerow.PrivateRDTClassifier(None, "1/4", n_estimators=1, max_depth=1).fit(ada.table("visits"))
+    spent = served.charges()
+    for release in (made, own):
+        with pytest.raises(SeenRowsWarning, match="trained on the rows of 'visits' themselves, which flatter it"):
+            hedgerow.private_score(release, ada.table("visits"), epsilon="1/4")
+    for given in (job, job.id):
+        with pytest.raises(SeenRowsWarning, match="which flatter it"):
+            ada.score("visits", given, epsilon="1/4")
+    assert served.charges() == spent
+    hedgerow.private_score(made, ada.table("test"), epsilon="1/4")
+    hedgerow.private_score(own, ada.table("test"), epsilon="1/4")
+    ada.score("test", job.id, epsilon="1/4").done(timeout=60)
+    dummy = ada.dummy("visits", "rdt", epsilon=1, n_estimators=1, max_depth=1)
+    hedgerow.private_score(dummy, ada.table("visits"), epsilon="1/4")
+    assert len(served.charges()) == len(spent) + 4

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 NOT_FOUND, MOST_NAMED = 404, 10  # a status; datasets that are listed
 UNSURE = "unsure"  # a code: it may have been taken
-LAST_JOBS, FETCHED = 100, 10  # of your own, that a release is looked for among; releases that are fetched for that
 Submit = Callable[[str], "Job"]  # with a key
 
 
@@ -118,6 +117,7 @@ class ServiceDataset:
     def _counted_before(self, plan: PublicPlan) -> Release | None:
         """Counts that the service has made for you already, as far as your last jobs tell: with new ones they could not be merged."""
         from hedgerow.remote.federation import differences
+        from hedgerow.remote.seen_rows import FETCHED, LAST_JOBS
 
         cost, what = (plan.epsilon, plan.delta), f"count {plan.algorithm}"
         try:
@@ -249,10 +249,11 @@ class ServiceDataset:
             self.request.forget()
 
     def check_scored(self, release: Release, training_rows: bool) -> None:
-        """Before a score is paid for: refuse a forest with another schema, and one that the service has made of these very rows.
+        """Before a score is paid for: refuse a forest with another schema, and one that was trained on these very rows.
 
-        training_rows: the user knows that, and wants the score all the same
+        training_rows: the user knows that, and wants the score all the same (private_score warns of it)
         """
+        from hedgerow.remote.seen_rows import trained_on
         from hedgerow.schema.toml import same_columns
 
         if not same_columns(release.schema, self.public.schema):
@@ -260,32 +261,12 @@ class ServiceDataset:
                 f"forest: it was trained with another schema than that of {one_line(self.public.name)!r}; expected a forest of a table "
                 "with the same columns, values and bounds. Nothing was charged."
             )
-        if self._made(release):
-            flattered = f"this forest was trained on the rows of {one_line(self.public.name)!r} themselves, which flatter it."
-            if not training_rows:
-                raise PlanError(
-                    f"{flattered} Nothing was charged. For a fair score take a dataset with other rows, if the service has one; to pay for "
-                    "this one all the same, add --training-rows."
-                )
-            warn(f"{flattered} The score is charged all the same, as you asked.")
-
-    def _made(self, release: Release) -> bool:
-        """Whether the service has made it of this dataset, as far as can be told for free: by its tables' names, or among your own jobs."""
-        from hedgerow.remote.places import source_of
-
-        own, source = (self.public.owner, self.public.name), source_of(self.connection.url, self.public.name)
-        if any(part.key == own or part.source == source for part in release.certificate.parts):
-            return True
-        signed = [signature.key for signature in release.signatures]
-        if self.public.signed_with is not None and self.public.signed_with not in signed:
-            return False
-        epsilon, delta = Fraction(release.certificate.epsilon or 0), Fraction(release.certificate.delta or 0)
-        try:
-            jobs = [job for job in islice(self.connection.jobs(self.public.name), LAST_JOBS) if job.result.startswith("/v1/releases/")]
-            alike = [job for job in jobs if job.cost.delta == delta and job.cost.epsilon <= epsilon]
-            return any(self.connection.release(job.id).content_hash == release.content_hash for job in alike[:FETCHED])
-        except HedgerowError:
-            return False  # where it cannot be told, it is no reason to fail
+        if not training_rows and trained_on(self.connection, self.public.name, release):
+            raise PlanError(
+                f"this forest was trained on the rows of {one_line(self.public.name)!r} themselves, which flatter it. Nothing was charged. "
+                "For a fair score take a dataset with other rows, if the service has one; to pay for this one all the same, add "
+                "--training-rows."
+            )
 
     def print_signer(self, release: Release) -> None:
         """By whom, or why by nobody."""

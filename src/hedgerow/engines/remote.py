@@ -52,6 +52,10 @@ class RemoteSource(ABC):
     def engine_for(self, codebook: Codebook) -> RemoteEngine:
         """The same rows, read by this codebook."""
 
+    def seen_by(self, release: Any) -> str | None:
+        """A sentence where a release is known to be trained on these very rows, or None. Costs no ε."""
+        return None
+
 
 def remote_schema(table: RemoteSource, own: Schema | None) -> Schema:
     """The schema that the rows have where they are. One's own must be the same; how many rows it declares is one's own public number."""

@@ -24,7 +24,7 @@ from hedgerow.engines.memory import MemoryRows
 from hedgerow.engines.opening import is_place, open_place
 from hedgerow.engines.person_ids import person_column
 from hedgerow.engines.remote import RemoteSource, remote_schema
-from hedgerow.errors import BudgetError, HedgerowWarning, PlanError, SchemaMismatchWarning, TableError, UnclearScoreWarning
+from hedgerow.errors import BudgetError, HedgerowWarning, PlanError, SchemaMismatchWarning, SeenRowsWarning, TableError, UnclearScoreWarning
 from hedgerow.evaluation.score import PrivateScore as PrivateScore
 from hedgerow.inference.calibration import Calibration
 from hedgerow.inference.ranking import ClassRanking, Ranking, positive_code
@@ -194,6 +194,8 @@ def scored_rows(release: Release, X: Any, y: Any, n_jobs: int, who: str, codeboo
         if y is not None or not who.startswith("private") or not isinstance(X, RemoteSource):
             raise PlanError(f"{who}: rows behind a private table are private: use private_score or private_calibration, without y.")
         remote_schema(X, codebook.schema)
+        if (seen := X.seen_by(release)) is not None:
+            warnings.warn(seen, SeenRowsWarning, stacklevel=3)
         return X.engine_for(codebook)
     if is_place(X):
         if y is not None:

@@ -58,6 +58,8 @@ class Release:
     Release.load(path), release.save(path), release.predict(rows), release.predict_proba(rows), release.rules()
     """
 
+    origin = ""  # of one that was grown here from a service's table: a hash of its address. Files do not have it
+
     def __init__(
         self,
         forest: CountedForest,

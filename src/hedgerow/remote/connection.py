@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 import uuid
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
@@ -14,13 +16,14 @@ from typing import Any
 import msgspec
 
 from hedgerow.accounting.loss import MOST_MEANT, exact_delta, exact_epsilon, text_of_fraction
-from hedgerow.errors import CuratorError, PlanError
+from hedgerow.errors import CuratorError, PlanError, SeenRowsWarning
 from hedgerow.release.public_plan import PublicPlan
 from hedgerow.release.release import Release
 from hedgerow.remote.jobs import Job, release_of
 from hedgerow.remote.owner import Owner
 from hedgerow.remote.remote_table import RemoteTable
 from hedgerow.remote.responses import Dataset, DatasetSummary, Predictions, Quote, parsed_response
+from hedgerow.remote.seen_rows import seen_rows
 from hedgerow.remote.transport import Transport, path_segment
 
 DIGITS = 12  # of an amount that a service takes
@@ -134,6 +137,7 @@ class Connection:
     ) -> Job:  # fmt: skip
         """Pay for a private score of one of your releases, given by its job or the id of that, on the rows of a dataset.
 
+        Take a dataset whose rows it has not seen: of its own a warning says, before it is charged, that they flatter it.
         A job counts the confusion matrix. For others, or a release itself: `private_score(release, connection.table(name), …)`.
         """
         here = f"private_score(release, connection.table({name!r}), epsilon=…, metrics=…)"
@@ -144,6 +148,9 @@ class Connection:
         if set([metrics] if isinstance(metrics, str) else metrics) - {"accuracy", "recall", "precision"}:
             raise PlanError(f"metrics: got {metrics!r}; a job tells accuracy, recall and precision alone. For the AUC and others: {here}.")
         body = {"purpose": self.purpose(name, purpose), "epsilon": _epsilon(epsilon), "release": id}
+        with suppress(CuratorError):  # what is wrong with the id is told when the request is sent
+            if (release if isinstance(release, Job) else self.job(id)).dataset == name:
+                warnings.warn(seen_rows(name), SeenRowsWarning, stacklevel=2)
         return self._submit(name, "scores", body, key)
 
     def counts(

@@ -16,8 +16,10 @@ from hedgerow.engines.remote import RemoteSource
 from hedgerow.errors import PlanError
 from hedgerow.private_table import NamedQueries, PrivateTable, private_table
 from hedgerow.queries.query import Answer, Query
+from hedgerow.release.release import Release
 from hedgerow.remote import codec
 from hedgerow.remote.kept_answers import KeptAnswers
+from hedgerow.remote.seen_rows import seen_rows, trained_on
 from hedgerow.remote.session import RemoteRows
 from hedgerow.remote.transport import Transport
 from hedgerow.schema.codebook import Codebook
@@ -70,6 +72,11 @@ class RemoteTable(NamedQueries, RemoteSource):
 
     def engine_for(self, codebook: Codebook) -> RemoteRows:
         return RemoteRows(self._transport, self._dataset, self._purpose, codebook, self.kept)
+
+    def seen_by(self, release: Release) -> str | None:
+        from hedgerow.remote.connection import Connection
+
+        return seen_rows(self._dataset) if trained_on(Connection(self._transport), self._dataset, release) else None
 
     def ask(self, query: Query[Answer], price: Price) -> Answer:
         """The private answer to one query, for its price. A session for this query alone begins when it has been checked and is sent."""

@@ -131,7 +131,7 @@ def train(
         name=name,
         released=grown.released,
     )
-    release.certificate = certificate_of([part])
+    release.certificate, release.origin = certificate_of([part]), engine.origin
     if keep is not None:
         keep(release, dict(search[best]) if tried else {})
     settled(release, reservation, whole=name is None)

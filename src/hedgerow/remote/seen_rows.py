@@ -1,0 +1,44 @@
+"""Whether a forest was trained on the rows of a dataset at a service: a score of it on those would be flattered, and is charged."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from hedgerow.errors import HedgerowError
+from hedgerow.release.release import Release
+from hedgerow.remote.places import source_of
+from hedgerow.remote.transport import one_line
+
+if TYPE_CHECKING:
+    from hedgerow.remote.connection import Connection
+
+LAST_JOBS, FETCHED = 100, 10  # of your own, that a release is looked for among; releases that are fetched for that
+
+
+def seen_rows(dataset: str) -> str:
+    """What is told of such a score, before it is charged."""
+    return (
+        f"this forest was trained on the rows of {one_line(dataset)!r} themselves, which flatter it. The score is charged all the same; "
+        "for a fair one take a dataset with other rows, if the service has one."
+    )
+
+
+def trained_on(connection: Connection, dataset: str, release: Release) -> bool:
+    """As far as can be told for free: by what the release says of its tables, or among your own jobs. What cannot be told is no error."""
+    source = source_of(connection.url, dataset)
+    if release.origin == source or any(part.source == source for part in release.certificate.parts):
+        return True
+    try:
+        public = connection.dataset(dataset)
+        if any((part.owner, part.id) == (public.owner, public.name) for part in release.certificate.parts):
+            return True
+        if public.signed_with is not None and public.signed_with not in [signature.key for signature in release.signatures]:
+            return False
+        epsilon, delta = Fraction(release.certificate.epsilon or 0), Fraction(release.certificate.delta or 0)
+        jobs = [job for job in islice(connection.jobs(dataset), LAST_JOBS) if job.result.startswith("/v1/releases/")]
+        alike = [job for job in jobs if job.cost.delta == delta and job.cost.epsilon <= epsilon]
+        return any(connection.release(job.id).content_hash == release.content_hash for job in alike[:FETCHED])
+    except HedgerowError:
+        return False
