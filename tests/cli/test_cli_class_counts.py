@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from hedgerow import Categorical, HedgerowClassifier, Release, Schema, Target
+from hedgerow import Categorical, HedgerowClassifier, RandomDecisionTreesClassifier, Release, Schema, Target, advise
 from hedgerow.errors import SchemaMismatchWarning
-from hedgerow.inference.coverage import class_rows, without_rows
+from hedgerow.inference.coverage import class_rows, class_shares, without_rows
+from hedgerow.inference.text import share_with_error
+from hedgerow.plots.report import html_report
 
 Run = Callable[..., Any]
 LARGE = 20  # an ε at which noise plays no part
@@ -49,9 +53,37 @@ def test_what_one_answer_would_give(place: SimpleNamespace, run: Run) -> None:
     assert "verdict: none" not in said
     ill = place.data.read_text().count(",yes\n") / 2000
     assert 0.1 < ill < 0.25
-    shown = int(said.split("always answering no would be right for about ")[1].split("%")[0])
+    shown = float(said.split("always answering no would be right for about ")[1].split("%")[0])
     assert shown == pytest.approx(100 * (1 - ill), abs=2)
     assert "of a rare class the AUC says more" in said
+
+
+def test_one_forest_has_one_share_of_each_class(place: SimpleNamespace, run: Run) -> None:
+    """`fit`, `evaluate --plan` and `advise` stated three different ones, without their error; of trees that differ in their noise."""
+    fitted = run("fit", place.data, "--schema", place.schema, "--epsilon", 5, "--delta", "1e-6", "-o", place.forest)
+    said, forest = " ".join(fitted.stdout.split()), Release.load(place.forest)
+    (no, yes), errors = class_shares(forest.forest)
+    assert errors[0] == pytest.approx(errors[1])
+    assert 0 < errors[0] < 0.05
+    assert not np.allclose(forest.forest.class_totals[0] / forest.forest.class_totals.sum(), no, atol=1e-6)
+    stated = share_with_error(no, errors[0])
+    assert f"always answering no would be right for about {stated} of the rows" in said
+    planned = run("evaluate", place.forest, "--plan", "--rows", "500", "--epsilon", "1")
+    assert f"no {stated}, yes {share_with_error(yes, errors[1])}" in " ".join(planned.stdout.split())
+    advice = advise(forest.schema, 2000, forest=forest, algorithms=["hedgerow"])
+    assert (advice.baseline, advice.baseline_error) == (("no", no), errors[0])
+    assert f"would give about {no:.3f} ± {errors[0]:.2g}" in str(advice)
+    assert f"{class_rows(forest.forest)[0][1]:,.0f}" in html_report(forest)
+
+
+def test_exact_counts_have_shares_without_error() -> None:
+    y = np.where(np.arange(2000) % 4 == 0, "b", "a")
+    schema = Schema([Categorical("a", range(7))], Target("class", ["a", "b"]))
+    forest = RandomDecisionTreesClassifier(schema=schema, random_state=0).fit(pd.DataFrame({"a": np.arange(2000) % 7}), y).release_.forest
+    shares, errors = class_shares(forest)
+    assert (shares.tolist(), errors.tolist()) == ([0.75, 0.25], [0, 0])
+    nothing = replace(forest, counts=tuple(0 * counts for counts in forest.counts))
+    assert [each.tolist() for each in class_shares(nothing)] == [[0.5, 0.5], [0.5, 0.5]]
 
 
 def test_a_class_is_not_called_empty_where_noise_hides_it() -> None:

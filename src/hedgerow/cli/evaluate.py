@@ -187,8 +187,9 @@ def _forecast(forest: Path, rows: int | None, epsilon: str | None, auc: bool, ca
     """What error to expect: free."""
     from hedgerow.accounting.loss import exact_epsilon
     from hedgerow.cli.predict import class_text
-    from hedgerow.evaluation.forecast import HOPED, HOPED_AUC, class_shares, score_error
-    from hedgerow.inference.text import MANY_VALUES, is_lost, share_text
+    from hedgerow.evaluation.forecast import HOPED, HOPED_AUC, score_error
+    from hedgerow.inference.coverage import class_shares
+    from hedgerow.inference.text import MANY_VALUES, is_lost, share_with_error
     from hedgerow.release.release import Release
 
     if rows is None or epsilon is None:
@@ -201,7 +202,8 @@ def _forecast(forest: Path, rows: int | None, epsilon: str | None, auc: bool, ca
             lost = is_lost(HOPED, errors[name])
             say(f"{what}: {'lost in the noise' if lost else f'± {number(errors[name], 2)}'}", style="bold")
     hoped = f"about {HOPED} are right" + (f" and the area is about {HOPED_AUC} (a larger one has less error)" if auc else "")
-    shares = [f"{class_text(label)} {share_text(share)}" for label, share in zip(release.classes, class_shares(release), strict=True)]
+    known = zip(release.classes, *class_shares(release.forest), strict=True)
+    shares = [f"{class_text(label)} {share_with_error(share, error)}" for label, share, error in known]
     some = ", ".join(shares[:MANY_VALUES]) + (", …" if len(shares) > MANY_VALUES else "")
     say(f"of {rows:,} test rows at {loss(amount, amount * 0)}, if {hoped}; classes as frequent as this forest's counts say: {some}")
     say("nothing was spent, no row was read")

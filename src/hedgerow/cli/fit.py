@@ -254,18 +254,17 @@ def _say_expected(recipe: Recipe, schema: Schema, release: Release, made_there: 
 
 def _say_majority(release: Release) -> None:
     """What would be right without any learning, from released counts; nothing where noise hides it."""
-    import numpy as np
-
     from hedgerow.cli.predict import class_text
-    from hedgerow.inference.coverage import class_rows
+    from hedgerow.inference.coverage import class_shares
+    from hedgerow.inference.text import share_with_error
 
-    rows, error = class_rows(release.forest)
-    shares = np.maximum(rows, 0) / max(float(np.maximum(rows, 0).sum()), 1.0)
-    if error > CLEAR_SHARE * float(rows.sum()):
+    shares, errors = class_shares(release.forest)
+    most = int(shares.argmax())
+    if errors[most] > CLEAR_SHARE:
         return
     rare = "; of a rare class the AUC says more than the accuracy (`evaluate --auc`)" if shares.max() > MOSTLY else ""
-    label = release.schema.target.classes[int(shares.argmax())]
-    say(f"without learning: always answering {class_text(label)} would be right for about {shares.max():.0%} of the rows{rare}")
+    label, share = release.schema.target.classes[most], share_with_error(float(shares[most]), float(errors[most]))
+    say(f"without learning: always answering {class_text(label)} would be right for about {share} of the rows{rare}")
 
 
 def on_a_terminal() -> bool:

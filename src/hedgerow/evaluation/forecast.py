@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from hedgerow.accounting.loss import exact_epsilon
 from hedgerow.errors import PlanError, UnclearScoreWarning
 from hedgerow.evaluation.private import SCORE_BINS, PrivateScore, score_of, score_queries, scored_release
+from hedgerow.inference.coverage import class_shares
 from hedgerow.inference.ranking import positive_code
 from hedgerow.queries import ScoreBins
 from hedgerow.queries.score_bins import OF_CLASS, OTHERS
 from hedgerow.release.certificate import no_certificate
-from hedgerow.release.release import Release
 from hedgerow.settings import whole
 
 HOPED, HOPED_AUC = 0.8, 0.75  # what many forests have; where classes are rare, an accuracy says nothing about the area
@@ -53,7 +53,7 @@ def score_error(
     named = [metrics] if isinstance(metrics, str) else list(metrics)
     about = positive_code(release.schema.target.classes, positive)
     questions = score_queries(release, named, SCORE_BINS, about)
-    prices, shares = [amount / len(questions)] * len(questions), class_shares(release)
+    prices, shares = [amount / len(questions)] * len(questions), class_shares(release.forest)[0]
 
     def score(slope: float) -> PrivateScore:
         counts = [
@@ -66,12 +66,6 @@ def score_error(
     if "auc" in named and by_area.ranking is not None and (hidden := by_area.ranking.warning("would be")) is not None:
         warnings.warn(hidden, UnclearScoreWarning, stacklevel=2)
     return {name: float(getattr(by_area if name == "auc" else by_accuracy, f"{name}_error")) for name in named}
-
-
-def class_shares(release: Release) -> Floats:
-    """How frequent each class is, by the released counts; even where these say nothing."""
-    totals = np.maximum(release.forest.class_totals, 0)
-    return np.asarray(totals / totals.sum() if totals.sum() > 0 else np.full(len(totals), 1 / len(totals)))
 
 
 def _matrix(rows: int, shares: Floats, accuracy: float) -> NDArray[np.int64]:

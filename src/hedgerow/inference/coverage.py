@@ -78,8 +78,22 @@ def class_rows(forest: CountedForest) -> tuple[NDArray[np.float64], float]:
     counts = np.array([counts[0] for counts in forest.node_counts], dtype=np.float64)
     errors = np.array([float(forest.node_noise_sd(t)[0]) for t in range(len(forest.trees))])
     own = sorted(_full_trees(counts.sum(axis=1), errors * math.sqrt(counts.shape[1])))
-    weights = 1 / np.maximum(errors[own], 1e-9) ** 2
-    return np.average(counts[own], axis=0, weights=weights), float(1 / np.sqrt(weights.sum()))
+    least = max(float(errors[own].min()), 1e-9)
+    weights = (least / np.maximum(errors[own], 1e-9)) ** 2  # of trees that are alike exactly 1
+    return np.average(counts[own], axis=0, weights=weights), float(least / np.sqrt(weights.sum())) if forest.noisy else 0.0
+
+
+def class_shares(forest: CountedForest) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """How frequent each class is, and what the noise may do to that: the one estimate of released counts that everything states.
+
+    Even shares, and errors of 0.5, where the counts say nothing.
+    """
+    rows, error = class_rows(forest)
+    rows = np.maximum(rows, 0)
+    if not rows.sum() > 0:
+        return np.full(len(rows), 1 / len(rows)), np.full(len(rows), 0.5)
+    shares = rows / rows.sum()
+    return shares, np.minimum(error * np.sqrt((1 - shares) ** 2 + (len(rows) - 1) * shares**2) / rows.sum(), 0.5)
 
 
 def without_rows(forest: CountedForest) -> str | None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from hedgerow.accounting.loss import exact_delta, text_of_fraction
 from hedgerow.errors import PlanError
+from hedgerow.inference.coverage import class_shares
 from hedgerow.planner.curve import OFF, curve, logit, share
 from hedgerow.planner.made_rows import DUMMY, FOREST, LIKE, MEASURED, Maker, dummy_rows, forest_rows, like_rows, own_shares
 from hedgerow.planner.trials import accuracy_of
@@ -52,6 +53,7 @@ class Advice:
 
     baseline: the most frequent class and its share, of the earlier release or the public table; None of the schema alone
     earlier:  the ε of the earlier release: what is expected of less goes on from there, and was not measured
+    baseline_error: of that share, by the noise of the earlier release
     """
 
     expectations: tuple[Expectation, ...]
@@ -61,6 +63,7 @@ class Advice:
     target: float | None = None
     baseline: tuple[Any, float] | None = None
     earlier: Fraction = Fraction(0)
+    baseline_error: float = 0.0
 
     @property
     def trust(self) -> str:
@@ -127,8 +130,9 @@ class Advice:
                 "how frequent the classes are is not known from the schema, so neither is what always answering the most frequent one "
                 "would give: a public table that is alike (like) or an earlier release (forest) would tell"
             )
-        label, its_share = self.baseline
-        return f"always answering the most frequent class, {label}, would give about {its_share:.3f}"
+        (label, its_share), error = self.baseline, self.baseline_error
+        about = f"{its_share:.3f} ± {error:.2g}" if error else f"{its_share:.3f}"
+        return f"always answering the most frequent class, {label}, would give about {about}"
 
     @property
     def _largest(self) -> str:
@@ -191,9 +195,10 @@ def advise(
             got, ours = found.get((algorithm, epsilon), []), found.get((HEDGEROW, epsilon), [])
             apart = logit(float(np.mean(got))) - logit(float(np.mean(ours))) if got else 0.0
             expected.append(_expectation(algorithm, epsilon, float(share(logit(heights[epsilon]) + apart)), got, OFF[source]))
-    totals = np.maximum(release.forest.class_totals, 0)  # counted, if with noise; what the forest predicts is off for rare classes
-    baseline = (release.classes[totals.argmax()], float(totals.max() / max(totals.sum(), 1)))
-    return Advice(tuple(expected), source, rows, exact, target_accuracy, baseline, Fraction(release.certificate.epsilon or 0))
+    frequent, errors = class_shares(release.forest)  # counted, if with noise; what the forest predicts is off for rare classes
+    most = int(frequent.argmax())
+    baseline, earlier = (release.classes[most], float(frequent[most])), Fraction(release.certificate.epsilon or 0)
+    return Advice(tuple(expected), source, rows, exact, target_accuracy, baseline, earlier, float(errors[most]))
 
 
 def _most_frequent(schema: Schema, labels: Any) -> tuple[Any, float]:

@@ -17,6 +17,7 @@ from hedgerow import formatting
 from hedgerow.accounting.meter import Budget
 from hedgerow.accounting.noise import variance_of
 from hedgerow.inference.boosted_words import boosted, forest_in_words
+from hedgerow.inference.coverage import class_rows
 from hedgerow.inference.effects import Effect
 from hedgerow.inference.explain import Explanation
 from hedgerow.inference.ranking import RECALLS, THRESHOLD_HEADS
@@ -256,16 +257,16 @@ def _calibration(release: Release, calibration: Calibration, score: PrivateScore
 
 
 def _classes(release: Release) -> str:
-    """Class totals averaged over the trees; the noises of different trees are independent."""
+    """Rows of each class; the noises of different trees are independent."""
     forest = release.forest
-    error = math.hypot(*(forest.node_noise_sd(t)[0] for t in range(len(forest.trees)))) / len(forest.trees)
-    order = np.arange(len(forest.class_totals))
+    totals, error = class_rows(forest)
+    order = np.arange(len(totals))
     if len(order) > _MAX_BARS:
-        order = np.argsort(-forest.class_totals, kind="stable")[:_MAX_BARS]
+        order = np.argsort(-totals, kind="stable")[:_MAX_BARS]
     labels = [release.schema.target.classes[int(c)] for c in order]
-    colours = PALETTE if len(forest.class_totals) <= len(PALETTE) else PALETTE[:1]
-    picture = bars_svg(labels, forest.class_totals[order], np.full(len(order), error), "Rows in each class", colours)
-    rest = len(forest.class_totals) - len(order)
+    colours = PALETTE if len(totals) <= len(PALETTE) else PALETTE[:1]
+    picture = bars_svg(labels, totals[order], np.full(len(order), error), "Rows in each class", colours)
+    rest = len(totals) - len(order)
     more = f'<p class="soft">{rest:,} smaller classes are not drawn.</p>' if rest else ""
     rows = ""
     if "rows" in release.released:
@@ -274,7 +275,7 @@ def _classes(release: Release) -> str:
         rows = f"<p>A noisy number of rows was released as well: {escape(number)}.</p>"
     note = "Only hit and miss of each path are real." if release.certificate.by_hits else "Exact counts."
     if forest.noisy:
-        note = "Released counts, averaged over all trees; whiskers show ± 1 standard deviation of the noise."
+        note = "Released counts: the mean over the trees, by their noise; whiskers show ± 1 standard deviation of the noise."
     return section("Classes", f'<figure class="scroll" tabindex="0">{picture}</figure><p class="soft">{note}</p>{more}{rows}')
 
 
