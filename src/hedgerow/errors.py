@@ -19,7 +19,7 @@
     ├── DraftWarning                      a schema was read from private rows, and what was changed or left out
     ├── FractionWarning                   an ε was given as the float 1/3, which is a decimal near it
     ├── LargeDeltaWarning                 a δ above one over the number of rows: the guarantee may fail for whole rows
-    ├── NoBudgetWarning                   rows were read without a shared budget to keep the total
+    ├── NoBudgetWarning                   rows were read without one shared budget to keep the total
     ├── SchemaMismatchWarning             the released counts lack many rows: the schema does not fit the table
     ├── SeenRowsWarning                   a forest is scored on the rows that it was trained on
     ├── UnclearScoreWarning               noise hides some classes from a score, or all of it
@@ -135,7 +135,7 @@ class LargeDeltaWarning(HedgerowWarning):
 
 
 class NoBudgetWarning(HedgerowWarning):
-    """Rows are read without a budget that adds up what all requests spend."""
+    """Rows are read without one budget that adds up what all requests spend."""
 
 
 class MissingColumnsWarning(HedgerowWarning):

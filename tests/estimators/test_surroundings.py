@@ -60,7 +60,7 @@ from hedgerow.errors import (
     TransformerWarning,
     UnknownValuesWarning,
 )
-from hedgerow.estimators import surroundings
+from hedgerow.estimators import repetitions, surroundings
 
 RNG = np.random.default_rng(3)
 X = pd.DataFrame({"a": RNG.random(600), "b": RNG.random(600)})
@@ -180,6 +180,19 @@ def test_a_search_that_cannot_be_paid_whole_is_refused_before_the_first_fit() ->
     one = Budget(5)
     clone(forest(one)).fit(X, Y)  # nothing around it
     assert one.spent == 5
+
+
+def test_two_budgets_for_the_same_people_are_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one shows what the fits have cost, the other what the scores have, and neither the sum."""
+    monkeypatch.setattr(repetitions, "said", set())
+    fits, scores = Budget(100), Budget(9)
+    with pytest.warns(NoBudgetWarning, match="cross-validation: the estimator and the scorer have two budgets, .* the same people"):
+        cross_val_score(forest(fits), X, Y, scoring=private_scorer("0.2", scores), cv=3)
+    cross_val_score(forest(fits), X, Y, scoring=private_scorer("0.2", scores), cv=3)  # a second warning would be an error
+    monkeypatch.setattr(repetitions, "said", set())
+    cross_val_score(forest(fits), X, Y, scoring=private_scorer("0.2", fits), cv=2)
+    with pytest.raises(BudgetError, match="need"):
+        cross_val_score(forest(fits), X, Y, scoring=private_scorer(9, scores), cv=2)  # what cannot be paid is refused first
 
 
 def test_a_budget_in_memory_and_several_processes_are_refused_with_what_to_use(tmp_path: Any) -> None:

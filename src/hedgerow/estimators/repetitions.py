@@ -20,8 +20,8 @@ from hedgerow import formatting
 from hedgerow.accounting.budget_file import BudgetFile
 from hedgerow.accounting.loss import exact_delta, exact_epsilon
 from hedgerow.accounting.meter import Budget
-from hedgerow.errors import BudgetError, PlanError, SharedPersonsWarning
-from hedgerow.estimators.surroundings import VALIDATION, frames, instead_of_a_search, scorers_of
+from hedgerow.errors import BudgetError, NoBudgetWarning, PlanError, SharedPersonsWarning
+from hedgerow.estimators.surroundings import VALIDATION, frames, instead_of_a_search, said, scorers_of
 from hedgerow.evaluation.scorer import PrivateScorer
 from hedgerow.inference.ranking import positive_code
 
@@ -71,6 +71,7 @@ def check_repetitions(estimator: Any) -> None:
         budgets = [estimator.budget, *(each.budget for each in found.scorers if isinstance(each, PrivateScorer))]
         _check_processes(parallel, budgets, found.who)
         _check_budgets(found, estimator)
+        _say_several_budgets(found, estimator)
         _check_persons(frame, estimator, found.who)
         return
 
@@ -167,6 +168,20 @@ def _check_budgets(found: Repetitions, estimator: Any) -> None:
             f"{left} left. Nothing was spent. Ask for fewer folds or candidates or a smaller ε for each, or "
             f"{instead_of_a_search(estimator)}."
         )
+
+
+def _say_several_budgets(found: Repetitions, estimator: Any) -> None:
+    """The folds are the same people: what fits and scores spend adds up for them. Told once in a process."""
+    others = [each.budget for each in found.scorers if isinstance(each, PrivateScorer)]
+    if estimator.budget is None or all(_key(each) == _key(estimator.budget) for each in others) or "budgets" in said:
+        return
+    said.add("budgets")
+    warnings.warn(
+        f"{found.who}: the estimator and the scorer have two budgets, and the rows that are learnt from and scored are of the same people, "
+        "so neither shows what they have spent: the sum does. Give the same budget to both. (This is said once.)",
+        NoBudgetWarning,
+        stacklevel=2,
+    )
 
 
 def _check_persons(frame: FrameType, estimator: Any, who: str) -> None:
