@@ -28,6 +28,7 @@ from typer.testing import CliRunner
 import hedgerow
 from hedgerow import Categorical, Numeric, Release, Schema, Target
 from hedgerow.cli import app
+from hedgerow.datasets import patients
 from hedgerow.errors import PlanError
 from hedgerow.exporters.merge_codes import merged
 from hedgerow.exporters.portable import _columns, _tree, portable
@@ -252,7 +253,7 @@ def test_the_certificate_travels(tmp_path: Path) -> None:
 
 def test_an_estimator_is_exported_by_its_release() -> None:
     """It was an AttributeError."""
-    table = hedgerow.datasets.patients(200)
+    table = patients(200)
     model = hedgerow.PrivateRDTClassifier(table.schema, 1, budget=hedgerow.Budget(1), random_state=0)
     with pytest.raises(PlanError, match="export: got PrivateRDTClassifier; expected a Release or a fitted estimator"):
         hedgerow.export(model, "python")

@@ -11,11 +11,13 @@ ORDERED = 0.3  # share of the questions about categories that cut them in the or
 LEARNT = 0.02  # how far each chosen question moves the chances of the attributes to its own
 FORGOTTEN = 0.03  # and how far each chosen tree moves them all together again
 MOST_VALUES = 2_000  # a category with more is in its table alone: a question about it would be as long
+NEAR = 0.7  # share of the cuts of numbers that are drawn near chosen ones
+CUTS_LEARNT, WIDTH = 0.1, 2.0  # how far each chosen cut moves the chances to those around it, and how far that is, in cells
 HALVES = 5  # upper and lower halves that are drawn: each pair of them is a candidate
 
 
 class Proposals:
-    """Draws candidates, and learns from those that were chosen which attributes to ask about.
+    """Draws candidates, and learns from those that were chosen which attributes to ask about, and where to cut numbers.
 
     cells:  for each attribute the cell of every code; a number's are in order
     scores: for each attribute (codes, classes), where something about its codes is released, else zeros
@@ -36,6 +38,8 @@ class Proposals:
         self.usable = np.array([int(cell.max()) > 0 and fits for cell, fits in zip(cells, small, strict=True)], dtype=np.float64)
         self.chance = self._shared(told + 0.05 * told.max())
         self._cuts: dict[tuple[int, int, bytes], Answers] = {}  # of numbers: there are few, and each is asked about often
+        self.places = [max(1, int(cell[number - 1])) if number else 0 for cell, number in zip(cells, numeric, strict=True)]
+        self.below = [np.arange(1, places + 1) / max(1, places) for places in self.places]  # the chance of a cut there or below
 
     @property
     def any(self) -> bool:
@@ -53,10 +57,18 @@ class Proposals:
         ]  # fmt: skip
 
     def learn(self, tree: ObliviousTree) -> None:
-        for j in tree.attributes:
+        for j, answers in zip(tree.attributes, tree.answers, strict=True):
             self.chance *= 1 - LEARNT
             self.chance[j] += LEARNT
+            if self.numeric[j]:
+                self._learn_cut(j, answers)
         self.chance = self._shared(self.chance + FORGOTTEN / len(self.sizes))
+
+    def _learn_cut(self, j: int, answers: Answers) -> None:
+        """Cuts of a number near one that was chosen are drawn more often."""
+        cut = int(self.cells[j][int(np.argmax(answers.array[: self.numeric[j]]))])
+        near = np.exp(-0.5 * ((np.arange(1, self.places[j] + 1) - cut) / WIDTH) ** 2).cumsum()
+        self.below[j] = (1 - CUTS_LEARNT) * self.below[j] + CUTS_LEARNT * near / near[-1]
 
     def _shared(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         usable = weights * self.usable
@@ -67,7 +79,8 @@ class Proposals:
         d, cells = self.sizes[j], self.numeric[j]
         if cells:
             cell, rest = self.cells[j][:cells], self.rng.random(d + 1 - cells) < 0.5
-            cut = int(self.rng.integers(1, max(2, int(cell[-1]) + 1)))
+            near, places = self.rng.random() < NEAR, self.places[j]
+            cut = 1 + (int(np.searchsorted(self.below[j][:-1], self.rng.random())) if near else int(self.rng.integers(places)))
             key = (j, cut, rest.tobytes())
             if key not in self._cuts:
                 self._cuts[key] = Answers(np.concatenate([cell >= cut, rest]))
