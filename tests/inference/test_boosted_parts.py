@@ -48,14 +48,17 @@ def test_contributions_are_shapley_values(asked: tuple[int, ...]) -> None:
         assert apart.base + sum(apart.contributions[j][leaf] for j in attributes) == pytest.approx(scores[leaf], abs=1e-12)
 
 
-def test_the_variance_of_a_typical_effect_is_that_of_a_weighted_mean() -> None:
+@pytest.mark.parametrize("asked", [(0,), (2, 0), (0, 1, 2), (0, 1, 0), (0, 1, 2, 3), (2, 0, 3, 0, 1)])
+def test_variances_are_those_of_what_is_taken_apart(asked: tuple[int, ...]) -> None:
+    """Over draws of noise on the leaves. Contributions had an even share of the variance of their leaf, however rare the value."""
     rng = np.random.default_rng(1)
-    tree = ObliviousTree(SIZES, (0, 2), ((0, 1, 1, 0), (0, 1, 0)))
-    shares = {j: np.full(size, 1 / size) for j, size in enumerate(SIZES)}
-    variances = rng.random((4, 2))
-    apart = taken_apart(tree, np.zeros((4, 2)), variances, shares)
-    assert apart.variances[0] == pytest.approx((variances.reshape(2, 2, 2) * 0.25).sum(axis=1))
-    assert apart.variances[2] == pytest.approx((variances.reshape(2, 2, 2) * np.array([1 / 9, 4 / 9])[:, None, None]).sum(axis=0))
+    tree = tree_of(asked, rng)
+    shares = {j: 0.5 * rng.dirichlet(np.ones(size)) + 0.5 / size for j, size in enumerate(SIZES)}
+    variances = np.tile(0.5 + rng.random((tree.n_nodes, 1)), 2000)
+    apart = taken_apart(tree, rng.normal(0, np.sqrt(variances)), variances, shares)
+    for j in set(asked):
+        assert apart.variances[j][:, 0] == pytest.approx(apart.typical[j].var(axis=1), rel=0.15, abs=1e-9)
+        assert apart.noise[j][:, 0] == pytest.approx(apart.contributions[j].var(axis=1), rel=0.4, abs=1e-9)
 
 
 @pytest.mark.parametrize("asked", [(1, 3), (0, 1, 2), (0, 1, 0, 3)])

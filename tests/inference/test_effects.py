@@ -493,6 +493,31 @@ def test_a_column_of_chance_is_within_the_noise() -> None:
     assert all(repr(pair).startswith("<Interaction ") for pair in release.interactions())
 
 
+def test_errors_of_contributions_are_about_their_spread_over_fits() -> None:
+    """Of a column with a rare value they were seven times the spread or more, and a column that told much was called noise."""
+    rng = np.random.default_rng(3)
+    X = {
+        "checks": rng.binomial(6, 0.3, 4000),
+        "rare": rng.choice(["f", "m"], 4000, p=[0.08, 0.92]),
+        "even": rng.choice(["f", "m"], 4000),
+        "year": rng.integers(0, 6, 4000),
+        "age": rng.integers(0, 60, 4000),
+    }
+    y = np.where(rng.random(4000) < 1 / (1 + np.exp(2.6 - 0.6 * X["checks"])), "yes", "no")
+    numbers = {"checks": Numeric("checks", 0, 6), "year": Numeric("year", 0, 6), "age": Numeric("age", 0, 60)}
+    schema = Schema([numbers.get(name) or Categorical(name, ["f", "m"]) for name in X], Target("class", ["no", "yes"]))
+    fits = [HedgerowClassifier(schema, 1, 1e-6, random_state=seed).fit(X, y).release_ for seed in range(12)]
+    assert sum("checks" in release.within_noise() for release in fits) <= 1
+    added, stated = [], []
+    for release in fits:
+        parts, codes = Parts(release.additive), release.codebook.encode({name: column[:100] for name, column in X.items()})
+        added.append(parts.contributions(codes)[:, :, 1])
+        stated.append(parts.errors(codes)[:, :, 1])
+    ratios = np.median(np.sqrt(np.mean(np.square(stated), axis=0)) / np.std(added, axis=0, ddof=1), axis=0)
+    assert ratios.min() > 0.7
+    assert ratios.max() < 4
+
+
 def test_rows_of_values_are_not_their_noise() -> None:
     """200 values with 100 rows each and noise of ± 70: those with the largest noise were said to have three times their rows."""
     rng = np.random.default_rng(0)

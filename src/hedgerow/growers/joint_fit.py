@@ -58,6 +58,8 @@ class JointFit:
         self.last = [np.zeros_like(scores) for scores in self.scores]
         self.moves = [np.zeros_like(scores) for scores in self.scores]
         self.late = [np.zeros_like(scores) for scores in self.scores]
+        # How much of each round's noise is in the scores, in the last move, and in the sum of the late scores.
+        self.held, self.moved, self.late_held = np.zeros((3, rounds))
 
     def learn(self, sums: Sequence[Floats]) -> None:
         """One round: of each attribute ΣR and Σ w·H, (groups and one, 2 · width)."""
@@ -73,15 +75,18 @@ class JointFit:
         if self._goes_back(wanted, damped):
             self.gamma /= 2
             self.largest = self.gamma
-            self.moves = [-move / 2 for move in self.moves]
+            self.moves, self.moved = [-move / 2 for move in self.moves], -self.moved / 2
         else:
             self.last = [_times(inverse, own) for own, (_, inverse) in zip(wanted, damped, strict=True)]
             self.moves = [self.gamma * step for step in self.last]
+            self.moved = self.gamma * ((np.arange(self.rounds) == self.taken - 1) - self.held)
             self.gamma = min(2 * self.gamma, self.largest)
         for i, move in enumerate(self.moves):
             moved = np.clip(self.scores[i] + move, -LARGEST, LARGEST)
             self.scores[i] = moved - moved.mean(axis=0) if i < len(sums) else moved
             self.late[i] += self.scores[i] if 2 * self.taken > self.rounds else 0.0
+        self.held += self.moved
+        self.late_held += self.held if 2 * self.taken > self.rounds else 0.0
 
     def _goes_back(self, wanted: list[Floats], damped: list[tuple[Floats, Floats]]) -> bool:
         """Whether this step would go back what the last one went, by more than noise does: all went too far together."""
@@ -123,20 +128,15 @@ class JointFit:
         return self._of_classes([late / rounds for late in self.late])
 
     def errors(self) -> list[Floats]:
-        """About what the noise did to each result, one number for all classes of a group."""
-        found, gain = [], self._gain() * self.sd
+        """About what the noise did to each result, one number for all classes of a group: independent noises that, once the mean of an
+        attribute is taken off, are as large as what is left of the real ones. That mean tells nothing, and no gradient is asked about it.
+        """
+        found, gain = [], float(np.linalg.norm(self.late_held)) / (self.rounds - self.rounds // 2) * self.sd
         for _, inverse in self._damped()[:-1]:
-            lengths = inverse if inverse.ndim == 2 else np.sqrt((inverse**2).sum(axis=2)).T
-            error = gain * lengths.max(axis=1, keepdims=True)
-            halved = error / 2 if self.classes == 2 else error
-            found.append(np.repeat(_whole(np.vstack([halved, [[0.0]]])), self.classes, axis=1))
+            lengths = inverse.max(axis=1) if inverse.ndim == 2 else _lengths(inverse).max(axis=0)
+            error = gain * np.append(lengths, 0.0)[:, None]
+            found.append(np.repeat(_whole(error / 2 if self.classes == 2 else error), self.classes, axis=1))
         return found
-
-    def _gain(self) -> float:
-        """How much noise the mean holds, over the noise of one round: that of round s fades by 1 − γ in each round that follows."""
-        kept, last = 1 - self.gamma, self.rounds - self.rounds // 2
-        later = [np.arange(max(s, self.rounds - last), self.rounds) - s for s in range(self.rounds)]
-        return math.sqrt(sum(float((self.gamma * kept**rounds).sum() / last) ** 2 for rounds in later))
 
     def _of_classes(self, scores: Sequence[Floats]) -> list[Floats]:
         found = []
@@ -165,6 +165,13 @@ def _times(matrix: Floats, values: Floats) -> Floats:
 
 def _diagonals(matrix: Floats) -> Floats:
     return matrix if matrix.ndim == 2 else np.einsum("kaa->ak", matrix)
+
+
+def _lengths(inverse: Floats) -> Floats:
+    """(classes, groups): of the rows of each matrix between two centrings, as large as before if it is diagonal."""
+    g = inverse.shape[1]
+    centre = np.eye(g) - 1 / g
+    return np.asarray(np.linalg.norm(centre @ inverse @ centre, axis=2) * math.sqrt(g / (g - 1)))
 
 
 def _whole(values: Floats) -> Floats:

@@ -65,14 +65,15 @@ class Parts:
         )
 
     def _take_boosted_apart(self, boosted: list[tuple[ObliviousTree, Floats, Floats]]) -> None:
-        """Contributions of the trees, whose variance the attributes that they ask about share; and typical effects."""
+        """Contributions of the trees, and typical effects. The noise of one tree adds to that of the others: that later trees take back
+        some of what noise did before is left out, so that errors are rather too large where attributes are few."""
         shares = {j: self.forest.shares_of_codes(j) for j in range(len(self.forest.tables.codebook.sizes))}
         typical = {j: list(parts) for j, parts in self._scores.items()}
         for tree, scores, variance in boosted:
             apart = taken_apart(tree, scores, variance, shares)
             self.base += apart.base
             for j, own in apart.contributions.items():
-                self._add(j, tree, own, variance / len(apart.contributions))
+                self._add(j, tree, own, apart.noise[j])
                 typical.setdefault(j, []).append((apart.own_trees[j], apart.typical[j], apart.variances[j]))
         self.typical, self.typical_variances = self._models(typical)
 
