@@ -2,6 +2,7 @@
 
 Two classes: everything is said about the log-odds of the second one. More classes: about the score of the predicted class against
 the mean of all classes. In both cases   start + Σ what the attributes add = total,   and the class shares are the softmax of the scores.
+The error of the total has that of a privately chosen scale in it, by which all is multiplied; those of the attributes are at that scale.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from hedgerow.formatting import number
 from hedgerow.inference.additive import AdditiveForest
 from hedgerow.inference.effect_noise import centred
 from hedgerow.inference.effects import alike
-from hedgerow.inference.parts import Parts
+from hedgerow.inference.parts import Parts, total_errors
 from hedgerow.inference.text import plain, values_in_words
 from hedgerow.schema.attributes import Categorical
 from hedgerow.schema.codebook import Codebook
@@ -89,6 +90,8 @@ def explain(forest: AdditiveForest, codes: NDArray[Any], rows: list[int]) -> tup
     shares = softmax(few_margins(forest.model, codes))
     added, errors = centred(parts.contributions(codes)), parts.errors(codes)
     start = centred(parts.base)
+    totals = start + added.sum(axis=1)
+    total_error = total_errors(forest, errors, totals)
     classes = [plain(value) for value in codebook.schema.target.classes]
     groups = {j: alike(parts, j) for j in parts.scores}
     found = []
@@ -106,11 +109,9 @@ def explain(forest: AdditiveForest, codes: NDArray[Any], rows: list[int]) -> tup
             for j in groups
         ]
         said.sort(key=lambda one: -abs(one.score))
-        total = times * float(start[c] + added[i, :, c].sum())
-        error = times * float(np.sqrt((errors[i, :, c] ** 2).sum()))
         unknown = tuple(plain(codebook.schema.names[j]) for j in groups if _unknown(codebook, j, int(codes[i, j])))
         answer = (row + 1, classes[best], float(shares[i, best]), about, times * float(start[c]))
-        found.append(Explanation(*answer, tuple(said), total, error, unknown))
+        found.append(Explanation(*answer, tuple(said), times * float(totals[i, c]), times * float(total_error[i, c]), unknown))
     return tuple(found)
 
 

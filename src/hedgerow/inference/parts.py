@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hedgerow.inference.additive import TREE, AdditiveForest
 from hedgerow.inference.boosted_parts import taken_apart
-from hedgerow.inference.effect_noise import correction_variance, table_variance, top_variance
+from hedgerow.inference.effect_noise import centred, correction_variance, scale_error, table_variance, top_variance
 from hedgerow.inference.tables import Floats
 from hedgerow.trees.additive_model import AdditiveModel
 from hedgerow.trees.few_rows import margins_to_show
@@ -143,5 +143,13 @@ def contributions(forest: AdditiveForest, codes: NDArray[Any]) -> Floats:
 
 def score_errors(forest: AdditiveForest, codes: NDArray[Any]) -> Floats:
     """The standard errors that the noise gives the margins of each row, each against the mean of the classes: (rows, classes)."""
-    variances = Parts(forest).variances.values()
-    return np.sqrt(sum((margins_to_show(model, codes) for model in variances), np.zeros((len(codes), forest.model.n_classes))))
+    parts = Parts(forest)
+    return total_errors(forest, parts.errors(codes), centred(margins_to_show(forest.model, codes)))
+
+
+def total_errors(forest: AdditiveForest, errors: Floats, margins: Floats) -> Floats:
+    """From the errors of what the attributes add, (rows, attributes, classes), and centred margins: those of the margins, (rows, classes).
+    A scale that was privately chosen may be off, and all that is added with it: that counts here, and not for each attribute.
+    """
+    off = scale_error(forest.scale_rate, forest.tables.n) if forest.scale_rate else 0.0
+    return np.asarray(np.sqrt((errors**2).sum(axis=1) + (off * margins) ** 2))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -117,7 +118,8 @@ class Release:
                 f"{self.algorithm}: its trees vote, they do not add up what each attribute says. Only a Hedgerow forest does: "
                 "fit one with HedgerowClassifier, or with `hedgerow fit --algorithm hedgerow`."
             )
-        return AdditiveForest(self.forest, self.chosen, self.correction)
+        choices = [float(Fraction(event.epsilon)) for event in self.certificate.events if event.query == "best_scale"]
+        return AdditiveForest(self.forest, self.chosen, self.correction, sum(choices) / self.schema.k)
 
     def choices(self) -> list[tuple[str, str]]:
         """What the algorithm chose for itself, as (what, words) pairs."""
