@@ -244,3 +244,26 @@ def test_of_the_schema_alone_no_verdict_is_given_on_the_table() -> None:
     assert "is not known from the schema" in alone.baseline_sentence()
     assert "made-up classes" in alone.sentence()
     assert "not to be expected" not in alone.sentence()
+
+
+def test_no_less_than_the_most_frequent_class_is_expected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a class with 6 % it said 0.910 for every ε, below "always answering the most frequent class would give about 0.942"."""
+    columns, _ = small_table(3000)
+    labels = np.array(["yes"] * 2850 + ["no"] * 150)
+    release = hedgerow.HedgerowClassifier(small_schema(), 1, 1e-6, random_state=0).fit(columns, labels).release_
+    monkeypatch.setattr("hedgerow.planner.advice.curve", lambda epsilons, *_, **__: np.full(len(epsilons), 0.9))
+    found = advise(small_schema(), 3000, forest=release, algorithms=["hedgerow"])
+    assert found.baseline is not None
+    assert found.baseline[1] == pytest.approx(0.95, abs=0.02)
+    assert {each.accuracy for each in found.expectations} == {found.baseline[1]}
+    measured = advise(small_schema(), 3000, forest=release, accuracy=0.9, algorithms=["hedgerow"], epsilons=["1"])
+    assert measured.expectations[0].accuracy == pytest.approx(0.9)  # less than that, and it was measured
+
+
+def test_more_epsilon_may_bring_no_more_than_was_measured(forest: hedgerow.Release) -> None:
+    """Of a table without more to learn, 0.72 to 0.85 was expected where 0.66 was measured and 0.68 then had."""
+    found = advise(small_schema(), 2000, forest=forest, accuracy=0.66, algorithms=["hedgerow"], epsilons=["5", "50", "100"])
+    assert found.expectations[-1].accuracy > 0.73
+    assert all(each.low <= 0.66 for each in found.expectations)
+    assert "a larger ε stays near the 0.660 that was measured" in found.trust
+    assert "stays near" not in advise(small_schema(), 2000, forest=forest, algorithms=["hedgerow"]).trust

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -54,6 +54,7 @@ class Advice:
     baseline: the most frequent class and its share, of the earlier release or the public table; None of the schema alone
     earlier:  the ε of the earlier release: what is expected of less goes on from there, and was not measured
     baseline_error: of that share, by the noise of the earlier release
+    measured: its accuracy, if that was given
     """
 
     expectations: tuple[Expectation, ...]
@@ -64,13 +65,15 @@ class Advice:
     baseline: tuple[Any, float] | None = None
     earlier: Fraction = Fraction(0)
     baseline_error: float = 0.0
+    measured: float | None = None
 
     @property
     def trust(self) -> str:
         """How far the numbers are to be trusted, from the measurement in docs/ADVICE.md."""
         points = f"on {SETS[self.source]} public sets it was off by {OFF[self.source] * 100:.1f} points on average"
         below = f". Below ε = {text_of_fraction(self.earlier)}, that of the release, nothing was measured" if self.earlier else ""
-        return f"{TRUST[self.source]}; {points}{below}"
+        more = f". Where the columns tell no more, a larger ε stays near the {self.measured:.3f} that was measured" if self.measured else ""
+        return f"{TRUST[self.source]}; {points}{below}{more}"
 
     @property
     def smallest(self) -> Expectation | None:
@@ -189,16 +192,20 @@ def advise(
     shares = own_shares(release)
     asked = [float(Fraction(text)) / schema.k for text in texts]  # noise for k rows of a person at once is that of ε/k for one
     heights = dict(zip(texts, _curve(release, shares, rows, asked, accuracy, exact != "0"), strict=True))
+    frequent, errors = class_shares(release.forest)  # counted, if with noise; what the forest predicts is off for rare classes
+    most = int(frequent.argmax())
+    baseline = (release.classes[most], float(frequent[most]))
+    least = baseline[1] if accuracy is None else min(baseline[1], accuracy)  # a forest may be worse than that; then it was measured
     expected = []
     for algorithm in algorithms:
         for epsilon in texts:
             got, ours = found.get((algorithm, epsilon), []), found.get((HEDGEROW, epsilon), [])
             apart = logit(float(np.mean(got))) - logit(float(np.mean(ours))) if got else 0.0
-            expected.append(_expectation(algorithm, epsilon, float(share(logit(heights[epsilon]) + apart)), got, OFF[source]))
-    frequent, errors = class_shares(release.forest)  # counted, if with noise; what the forest predicts is off for rare classes
-    most = int(frequent.argmax())
-    baseline, earlier = (release.classes[most], float(frequent[most])), Fraction(release.certificate.epsilon or 0)
-    return Advice(tuple(expected), source, rows, exact, target_accuracy, baseline, earlier, float(errors[most]))
+            mean = max(float(share(logit(heights[epsilon]) + apart)), least)
+            each = _expectation(algorithm, epsilon, mean, got, OFF[source])
+            expected.append(each if accuracy is None else replace(each, low=min(each.low, accuracy)))  # more ε may bring no more
+    earlier = Fraction(release.certificate.epsilon or 0)
+    return Advice(tuple(expected), source, rows, exact, target_accuracy, baseline, earlier, float(errors[most]), accuracy)
 
 
 def _most_frequent(schema: Schema, labels: Any) -> tuple[Any, float]:
