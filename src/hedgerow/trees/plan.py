@@ -24,7 +24,8 @@ NEARLY, MOST, HALF, SOME, LITTLE = (
     "expect most of what a model without privacy would learn",
     "expect about half of what a model without privacy would learn",
     "expect a third of what a model without privacy would learn, perhaps more",
-    "expect little more than the majority class",
+    "expect little more than the majority class, or much more where one or two columns tell most: of what a model without privacy learns "
+    "beyond it, a quarter of public tables had next to nothing, a quarter half or more",
 )
 EXPECTED = {
     False: ((64_000, NEARLY), (4_000, MOST), (250, HALF), (60, SOME), (0, LITTLE)),
@@ -36,7 +37,7 @@ ENOUGH = 1_000  # from there on nothing needs to be advised
 STANDS_OUT = (
     (8, "they stand well above it"),
     (1, "they stand above it, not by much"),
-    (0, LITTLE),
+    (0, "expect little more than the majority class"),
 )  # other forests, and tables that are added up: how far the rows of one number stand above its noise
 GOOD = 8  # the same of these
 HEDGEROW = "Hedgerow forest"
