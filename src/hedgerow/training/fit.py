@@ -131,7 +131,9 @@ def train(
         name=name,
         released=grown.released,
     )
-    release.certificate, release.origin = certificate_of([part]), engine.origin
+    release.certificate = certificate_of([part])
+    if engine.origin:
+        release.origin = engine.origin
     if keep is not None:
         keep(release, dict(search[best]) if tried else {})
     settled(release, reservation, whole=name is None)
