@@ -254,7 +254,7 @@ def test_no_less_than_the_most_frequent_class_is_expected(monkeypatch: pytest.Mo
     monkeypatch.setattr("hedgerow.planner.advice.curve", lambda epsilons, *_, **__: np.full(len(epsilons), 0.9))
     found = advise(small_schema(), 3000, forest=release, algorithms=["hedgerow"])
     assert found.baseline is not None
-    assert found.baseline[1] == pytest.approx(0.95, abs=0.02)
+    assert found.baseline[1] == pytest.approx(0.95, abs=0.06)
     assert {each.accuracy for each in found.expectations} == {found.baseline[1]}
     measured = advise(small_schema(), 3000, forest=release, accuracy=0.9, algorithms=["hedgerow"], epsilons=["1"])
     assert measured.expectations[0].accuracy == pytest.approx(0.9)  # less than that, and it was measured
