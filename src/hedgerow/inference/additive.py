@@ -281,15 +281,21 @@ class AdditiveForest:
 
     `model` gives margins, whose softmax are the probabilities; how far the noise may have moved them is in `effect_noise.py`. All of its
     scores are multiplied by `scale`, one number, privately chosen: attributes that repeat each other make a model too sure of itself, and
-    trees that are shrunk for their noise not sure enough. `scale_rate` is the ε of that choice, for one row of a person; 0 without one.
+    trees that are shrunk for their noise not sure enough. `scale_rate` is the ε of that choice, for one row of a person, and `reading_rate`
+    that of the choice of the reading; 0 without one.
     """
 
     def __init__(
-        self, forest: CountedForest, chosen: Mapping[str, Any], correction: Correction = NO_CORRECTION, scale_rate: float = 0.0
+        self,
+        forest: CountedForest,
+        chosen: Mapping[str, Any],
+        correction: Correction = NO_CORRECTION,
+        scale_rate: float = 0.0,
+        reading_rate: float = 0.0,
     ) -> None:
         layout, self.reading = checked_reading(forest, chosen)
         self.tables, self.correction = Tables(forest, layout), correction
-        self.scale, self.scale_rate = float(chosen.get("scale", 1.0)), scale_rate
+        self.scale, self.scale_rate, self.reading_rate = float(chosen.get("scale", 1.0)), scale_rate, reading_rate
 
     @cached_property
     def model(self) -> AdditiveModel:

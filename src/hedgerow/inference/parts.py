@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hedgerow.inference.additive import TREE, AdditiveForest
 from hedgerow.inference.boosted_parts import taken_apart
-from hedgerow.inference.effect_noise import centred, correction_variance, scale_error, table_variance, top_variance
+from hedgerow.inference.effect_noise import centred, correction_variance, reading_error, scale_error, table_variance, top_variance
 from hedgerow.inference.tables import Floats
 from hedgerow.trees.additive_model import AdditiveModel
 from hedgerow.trees.few_rows import margins_to_show
@@ -149,7 +149,9 @@ def score_errors(forest: AdditiveForest, codes: NDArray[Any]) -> Floats:
 
 def total_errors(forest: AdditiveForest, errors: Floats, margins: Floats) -> Floats:
     """From the errors of what the attributes add, (rows, attributes, classes), and centred margins: those of the margins, (rows, classes).
-    A scale that was privately chosen may be off, and all that is added with it: that counts here, and not for each attribute.
+    A scale and a reading that were privately chosen may be off, and all that is added with them: that counts here, and not for each
+    attribute.
     """
-    off = scale_error(forest.scale_rate, forest.tables.n) if forest.scale_rate else 0.0
-    return np.asarray(np.sqrt((errors**2).sum(axis=1) + (off * margins) ** 2))
+    scale = scale_error(forest.scale_rate, forest.tables.n) if forest.scale_rate else 0.0
+    reading = reading_error(forest.reading_rate, forest.tables.n) if forest.reading_rate else 0.0
+    return np.asarray(np.sqrt((errors**2).sum(axis=1) + (scale**2 + reading**2) * margins**2))

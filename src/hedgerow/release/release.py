@@ -118,8 +118,11 @@ class Release:
                 f"{self.algorithm}: its trees vote, they do not add up what each attribute says. Only a Hedgerow forest does: "
                 "fit one with HedgerowClassifier, or with `hedgerow fit --algorithm hedgerow`."
             )
-        choices = [float(Fraction(event.epsilon)) for event in self.certificate.events if event.query == "best_scale"]
-        return AdditiveForest(self.forest, self.chosen, self.correction, sum(choices) / self.schema.k)
+        spent = {"best_scale": 0.0, "best_model": 0.0}
+        for event in self.certificate.events:
+            if event.query in spent:
+                spent[event.query] += float(Fraction(event.epsilon)) / self.schema.k
+        return AdditiveForest(self.forest, self.chosen, self.correction, spent["best_scale"], spent["best_model"])
 
     def choices(self) -> list[tuple[str, str]]:
         """What the algorithm chose for itself, as (what, words) pairs."""
