@@ -36,8 +36,6 @@ length that was read from private rows.
 
 from __future__ import annotations
 
-from typing import Any
-
 
 class HedgerowError(Exception):
     """Base of every error raised on purpose by hedgerow."""
@@ -103,7 +101,7 @@ class AuditError(HedgerowError, ValueError):
 class HedgerowWarning(UserWarning):
     """Base of every warning given on purpose by hedgerow. paid: the score it is about, of one that was made an error: it is paid for"""
 
-    paid: Any = None
+    paid: object = None
 
 
 class UnreviewedSchemaWarning(HedgerowWarning):

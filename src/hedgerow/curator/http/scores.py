@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 from hedgerow.accounting.loss import exact_epsilon, text_of_fraction
 from hedgerow.curator.http.reservations import PrepaidBudget
 from hedgerow.curator.ledger.registry import Dataset
 from hedgerow.errors import PlanError, SchemaMismatchWarning
 from hedgerow.evaluation.private import private_score
+from hedgerow.evaluation.score import PrivateScore
 from hedgerow.queries import Confusion
 from hedgerow.release.release import Release
 from hedgerow.schema.toml import same_columns
@@ -35,7 +36,7 @@ def scored_as_json(release: Release, place: Any, epsilon: Any, budget: PrepaidBu
     try:
         score = private_score(release, place, epsilon=epsilon, budget=budget, n_jobs=threads)
     except SchemaMismatchWarning as warning:  # where warnings are errors: it is paid for, and the analyst is told
-        score = warning.paid
+        score = cast(PrivateScore, warning.paid)
     return json.dumps(
         {
             "confusion": score.confusion.tolist(),
