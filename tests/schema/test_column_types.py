@@ -9,7 +9,6 @@ import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
 
 from hedgerow import Budget, Categorical, HedgerowClassifier, Schema, SQLTable, Target, private_score
@@ -61,44 +60,6 @@ def test_floats_where_words_are_declared_are_refused_before_they_cost(frame: Any
     assert paying.remaining == 1
     with pytest.warns(UnknownValuesWarning, match="branch"):  # rows that are predicted may hold new values
         model.predict(floats)
-
-
-CODES = Schema([Categorical("male", (0, 1)), Categorical("kind", (1, 2), missing="missing")], Target("y", (0, 1)))
-LISTED: dict[str, Any] = {
-    "pandas": lambda values: pd.Series(values, dtype="category"),
-    "pandas, ordered": lambda values: pd.Series(pd.Categorical(values, ordered=True)),
-    "polars": lambda values: pl.Series(values, dtype=pl.Enum(sorted({*values} - {None}))),
-}
-
-
-@pytest.mark.parametrize("listed", LISTED.values(), ids=LISTED)
-def test_categories_of_a_type_of_which_none_is_declared_are_refused_before_they_cost(listed: Any) -> None:
-    budget, kinds, labels = Budget(2), [1, 2] * 50, [0, 1] * 50
-    model = HedgerowClassifier(CODES, 1, budget=budget)
-    with pytest.raises(TableError, match=r"'male': no category of its type is declared, .* 0, 1: .*Nothing was spent.*column\.map"):
-        model.fit({"male": listed(["f", "m"] * 50), "kind": kinds}, labels)
-    with pytest.raises(TableError, match="'y': no category of its type is declared"):
-        model.fit({"male": labels, "kind": kinds}, listed(["no", "yes"] * 50))
-    assert budget.remaining == 2
-    model.fit({"male": listed(["0", "1"] * 50), "kind": listed(["1", "x"] * 50)}, labels)  # one of them is declared
-    with pytest.raises(TableError, match="'male': no category"):
-        private_score(model, {"male": listed(["f", "m"] * 50), "kind": kinds}, labels, epsilon=1, budget=budget)
-    assert budget.remaining == 1
-    with pytest.warns(UnknownValuesWarning, match="male"):  # rows that are predicted may hold new values
-        model.predict({"male": listed(["f", "m"] * 50), "kind": kinds})
-
-
-@pytest.mark.filterwarnings("ignore::hedgerow.errors.SchemaMismatchWarning")
-def test_categories_that_only_the_values_list_are_not_looked_into() -> None:
-    missing = pd.Series([None] * 100, dtype="category")
-    for male in (pl.Series(["f", "m"] * 50, dtype=pl.Categorical), pa.array(["f", "m"] * 50).dictionary_encode()):
-        HedgerowClassifier(CODES, 1, budget=Budget(1)).fit({"male": male, "kind": missing}, [0, 1] * 50)
-
-
-def test_frames_that_are_all_text_are_taken() -> None:
-    """As `pandas.read_csv(…, dtype=str)` makes them: '0' is read as 0, so that the type does not tell."""
-    rows = pd.DataFrame({"male": ["0", "1"] * 50, "kind": ["1", "2"] * 50}, dtype=str)
-    assert HedgerowClassifier(CODES, 1, budget=Budget(1)).fit(rows, [0, 1] * 50).predict(rows).tolist()
 
 
 @pytest.mark.filterwarnings("ignore::hedgerow.errors.SchemaMismatchWarning")

@@ -1,7 +1,7 @@
 """Columns of a type that cannot hold what is declared would be counted nowhere: refused before anything is paid.
 
-The type of a column is a public fact of its container (a data frame, a file, a database), like its name; so are the categories that the
-type itself lists (a pandas Categorical, a polars Enum). Values are not: a column of objects may hold anything, and is not looked into.
+The type of a column is a public fact of its container (a data frame, a file, a database), like its name. Values are not: a column of
+objects, or of categories, may hold anything, and is not looked into.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ WORDS = {"text": "text", "numbers": "numbers", "whole": "numbers", "booleans": "
 
 def check_label_type(y: Any, schema: Schema) -> None:
     """y: a column as `one_column` gives it"""
-    _check_categories(schema.target.name, schema.target.classes, y)
     held, declared = _held(y), {_kind(value) for value in schema.target.classes}
     if (
         held is None
@@ -45,7 +44,6 @@ def check_column_types(columns: Sequence[Any], attributes: Sequence[Attribute]) 
     for attribute, column in zip(attributes, columns, strict=True):
         if isinstance(attribute, Categorical):
             check_values(attribute.name, attribute.values, _held(column))
-            _check_categories(attribute.name, attribute.values, column)
 
 
 def check_code_types(columns: Sequence[Any], attributes: Sequence[Attribute]) -> None:
@@ -58,7 +56,7 @@ def check_code_types(columns: Sequence[Any], attributes: Sequence[Attribute]) ->
 def check_values(name: str, values: Sequence[Value], held: str | None) -> None:
     """Refuse booleans, or numbers, where all declared values are other words: rows of such a column could only be missing.
 
-    Text may be read as a number, as in files and frames that are all text, so it stays allowed.
+    Text may be read as a number, so it stays allowed.
     held: what the type of the column says that it holds, one of WORDS, or None
     """
     texts = [text_of(value) for value in values]
@@ -66,8 +64,9 @@ def check_values(name: str, values: Sequence[Value], held: str | None) -> None:
     if (held == "booleans" and not {"true", "false"} & {*texts}) or (numbers and not any(map(_is_number, texts))):
         hint = FROM_DUCKDB if held == "booleans" else ALL_MISSING if held == "numbers" else ""
         raise TableError(
-            f"column {name!r}: it holds {WORDS[str(held)]}, but the schema declares {_first_few(values)}: no row would have a declared "
-            f"value. Nothing was spent. Declare the values as the table has them, or convert the column{hint}."
+            f"column {name!r}: it holds {WORDS[str(held)]}, but the schema declares {', '.join(map(repr, values[:5]))}"
+            f"{', …' if len(values) > 5 else ''}: no row would have a declared value. Nothing was spent. Declare the values as the table "
+            f"has them, or convert the column{hint}."
         )
 
 
@@ -79,32 +78,6 @@ def check_codes(name: str, values: Sequence[Value], held: str | None) -> None:
             f"column {name!r}: it holds numbers, but the schema declares codes such as {codes[0]!r}: zeros at the beginning were lost when "
             f"the table was read or written. Nothing was spent. Keep it as text: pandas.read_csv(…, dtype={{{name!r}: str}})."
         )
-
-
-def _check_categories(name: str, values: Sequence[Value], column: Any) -> None:
-    """Refuse a type that lists its categories, and none of them is declared. One without any may hold what is missing."""
-    listed = _categories(column)
-    if listed and not {text_of(value) for value in values} & {*map(text_of, listed)}:
-        raise TableError(
-            f"column {name!r}: no category of its type is declared, but the schema declares {_first_few(values)}: no row would have a "
-            "declared value. Nothing was spent. Declare the categories, or convert the column, such as by column.map({…}) in pandas."
-        )
-
-
-def _categories(column: Any) -> list[Any]:
-    """Those of a pandas Categorical or a polars Enum. Of other columns of categories they are part of the values."""
-    import narwhals as nw
-
-    if not isinstance(column, nw.Series):
-        return []
-    native = column.to_native()
-    if type(native).__module__.startswith("pandas"):
-        return list(getattr(native.dtype, "categories", ()))
-    return list(column.dtype.categories) if isinstance(column.dtype, nw.Enum) else []
-
-
-def _first_few(values: Sequence[Value]) -> str:
-    return f"{', '.join(map(repr, values[:5]))}{', …' if len(values) > 5 else ''}"
 
 
 def _is_number(text: str) -> bool:
