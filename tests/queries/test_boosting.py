@@ -167,12 +167,12 @@ def test_the_bound_is_enforced_and_not_only_computed(weight: float, euclidean: b
 
 
 def test_a_gradient_beyond_1_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shares of 3/2, 0 and −1/2 are none: an exponential function at its worst."""
-    shares = iter([3.0, 0.0, -1.0])
+    """Shares of 2 and −3/2 are none: an exponential function at its worst. That of the largest margin is not computed."""
+    shares = iter([3.0, -1.0, 4.0, -3.0])
     monkeypatch.setattr(boosting_loops, "exp_minus", lambda x: next(shares))
-    assert plain_vectors(EVEN, 0.0, False, 100_000) == [[-2048, 0, 2048], [0] * 3]  # 1 − 3/2, 0, 1/2
-    shares = iter([0.0, 3.0, -1.0])
-    assert plain_vectors(EVEN, 0.0, False, 100_000) == [[4096, 0, 2048], [0] * 3]  # −3/2 is left out
+    apart = [0.0, -1.0, -5000.0]
+    assert plain_vectors(apart, 0.0, False, 100_000) == [[2730, -4096, 1365], [0] * 3]  # 1 − 1/3, −1, 1/3
+    assert plain_vectors(apart, 0.0, False, 100_000) == [[2048, 0, 0], [0] * 3]  # −2 and 3/2 are left out
 
 
 def test_a_block_of_more_rows_than_go_down_a_tree_together() -> None:

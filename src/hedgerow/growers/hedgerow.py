@@ -1,7 +1,7 @@
 """The Hedgerow forest, our own: one-way tables of the attributes that tell most, then boosted trees, each chosen privately.
 
     0. n̂       a noisy number of rows, where none is declared public; paid in pure ε. It and public facts decide all below (`sizes.py`).
-    1. Cells   noisy sizes of fine cells of every number, put together to at most 64 of about equal mass.           (`inference/cells.py`)
+    1. Cells   noisy sizes of fine cells of every number, put together to at most 128 of about equal mass.           (`inference/cells.py`)
     2. Tables  of q attributes, q = √(n̂ε/40): one after the other the one that tells most about what the tables before it leave open is
                privately chosen, and its class counts are released. Where q = m all are counted at once; in pure ε under one or two top
                questions that are privately chosen: a row is still in one cell of each table, so that the noise stays what it was.

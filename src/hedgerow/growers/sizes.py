@@ -18,7 +18,7 @@ from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.additive_model import gradient_width
 from hedgerow.trees.splits import Split
 
-CELLS_SHARE, MOST_CELLS = Fraction(5, 100), 64
+CELLS_SHARE, MOST_CELLS = Fraction(5, 100), 128
 CHOICE_SHARE = Fraction(1, 4)  # of the tables, where they are chosen
 ROWS_PER_TABLE = 40.0  # q² = n̂ε over this; where it is at least m, scores can be fitted jointly
 TABLES_NU = {True: 4.0, False: 60.0}  # the tables get a = this/ν of the budget: by whether the noise is Gaussian

@@ -40,7 +40,8 @@ def _vectors(margins: Any, classes: Any, weight: float, euclidean: bool, most: i
             highest = max(highest, margins[i, c])
         total = 0.0
         for c in range(n_classes):
-            share[c] = exp_minus(highest - margins[i, c])
+            gap = highest - margins[i, c]
+            share[c] = 1.0 if gap == 0.0 else exp_minus(gap)  # the same number, sooner
             total += share[c]
         if not total >= 1.0:  # the highest adds 1: only margins that are no numbers come here
             continue
@@ -74,34 +75,42 @@ def _vectors(margins: Any, classes: Any, weight: float, euclidean: bool, most: i
 def _add_in_leaves(codes: Any, vectors: Any, used: Any, levels: Any, steps: Any, first: Any, pairs: Any, sums: Any) -> None:
     """sums[t, leaf of row i in tree t] += vectors[i]. The leaf of a tree is the sum of what its two halves say, `pairs[t]`.
 
+    Where vectors have one number, every second row adds to sums[:, :, 1]: an addition need not wait for the one before it.
+
     used: the attributes that are asked about; levels: which of them each level asks; first: where the levels of a half begin
     """
     width = vectors.shape[1]
-    columns = np.empty((used.size, TOGETHER), dtype=codes.dtype)
+    columns = np.zeros((used.size, TOGETHER), dtype=codes.dtype)
     half = np.empty((first.size - 1, TOGETHER), dtype=np.uint16)
+    leaf = np.empty(TOGETHER, dtype=np.uint16)
+    one = np.zeros(TOGETHER, dtype=np.int64)  # the vectors, where they have one number; behind the last row nothing is added
     for start in range(0, codes.shape[0], TOGETHER):
         rows = min(TOGETHER, codes.shape[0] - start)
         for i in range(rows):
             for u in range(used.size):
                 columns[u, i] = codes[start + i, used[u]]
+        for i in range(TOGETHER):
+            one[i] = vectors[start + i, 0] if i < rows else 0
         for h in range(first.size - 1):
             place = half[h]
-            for i in range(rows):
+            for i in range(TOGETHER):
                 place[i] = 0
             for level in range(first[h], first[h + 1]):
                 column, step = columns[levels[level]], steps[level]
-                for i in range(rows):
+                for i in range(TOGETHER):
                     place[i] += step[column[i]]
         for t in range(pairs.shape[0]):
             upper, lower, own = half[pairs[t, 0]], half[pairs[t, 1]], sums[t]
+            for i in range(TOGETHER):
+                leaf[i] = upper[i] + lower[i]
             if width == 1:
-                for i in range(rows):
-                    own[np.int64(upper[i]) + np.int64(lower[i]), 0] += vectors[start + i, 0]
+                for i in range(0, TOGETHER, 2):
+                    own[np.int64(leaf[i]), 0] += one[i]
+                    own[np.int64(leaf[i + 1]), 1] += one[i + 1]
             else:
                 for i in range(rows):
-                    leaf = np.int64(upper[i]) + np.int64(lower[i])
                     for j in range(width):
-                        own[leaf, j] += vectors[start + i, j]
+                        own[np.int64(leaf[i]), j] += vectors[start + i, j]
 
 
 def add_tree_sums(
@@ -124,7 +133,7 @@ def add_tree_sums(
     space = np.empty((min(BLOCK, len(codes)), model.n_classes))
     vectors = np.empty((len(space), width), dtype=np.int64)
     for begin in range(0, len(codes), MOST_PACKED):
-        packed = np.zeros((*sums.shape[:2], width), dtype=np.int64)
+        packed = np.zeros((*sums.shape[:2], max(width, 2)), dtype=np.int64)
         end = min(begin + MOST_PACKED, len(codes))
         for start in range(begin, end, BLOCK):
             block = slice(start, min(start + BLOCK, end))
@@ -136,6 +145,8 @@ def add_tree_sums(
                 here = margins[block]
             _vectors(here, labels, weight, concentrated, most, own)
             _add_in_leaves(rows, own, used, levels, steps, first, pairs, packed)
+        if width == 1:
+            packed = packed.sum(axis=2, keepdims=True)
         sums[:, :, :width] += packed >> 32
         sums[:, :, width:] += packed & (PACKED - 1)
 

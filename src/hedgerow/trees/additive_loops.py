@@ -66,7 +66,8 @@ def softmax(margins: Any) -> None:
         highest = margins[i].max()
         total = 0.0
         for c in range(margins.shape[1]):
-            margins[i, c] = exp_minus(highest - margins[i, c])
+            gap = highest - margins[i, c]
+            margins[i, c] = 1.0 if gap == 0.0 else exp_minus(gap)  # the same number, sooner
             total += margins[i, c]
         for c in range(margins.shape[1]):
             margins[i, c] /= total

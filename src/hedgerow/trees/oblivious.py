@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -62,16 +62,20 @@ class ObliviousTree:
     attributes: tuple[int, ...]
     answers: tuple[Answers, ...]
 
+    radix: tuple[int, ...] = field(init=False, repr=False)  # how many answers each level has
+    n_nodes: int = field(init=False, repr=False)  # its leaves: no other node has numbers of its own
+
     def __post_init__(self) -> None:
-        object.__setattr__(self, "answers", tuple(each if isinstance(each, Answers) else Answers(each) for each in self.answers))
-        sound = len(self.attributes) == len(self.answers) <= MOST_LEVELS and all(
-            0 <= j < len(self.sizes) and len(answers) == self.sizes[j] + 1
-            for j, answers in zip(self.attributes, self.answers, strict=False)
-        )
-        if not sound or math.prod(self.radix) > MOST_LEAVES:
+        answers = tuple([each if isinstance(each, Answers) else Answers(each) for each in self.answers])
+        radix = tuple([each.radix for each in answers])
+        n_nodes, m = math.prod(radix), len(self.sizes)
+        sound = len(self.attributes) == len(answers) <= MOST_LEVELS and n_nodes <= MOST_LEAVES
+        if not (sound and all([0 <= j < m and len(each.array) == self.sizes[j] + 1 for j, each in zip(self.attributes, answers, strict=True)])):
             raise ReleaseError(
                 f"oblivious tree: expected at most {MOST_LEVELS} levels, {MOST_LEAVES} leaves, and on each level an answer for every code."
             )
+        for name, value in (("answers", answers), ("radix", radix), ("n_nodes", n_nodes)):
+            object.__setattr__(self, name, value)
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -82,16 +86,6 @@ class ObliviousTree:
         )
 
     __hash__ = None  # type: ignore[assignment]
-
-    @cached_property
-    def radix(self) -> tuple[int, ...]:
-        """How many answers each level has."""
-        return tuple(answers.radix for answers in self.answers)
-
-    @cached_property
-    def n_nodes(self) -> int:
-        """Its leaves: no other node has numbers of its own."""
-        return math.prod(self.radix)
 
     @cached_property
     def steps(self) -> NDArray[np.uint16]:
