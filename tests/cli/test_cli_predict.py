@@ -29,6 +29,29 @@ def test_rows_above_a_threshold_are_taken_for_the_class(
     assert predicted(run("predict", fitted.forest, fitted.test, *words)) == [taken if share >= threshold else other for share in shares]
 
 
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_kept_columns_stand_in_front_of_the_predictions(kind: str, fitted: SimpleNamespace, run: Callable[..., Any], tmp_path: Path) -> None:
+    """Of more rows than come at a time, with a missing cell and one that needs quotes."""
+    frame = pd.concat([pd.read_csv(fitted.test)] * (1 + 140_000 // len(pd.read_csv(fitted.test))), ignore_index=True)
+    frame.insert(1, "name", [None, 'O"Hara, Ann', *(f"n{i}" for i in range(2, len(frame)))])
+    rows, plain = tmp_path / f"rows.{kind}", tmp_path / "plain.csv"
+    (frame.to_csv if kind == "csv" else frame.to_parquet)(rows, index=False)
+    kept = tmp_path / "kept.csv"
+    assert run("predict", fitted.forest, rows, "-o", plain).exit_code == 0
+    assert run("predict", fitted.forest, rows, "--proba", "--keep", "name", "--keep", "sex", "-o", kept).exit_code == 0
+    found, alone = pd.read_csv(kept), pd.read_csv(plain)
+    assert found.columns[:3].tolist() == ["name", "sex", alone.columns[0]]
+    assert found.columns[3].startswith("probability_")
+    pd.testing.assert_frame_equal(found[["name", "sex"]], frame[["name", "sex"]])
+    assert (found[alone.columns[0]] == alone[alone.columns[0]]).all()
+
+
+def test_a_kept_column_that_is_not_there(fitted: SimpleNamespace, run: Callable[..., Any]) -> None:
+    result = run("predict", fitted.forest, fitted.test, "--keep", "nobody")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "the column(s) nobody are missing from its header" in result.stderr
+
+
 def test_of_more_classes_the_rest_get_the_most_probable_of_the_others(run: Callable[..., Any], tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     letters = rng.choice(list("abc"), 900)

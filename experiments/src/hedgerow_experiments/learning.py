@@ -29,7 +29,7 @@ NOT_PRIVATE = ""
 
 ROWS = (10_000, 31_623, 100_000, 316_228, 1_000_000)
 TEST_ROWS = 200_000
-ROWS_SEEDS = 2
+ROWS_SEEDS = 4
 
 
 def family(n: int, seed: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

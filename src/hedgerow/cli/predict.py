@@ -55,13 +55,22 @@ def predict(
         str | None,
         typer.Option("--positive", metavar="CLASS", show_default="of two, the last of the schema", help="The class of --threshold."),
     ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--keep",
+            metavar="COLUMN",
+            show_default=False,
+            help="Copy this column of the table in front of the predictions, such as the number of a customer. May be given again.",
+        ),
+    ] = None,
     jobs: Jobs = None,
     csv: CSVOfRows = None,
     force: Force = False,
 ) -> None:
     """Predict the class of each row of a table. Costs no ε.
 
-    The answer is a CSV with one line for each row, in their order. The table needs the attributes of the schema, in any
+    The answer is a CSV with one line for each row, in their order; --keep copies columns of the table into it. The table needs the attributes of the schema, in any
     order; other columns are ignored. With a forest that unites the columns of several owners, some may be missing.
     A prediction tells about the row it is made for: keep it as private as that row. Columns in which more than a tenth of the rows have
     no declared value are named on standard error; where the schema declares `missing`, what is missing is none of these.
@@ -73,13 +82,13 @@ def predict(
 
         hedgerow predict forest.json new-rows.csv --proba -o predictions.csv
 
-        hedgerow predict forest.json new-rows.csv --threshold 0.3 --positive yes -o predictions.csv
+        hedgerow predict forest.json new-rows.csv --keep customer_id --threshold 0.3 --positive yes -o predictions.csv
 
         hedgerow predict forest.json new-rows.csv -o - | sort | uniq -c
 
         hedgerow predict office-a.json new-rows.csv --with office-b.json --with office-c.json -o predictions.csv
     """
-    from hedgerow.engines.files import files_of
+    from hedgerow.engines.files import TableFile, files_of
     from hedgerow.inference.ranking import by_threshold
     from hedgerow.release.combining import aligned, combined, grouped
 
@@ -93,21 +102,21 @@ def predict(
     taken = _taken_class(release, threshold, positive)
     n_jobs = threads(jobs)
     streams = [_Stream(group, csv_rows(rows, csv), n_jobs) for group in groups]
+    kept = [TableFile(csv_rows(rows, csv), keep).text_blocks(keep)] if keep else []
     names = [class_text(value) for value in release.schema.target.classes]
-    head = [f"predicted_{release.schema.target.name}"]
+    head = [*(keep or []), f"predicted_{release.schema.target.name}"]
     if proba:
         head += [f"probability_{name}" for name in names]
     with _text_output(output) as file:
         writer = csv_module.writer(file, lineterminator="\n")
         writer.writerow(head)
         written = 0
-        for each in aligned(streams):  # however many rows there are, some at a time
-            shares = combined(each, groups)
+        for each in aligned([*streams, *kept]):  # however many rows there are, some at a time
+            shares = combined(each[: len(streams)], groups)
             winners = shares.argmax(axis=1) if taken is None else by_threshold(shares, taken, threshold or 0.0)
-            if proba:
-                writer.writerows([names[w], *map(repr, row)] for w, row in zip(winners.tolist(), shares.tolist(), strict=True))
-            else:
-                writer.writerows([names[w]] for w in winners.tolist())
+            before = each[-1].tolist() if kept else [[]] * len(shares)
+            after = [[repr(share) for share in row] for row in shares.tolist()] if proba else [[]] * len(shares)
+            writer.writerows([*own, names[w], *more] for own, w, more in zip(before, winners.tolist(), after, strict=True))
             written += len(shares)
     if output is not None:
         say(f"wrote {output}: {written:,} predictions")

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from hedgerow.engines.connection import Result, connected, told_by_kind
 from hedgerow.engines.csv_reader import PACKED, CSVReader, first_line, is_few
-from hedgerow.engines.encoding_sql import Encoding, identifier, quoted, spelled
+from hedgerow.engines.encoding_sql import BATCH, Encoding, identifier, quoted, spelled
 from hedgerow.errors import TableError
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.csv_dialect import DELIMITERS, CSVDialect, header_cells
@@ -182,15 +182,24 @@ class TableFile:
 
     def text_columns(self, names: list[str]) -> dict[str, NDArray[Any]]:
         """Columns as text, None where missing."""
+        blocks = [*self.text_blocks(names)]
+        rows = np.concatenate(blocks) if blocks else np.empty((0, len(names)), dtype=object)
+        return {name: rows[:, i] for i, name in enumerate(names)}
+
+    def text_blocks(self, names: list[str]) -> Iterator[NDArray[Any]]:
+        """The same as (rows, columns), in their order, some at a time."""
         parts = [f"CAST({self.sql_name(name)} AS VARCHAR) AS c{i}" for i, name in enumerate(names)]
 
-        def read() -> dict[str, Any]:
+        def batches() -> Iterator[Any]:
             with self.open(2, in_order=True, columns=names) as (connection, relation):
-                found: dict[str, Any] = connection.execute(f"SELECT {', '.join(parts)} FROM {relation}").fetchnumpy()
-                return found
+                yield from connection.sql(f"SELECT {', '.join(parts)} FROM {relation}").to_arrow_reader(BATCH)
 
-        arrays = self._told(read)
-        return {name: _objects(arrays[f"c{i}"]) for i, name in enumerate(names)}
+        incoming = batches()
+        while (batch := self._told(lambda: next(incoming, None))) is not None:
+            block = np.empty((batch.num_rows, len(names)), dtype=object)
+            for i, column in enumerate(batch.columns):
+                block[:, i] = column.to_pylist()
+            yield block
 
     def count_missing(self, names: list[str]) -> list[int]:
         """How many cells of each of these columns are empty, null or NaN. Exact: for rows that are the user's own."""
@@ -339,8 +348,3 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
 def _list(paths: list[Path]) -> str:
     return f"[{', '.join(quoted(str(path)) for path in paths)}]"
 
-
-def _objects(array: Any) -> NDArray[Any]:
-    objects = np.array(array, dtype=object)
-    objects[np.ma.getmaskarray(array)] = None  # DuckDB masks what is missing
-    return objects
