@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
@@ -44,6 +45,19 @@ def test_classes_of_which_none_is_right(place: SimpleNamespace, run: Run) -> Non
     assert "are missing from the counts" in warned
     assert "hardly any" not in warned
     assert "expect" not in said
+
+
+def test_missing_labels_are_told_as_such_and_the_verdict_is_of_the_other_rows(place: SimpleNamespace, run: Run) -> None:
+    lines = place.data.read_text().splitlines()
+    place.data.write_text("\n".join(line.rpartition(",")[0] + "," if i % 6 == 1 else line for i, line in enumerate(lines)) + "\n")
+    said, warned = fit(place, run)
+    assert re.search(
+        r"about 1[67]% of the rows are missing from the counts: the column ill \(the target\).* is empty there, or holds", warned
+    )
+    assert "verdict, of the rows that are counted: " in said
+    assert re.search(r"about 8[2-5]0 rows of a class", said)  # 1,667 of two classes
+    assert "always answering" in said
+    assert "next: hedgerow show" in said
 
 
 def test_what_one_answer_would_give(place: SimpleNamespace, run: Run) -> None:

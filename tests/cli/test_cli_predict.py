@@ -30,7 +30,9 @@ def test_rows_above_a_threshold_are_taken_for_the_class(
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_kept_columns_stand_in_front_of_the_predictions(kind: str, fitted: SimpleNamespace, run: Callable[..., Any], tmp_path: Path) -> None:
+def test_kept_columns_stand_in_front_of_the_predictions(
+    kind: str, fitted: SimpleNamespace, run: Callable[..., Any], tmp_path: Path
+) -> None:
     """Of more rows than come at a time, with a missing cell and one that needs quotes."""
     frame = pd.concat([pd.read_csv(fitted.test)] * (1 + 140_000 // len(pd.read_csv(fitted.test))), ignore_index=True)
     frame.insert(1, "name", [None, 'O"Hara, Ann', *(f"n{i}" for i in range(2, len(frame)))])

@@ -80,7 +80,7 @@ def test_plan_and_merge_say_what_is_better(offices: SimpleNamespace, run: Callab
 
 def test_what_a_shared_plan_advises_it_accepts(offices: SimpleNamespace, run: Callable[..., Any]) -> None:
     """What was measured for fits with a δ is not promised of counts that are added up; a δ may be given all the same."""
-    words = ["plan", "--schema", "schema.toml", "--epsilon", "0.1", "--rows", 300]
+    words = ["plan", "--schema", "schema.toml", "--epsilon", "0.1", "--rows", 4000]
     assert "a δ" in done(run(*words))
     for shared in (["--owners", 3], ["--save", "plan.json"]):
         said = done(run(*words, *shared))

@@ -13,7 +13,7 @@ import pytest
 import hedgerow
 from hedgerow import Budget, Categorical, HedgerowClassifier, Numeric, PrivateRDTClassifier, Schema, Target
 from hedgerow.errors import SchemaMismatchWarning
-from hedgerow.inference.coverage import at_upper_bound, hardly_any, not_counted
+from hedgerow.inference.coverage import at_upper_bound, hardly_any, not_counted, only_labels_missing
 
 RNG = np.random.default_rng(5)
 ROWS = 20_000
@@ -51,10 +51,24 @@ def test_what_noise_cannot_tell_from_the_target_is_named_beside_it() -> None:
     rows = int(7 * forest.node_noise_sd(0)[0])
     some[0] = rows // 2
     for first in (some, some * 0):
-        assert "class (the target) or c (the noisy counts do not tell which) holds" in str(
+        assert "class (the target) or c (the noisy counts do not tell which) is empty there, or holds" in str(
             not_counted(replace(forest, counts=(first, none)), rows)
         )
-    assert "class (the target) holds values" in str(not_counted(replace(forest, counts=(some * 0, none)), 100 * rows))
+    assert "class (the target) or every attribute (the" in str(not_counted(replace(forest, counts=(some * 0, none)), 100 * rows))
+
+
+def test_where_no_row_is_counted_every_attribute_may_be_at_fault_and_where_some_are_only_the_target() -> None:
+    schema = Schema([Categorical("c", ["u", "v"]), Categorical("d", ["u", "v"])], SCHEMA.target)
+    table = pd.DataFrame({"c": X.c, "d": RNG.choice(["u", "v"], ROWS)})
+    told = r"class \(the target\) or every attribute \(the noisy counts do not tell which\) is empty there, or holds"
+    with pytest.warns(SchemaMismatchWarning, match=told):
+        HedgerowClassifier(schema, 1, 1e-6, budget=Budget(1, 1e-6), random_state=0).fit(table.apply(lambda column: column.str.upper()), Y)
+    with pytest.warns(SchemaMismatchWarning, match=r"about 1\d% of the rows .*class \(the target\) is empty there, or holds"):
+        model = HedgerowClassifier(schema, 1, 1e-6, budget=Budget(1, 1e-6), random_state=0).fit(table, np.where(X.a < 0.15, None, Y))
+    rows = model.release_.released["rows"]
+    assert only_labels_missing(model.release_.forest, rows)
+    assert not only_labels_missing(model.release_.forest, 10 * rows)
+    assert not only_labels_missing(model.release_.forest, None)
 
 
 def test_numbers_above_their_bounds_are_told() -> None:

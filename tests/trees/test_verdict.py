@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hedgerow import Categorical, HedgerowClassifier, Schema, Target
 from hedgerow.trees.plan import EXPECTED, HALF, LITTLE, MOST, NEARLY, SOME
 
 MEASURED = Path(__file__).parents[2] / "docs" / "results" / "learning-epsilon.jsonl"
@@ -83,3 +84,19 @@ def test_the_document_has_these_figures() -> None:
             found = shares()[delta][word]
             some = [f"{np.quantile(found, place):.0%}".replace("%", " %").replace("-", "−") for place in (0.25, 0.5, 0.75)]
             assert f"{', '.join(some if word == LITTLE else some[:2])} ({len(found)})" in text, (delta, least)
+
+
+@pytest.mark.parametrize(
+    ("rows", "delta", "says", "not_says"),
+    [
+        (300, 0, "More rows or a larger ε would help", "δ"),
+        (300, "1e-6", "The δ buys nothing here", "or a δ"),
+        (400, 0, "More rows, a larger ε or a δ would help", "buys nothing"),
+        (400, "1e-6", "More rows or a larger ε would help", "buys nothing"),
+    ],
+)
+def test_a_delta_is_advised_where_it_buys_something_and_only_there(rows: int, delta: object, says: str, not_says: str) -> None:
+    schema = Schema([Categorical(f"c{j}", ["u", "v"]) for j in range(4)], Target("class", ["no", "yes"]), rows=rows)
+    verdict = HedgerowClassifier(schema, 1, delta).plan().verdict
+    assert says in verdict
+    assert not_says not in verdict.replace("at ε = 1, δ = 1e-06", "")

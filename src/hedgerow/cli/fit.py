@@ -228,9 +228,10 @@ MOSTLY = 0.7  # of the rows: above it an accuracy tells little
 def _say_expected(recipe: Recipe, schema: Schema, release: Release, made_there: bool, batch: bool) -> bool:
     """What the plan would say for the number of rows that was declared or released with noise: no look at rows, no cost.
 
-    Returns whether the released numbers show nothing wrong.
+    Returns whether the released numbers show nothing wrong, but for rows without a declared class.
     """
     from hedgerow.accounting.meaning import sentence
+    from hedgerow.inference.coverage import class_rows, only_labels_missing
     from hedgerow.training.planning import plan
     from hedgerow.training.settling import mismatches_of
 
@@ -240,14 +241,16 @@ def _say_expected(recipe: Recipe, schema: Schema, release: Release, made_there: 
     wrong = mismatches_of(release, whole=not batch)
     for text in wrong if made_there else []:  # of what was counted here it was told already
         warn(text)
-    if wrong:
+    rows = release.released.get("rows", schema.rows)
+    counted = len(wrong) == 1 and only_labels_missing(release.forest, rows)
+    if wrong and not counted:
         say("verdict: none; first put right what is warned of above")
         return False
-    rows = release.released.get("rows")
     with suppress(PlanError):  # it is paid for and saved: nothing may fail now
+        rows = round(class_rows(release.forest)[0].sum()) if counted else rows
         verdict = plan(recipe, schema, None if rows is None else max(1, int(rows))).verdict
         if verdict:
-            say(f"verdict: {verdict}")
+            say(f"verdict{', of the rows that are counted' if counted else ''}: {verdict}")
     _say_majority(release)
     return True
 

@@ -70,8 +70,9 @@ def predict(
 ) -> None:
     """Predict the class of each row of a table. Costs no ε.
 
-    The answer is a CSV with one line for each row, in their order; --keep copies columns of the table into it. The table needs the attributes of the schema, in any
-    order; other columns are ignored. With a forest that unites the columns of several owners, some may be missing.
+    The answer is a CSV with one line for each row, in their order; --keep copies columns of the table into it. The table needs
+    the attributes of the schema, in any order; other columns are ignored. With a forest that unites the columns of several
+    owners, some may be missing.
     A prediction tells about the row it is made for: keep it as private as that row. Columns in which more than a tenth of the rows have
     no declared value are named on standard error; where the schema declares `missing`, what is missing is none of these.
 

@@ -347,4 +347,3 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
 
 def _list(paths: list[Path]) -> str:
     return f"[{', '.join(quoted(str(path)) for path in paths)}]"
-

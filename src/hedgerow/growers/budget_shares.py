@@ -10,9 +10,7 @@ from hedgerow.accounting.events import EXPONENTIAL, PERMUTE_AND_FLIP
 from hedgerow.accounting.prices import Price, Rho
 from hedgerow.accounting.zcdp import choice_epsilon, rho_for, rho_of_pure
 from hedgerow.schema.codebook import Codebook
-from hedgerow.trees.plan import ROWS_SHARE
-
-GAUSSIAN_FROM = 180.0  # n̂·ε/(C·k) from which Gaussian noise is taken where there is a δ: below, few numbers are measured
+from hedgerow.trees.plan import GAUSSIAN_FROM, ROWS_SHARE
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from hedgerow.trees.forest import CountedForest
 
 WORTH_SAYING = 0.05  # of the rows
 NEARLY_ALL = 0.9  # of the rows of a column
+HALF = 0.5  # of the rows: where no more are missing, a forest has learnt from the others
 # Of a number at its upper bound: this share of its cells at most, where it has so many cells, and a tree so many groups of them.
 FEW_CELLS, FINE, SEVERAL = 0.5, 50, 3
 FEWEST = 4  # standard deviations of the number of all rows: counts that hold fewer may hold none
@@ -41,26 +43,17 @@ def not_counted(forest: CountedForest, rows: int | None, rows_sd: float = 0.0) -
 
     rows: the number of rows, declared or noisy
     """
-    totals = np.array([float(counts[0].sum()) for counts in forest.node_counts])
-    errors = np.array([float(forest.node_noise_sd(t)[0]) for t in range(len(forest.trees))]) * math.sqrt(forest.codebook.n_classes)
-    full = _full_trees(totals, errors)
-    whole, _ = _mean(totals, errors, full)
+    found = _missing(forest, rows, rows_sd)
     said = []
-    expected = float(rows) if rows is not None else whole
-
-    def lack(trees: Collection[int]) -> bool:
-        whole, error = _mean(totals, errors, trees)
-        return expected - whole > max(WORTH_SAYING * expected, math.hypot(FAR * error, FAR_ROWS * rows_sd))
-
-    if rows is not None and expected > 0 and lack(full):
-        target, also = forest.codebook.schema.target, _also_possible(forest, full, lack)
+    if found.share:
+        target, also = forest.codebook.schema.target, _also_possible(forest, found)
         said.append(
-            f"about {min((expected - whole) / expected, 1):.0%} of the rows are missing from the counts: the column {plain(target.name)} "
-            f"(the target){also} holds values that the schema does not declare. Declared classes are "
+            f"about {found.share:.0%} of the rows are missing from the counts: the column {plain(target.name)} "
+            f"(the target){also} is empty there, or holds values that the schema does not declare. Declared classes are "
             f"{', '.join(map(plain, target.classes))}. `hedgerow schema check` (`schema.check(table)`) tells its owner which, before "
             "anything is paid."
         )
-    lacking = [t for t in range(len(totals)) if t not in full]
+    totals, whole, lacking = found.totals, found.whole, found.lacking
     if lacking and whole > 0:
         worst = min(lacking, key=lambda t: totals[t])
         said.append(
@@ -71,6 +64,41 @@ def not_counted(forest: CountedForest, rows: int | None, rows_sd: float = 0.0) -
             "`other` and `missing`."
         )
     return " ".join(said) + _beyond_the_limit(forest, rows) if said else None
+
+
+def only_labels_missing(forest: CountedForest, rows: int | None) -> bool:
+    """Whether some rows are in no tree, fewer than half, and nothing else is missing: rows without a declared class."""
+    found = _missing(forest, rows, 0.0)
+    return 0 < found.share <= HALF and not found.lacking
+
+
+@dataclass(frozen=True)
+class _Missing:
+    """share: of the rows that are in no tree; full, lacking: trees that have all others, and those that lack more; whole: what the first
+    hold; lack: whether trees show that rows are missing
+    """
+
+    share: float
+    full: set[int]
+    lacking: list[int]
+    totals: NDArray[np.float64]
+    whole: float
+    lack: Callable[[Collection[int]], bool]
+
+
+def _missing(forest: CountedForest, rows: int | None, rows_sd: float) -> _Missing:
+    totals = np.array([float(counts[0].sum()) for counts in forest.node_counts])
+    errors = np.array([float(forest.node_noise_sd(t)[0]) for t in range(len(forest.trees))]) * math.sqrt(forest.codebook.n_classes)
+    full = _full_trees(totals, errors)
+    whole, _ = _mean(totals, errors, full)
+    expected = float(rows) if rows is not None else whole
+
+    def lack(trees: Collection[int]) -> bool:
+        held, error = _mean(totals, errors, trees)
+        return expected - held > max(WORTH_SAYING * expected, math.hypot(FAR * error, FAR_ROWS * rows_sd))
+
+    share = min((expected - whole) / expected, 1.0) if rows is not None and expected > 0 and lack(full) else 0.0
+    return _Missing(share, full, [t for t in range(len(totals)) if t not in full], totals, whole, lack)
 
 
 def class_rows(forest: CountedForest) -> tuple[NDArray[np.float64], float]:
@@ -281,13 +309,18 @@ def _mean(totals: NDArray[np.float64], errors: NDArray[np.float64], trees: Colle
     return float(np.average(totals[own], weights=weights)), float(1 / np.sqrt(weights.sum()))
 
 
-def _also_possible(forest: CountedForest, full: Collection[int], lack: Callable[[Collection[int]], bool]) -> str:
-    """Beside the target: attributes with values that have no branch, if the trees without them do not show that rows are missing."""
+def _also_possible(forest: CountedForest, found: _Missing) -> str:
+    """Beside the target: attributes with values that have no branch, if the trees without them do not show that rows are missing. Where
+    nearly all rows are, it may be every attribute that is asked about.
+    """
     asked, names = _asked(forest), []
     for a, attribute in enumerate(forest.codebook.schema.attributes):
-        others = [t for t in full if a not in asked[t]]
-        if _loses_rows(attribute) and not (others and lack(others)):
+        others = [t for t in found.full if a not in asked[t]]
+        if _loses_rows(attribute) and not (others and found.lack(others)):
             names.append(plain(attribute.name))
+    losing = {a for a, attribute in enumerate(forest.codebook.schema.attributes) if _loses_rows(attribute)}
+    if not names and found.share > NEARLY_ALL and all(asked[t] & losing for t in found.full):
+        names = ["every attribute"]
     return f" or {' or '.join(names) if len(names) <= FEW else 'an attribute'} (the noisy counts do not tell which)" if names else ""
 
 

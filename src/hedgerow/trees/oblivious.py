@@ -70,7 +70,8 @@ class ObliviousTree:
         radix = tuple([each.radix for each in answers])
         n_nodes, m = math.prod(radix), len(self.sizes)
         sound = len(self.attributes) == len(answers) <= MOST_LEVELS and n_nodes <= MOST_LEAVES
-        if not (sound and all([0 <= j < m and len(each.array) == self.sizes[j] + 1 for j, each in zip(self.attributes, answers, strict=True)])):
+        sound = sound and all(0 <= j < m and len(each.array) == self.sizes[j] + 1 for j, each in zip(self.attributes, answers, strict=True))
+        if not sound:
             raise ReleaseError(
                 f"oblivious tree: expected at most {MOST_LEVELS} levels, {MOST_LEAVES} leaves, and on each level an answer for every code."
             )

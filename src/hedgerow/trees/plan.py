@@ -43,6 +43,7 @@ GOOD = 8  # the same of these
 HEDGEROW = "Hedgerow forest"
 ADDED_UP = "the plain one: nothing is chosen where tables are added up"  # how the tables of a shared plan are read
 RHO = "the cost of a query with Gaussian noise; all ρ together, with at most ε²/2 for each ε, are what the (ε, δ) above is worth"
+GAUSSIAN_FROM = 180.0  # n̂·ε/(C·k) from which Gaussian noise is taken where there is a δ: below, few numbers are measured
 ROWS_SHARE = Fraction(3, 100)  # of ε, for a noisy number of rows where no public one is declared
 
 
@@ -168,8 +169,11 @@ class Plan:
         if self._fitted:
             of_class = self.rows / (self.n_classes * self.rows_per_person)
             least, expected = _words(EXPECTED[bool(self.delta)], of_class * float(self.epsilon))
-            helps = "More rows or a larger ε" if self.delta else "More rows, a larger ε or a δ"
+            pays = of_class * float(self.epsilon) >= GAUSSIAN_FROM
+            helps = "More rows, a larger ε or a δ" if pays and not self.delta else "More rows or a larger ε"
             more = f". {helps} would help" if least < ENOUGH else ""
+            if self.delta and not any(event.rho for event in self.events):
+                more += ". The δ buys nothing here: for so few rows all noise is that of pure ε, with or without it"
             hint = f"{OF_FOUR}{self._of_values(of_class)}" if expected != LITTLE else ""
             what = "rows of a class" if self.rows_per_person == 1 else "persons of a class"
             return (
