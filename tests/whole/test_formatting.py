@@ -13,6 +13,7 @@ import pytest
 from hedgerow import Budget, Categorical, DPDFClassifier, HedgerowClassifier, Numeric, PrivateRDTClassifier, Schema, Target, formatting
 from hedgerow.accounting import meaning
 from hedgerow.accounting.loss import exact_epsilon
+from hedgerow.cli.evaluate import evaluate
 from hedgerow.datasets import patients
 from hedgerow.errors import BudgetError, FractionWarning, LargeDeltaWarning
 from hedgerow.inference.explain import explain
@@ -166,8 +167,11 @@ def test_documents_have_the_one_table(document: str) -> None:
     assert meaning.markdown() in (ROOT / document).read_text(encoding="utf-8")
 
 
-def test_the_readme_has_the_one_advice_about_scores() -> None:
-    assert meaning.SCORE in " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+def test_the_readme_and_the_help_have_the_one_advice_about_scores() -> None:
+    for text in ((ROOT / "README.md").read_text(encoding="utf-8"), evaluate.__doc__ or ""):
+        assert meaning.SCORE in " ".join(text.split())
+    for page in ("START.md", "SCORES.md"):
+        assert f"ε = {meaning.FOR_AUC} / rows" in (ROOT / "docs" / page).read_text(encoding="utf-8")
     assert "README.md#which-ε" in (ROOT / "docs" / "SCORES.md").read_text(encoding="utf-8")
 
 
