@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -92,3 +93,14 @@ def test_thresholds_for_recalls_that_are_asked_for(fitted: SimpleNamespace, run:
     refused = run("evaluate", fitted.forest, fitted.test, "--epsilon", "1", "--recall", "80", "--budget", fitted.budget)
     assert "--recall: got 80; expected a share" in refused.stderr
     assert fitted.budget.read_bytes() == before
+
+
+def test_a_threshold_is_used_as_it_is_printed(fitted: SimpleNamespace, run: Callable[..., Any], tmp_path: Path) -> None:
+    page, recalls = tmp_path / "score.html", ("0.6", "0.601", "0.602")
+    words = [word for recall in recalls for word in ("--recall", recall)]
+    said = run("evaluate", fitted.forest, fitted.test, "--public", *words, "-o", page).stdout
+    shown = re.findall(r" (0\.\d+)  +60(?:\.\d)? %", said)
+    assert len(set(shown)) == 3, said
+    for threshold in shown:
+        assert f">{threshold}</td>" in page.read_text(encoding="utf-8")
+        assert run("predict", fitted.forest, fitted.test, "--threshold", threshold).exit_code == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -20,11 +21,11 @@ from hedgerow.accounting.meaning import FOR_AUC
 from hedgerow.errors import PlanError, SchemaMismatchWarning
 from hedgerow.evaluation.private import private_evaluation
 from hedgerow.evaluation.public import public_score
-from hedgerow.inference.ranking import ClassRanking, Ranking
+from hedgerow.inference.ranking import ClassRanking, Ranking, threshold_texts
 from hedgerow.mechanisms.coins import SYSTEM
 from hedgerow.mechanisms.samplers import discrete_laplace
 from hedgerow.plots.report import html_report, score_page
-from hedgerow.plots.roc_svg import roc_svg
+from hedgerow.plots.roc_svg import point_in_words, roc_svg
 from hedgerow.queries.score_bins import score_edges
 
 EDGES = score_edges(20)
@@ -93,7 +94,7 @@ def test_a_threshold_does_what_it_says(model: HedgerowClassifier) -> None:
             (point.false_positive_rate, point.false_positive_rate_error, taken[~truth].mean()),
         ):
             assert value == pytest.approx(found, abs=1e-9 if at_an_edge else 2 * error)
-        assert re.fullmatch(r"<OperatingPoint 'yes' from probability 0\.\d{3} on: recall [\d.]+ % ± .*>", repr(point))
+        assert re.fullmatch(r"<OperatingPoint 'yes' from probability 0\.\d{3,} on: recall [\d.]+ % ± .*>", repr(point))
     curve = score.roc()
     assert (curve[0].recall, curve[-1].recall) == (0, 1)
     point = score.threshold_for(recall=0.8)
@@ -106,6 +107,29 @@ def test_a_threshold_does_what_it_says(model: HedgerowClassifier) -> None:
     for wrong in ({}, {"recall": 0.5, "precision": 0.5}, {"recall": 0}, {"recall": "much"}):
         with pytest.raises(PlanError, match="expected"):
             score.threshold_for(**wrong)
+
+
+def test_thresholds_are_shown_with_the_digits_that_tell_them_apart() -> None:
+    assert threshold_texts([0.5, 0.0227, 0.0157, 0.9985, 0.0, 1.0]) == ["0.500", "0.0227", "0.0157", "0.99850", "0", "1"]
+    assert threshold_texts([0.3, 0.0227, 0.02271]) == ["0.3000", "0.02270", "0.02271"]
+    assert threshold_texts([0.3, 0.3]) == ["0.300", "0.300"]  # no digit tells them apart
+    assert threshold_texts([]) == []
+
+
+def test_a_threshold_as_it_is_shown_finds_what_stands_beside_it() -> None:
+    """Of a rare class, whose probabilities lie in the lowest bins."""
+    rng = np.random.default_rng(5)
+    truth = rng.random(20_000) < 0.05
+    scores = 1 / (1 + np.exp(-(rng.normal(size=20_000) + 1.3 * truth - 4.2)))
+    place = np.searchsorted(EDGES[1:-1], scores)
+    each = ClassRanking("yes", EDGES, np.bincount(place[~truth], minlength=20), np.bincount(place[truth], minlength=20), 0.0)
+    ranking, recalls = Ranking((each,), ("no", "yes")), (0.5, 0.8, 0.9)
+    shown = [line[2] for line in ranking.threshold_lines(recalls)]
+    assert len(set(shown)) == 3
+    for text, recall in zip(shown, recalls, strict=True):
+        exact = ranking.threshold_for(recall=recall).threshold
+        assert (scores[truth] >= float(text)).mean() == pytest.approx((scores[truth] >= exact).mean(), abs=0.005)
+    assert "taken from 0.1 % on" in point_in_words(replace(each.roc()[0], threshold=0.001))
 
 
 def counts_of(n: int, share: float, bins: int) -> tuple[Any, Any]:

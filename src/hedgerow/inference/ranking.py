@@ -56,6 +56,22 @@ def by_threshold(shares: Floats, code: int, threshold: float) -> NDArray[np.intp
     return np.where(shares[:, code] >= threshold, code, others.argmax(axis=1))
 
 
+def threshold_texts(thresholds: Sequence[float]) -> list[str]:
+    """Thresholds as they are shown, to be typed again: three digits that say something, more where different ones would look the same."""
+    texts: list[str] = []
+    for digits in range(3, 18):
+        texts = [_probability(each, digits) for each in thresholds]
+        if len(set(texts)) == len(set(thresholds)):
+            break
+    return texts
+
+
+def _probability(value: float, digits: int) -> str:
+    """So many digits of it, or of what is left to 1 where that is less: 0.500, 0.0227, 0.9985."""
+    least = min(value, 1 - value)
+    return f"{value:.{digits - 1 - math.floor(math.log10(least))}f}" if least > 0 else f"{value:.0f}"
+
+
 @dataclass(frozen=True, repr=False)
 class OperatingPoint:
     """Every row whose probability of the class `label` is at least `threshold` is taken for it: what that gives, each share with its error.
@@ -80,7 +96,7 @@ class OperatingPoint:
     def __repr__(self) -> str:
         precision = share_with_error(self.precision, self.precision_error) if self.precision == self.precision else "too few rows"
         return (
-            f"<OperatingPoint {self.label!r} from probability {self.threshold:.3f} on: recall "
+            f"<OperatingPoint {self.label!r} from probability {threshold_texts([self.threshold])[0]} on: recall "
             f"{share_with_error(self.recall, self.recall_error)}, precision {precision}, false positive rate "
             f"{share_with_error(self.false_positive_rate, self.false_positive_rate_error)}>"
         )
@@ -327,14 +343,14 @@ class Ranking:
         """Lines of a table under THRESHOLD_HEADS: of each class with enough rows, what the thresholds for these recalls give."""
         lines: list[tuple[str, ...]] = []
         for each in self.of:
-            for wanted in recalls if each.clear else ():
-                point = self.threshold_for(recall=wanted, label=each.label)
+            points = [self.threshold_for(recall=wanted, label=each.label) for wanted in recalls if each.clear]
+            for point, threshold in zip(points, threshold_texts([point.threshold for point in points]), strict=True):
                 precision = share_with_error(point.precision, point.precision_error)
                 recall = share_with_error(point.recall, point.recall_error)
                 false = share_with_error(point.false_positive_rate, point.false_positive_rate_error)
                 precision = precision if point.precision == point.precision else "too few rows"
                 label = each.label if isinstance(each.label, str) else text_of(each.label)
-                lines.append((label, f"{each.auc:.3f} ± {each.auc_error:.2g}", f"{point.threshold:.2f}", recall, precision, false))
+                lines.append((label, f"{each.auc:.3f} ± {each.auc_error:.2g}", threshold, recall, precision, false))
         return lines
 
     def _named(self, label: Any) -> ClassRanking:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hedgerow.formatting import number
 from hedgerow.inference.ranking import ClassRanking, OperatingPoint, Ranking
 from hedgerow.inference.text import plain, share_with_error
 from hedgerow.plots.svg import BOLD, PALETTE, document, escape, fit, label
@@ -79,4 +80,4 @@ def point_in_words(point: OperatingPoint) -> str:
     )
     found = share_with_error(point.recall, point.recall_error)
     others = share_with_error(point.false_positive_rate, point.false_positive_rate_error)
-    return f"taken from {point.threshold * 100:.0f} % on: {found} of the class are found{right}; of others {others} are taken, too"
+    return f"taken from {number(point.threshold * 100, 3)} % on: {found} of the class are found{right}; of others {others} are taken, too"
