@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import re
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -58,6 +59,31 @@ def test_fit_says_what_it_guarantees_charged_saved_and_left(fitted: SimpleNamesp
     assert "leaf_counts" not in fitted.said  # every charge stands in the certificate, and is told with --details
     assert Release.load(fitted.forest).certificate.epsilon == "1"
     assert [entry.spent for entry in BudgetFile(fitted.budget).entries] == [1]
+
+
+@pytest.mark.parametrize(
+    ("rows", "one_in", "total", "proposed"),
+    [
+        (12_000, 2, "2", r"TEST --epsilon 0\.07 --budget \S+      \(how good it is, on about (2,9|3,0)\d\d rows"),
+        (12_000, 2, "1.05", r"--plan --rows (29|30)\d\d --epsilon 0\.05      \(free"),  # never more than is left
+        (12_000, 2, "1", r"--plan --rows (29|30)\d\d --epsilon 0\.07      \(free"),
+        (12_000, 5, "2", r"TEST --epsilon 0\.7 --auc --budget"),  # of the rarer class
+        (380, 2, "5", r"--plan --rows \d\d\d? --epsilon 1      \(free"),
+    ],
+)
+def test_the_score_that_fit_proposes_is_one_that_tells_something(
+    rows: int, one_in: int, total: str, proposed: str, place: SimpleNamespace, run: Callable[..., Any]
+) -> None:
+    lines = [f"current,{i % 90},f,{'yes' if i % one_in == 0 else 'no'}" for i in range(rows)]
+    place.data.write_text("\n".join(["smoker,age,sex,ill", *lines]) + "\n")
+    budget = place.folder / "own.json"
+    BudgetFile.create(budget, total)
+    words = ["--schema", place.schema, "--algorithm", "rdt", "--epsilon", "1", "--trees", 1, "--depth", 1]
+    said = run("fit", place.data, *words, "--budget", budget, "-o", place.forest).stdout
+    line = next(line for line in said.splitlines() if "hedgerow evaluate" in line)
+    assert re.search(proposed, line), line
+    command = line.split("      (")[0].split("hedgerow ")[1].replace("TEST", str(place.data)).split()
+    assert run(*command).exit_code == 0
 
 
 def test_fit_lists_every_charge_where_that_is_asked_for(place: SimpleNamespace, run: Callable[..., Any]) -> None:

@@ -170,6 +170,8 @@ def test_documents_have_the_one_table(document: str) -> None:
 def test_the_readme_and_the_help_have_the_one_advice_about_scores() -> None:
     for text in ((ROOT / "README.md").read_text(encoding="utf-8"), evaluate.__doc__ or ""):
         assert meaning.SCORE in " ".join(text.split())
+    form = ROOT / "src" / "hedgerow" / "curator" / "web" / "templates" / "release.html"
+    assert f"About {meaning.FOR_ACCURACY} / rows" in form.read_text(encoding="utf-8")
     for page in ("START.md", "SCORES.md"):
         assert f"ε = {meaning.FOR_AUC} / rows" in (ROOT / "docs" / page).read_text(encoding="utf-8")
     assert "README.md#which-ε" in (ROOT / "docs" / "SCORES.md").read_text(encoding="utf-8")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import tempfile
 from collections import Counter
 from contextlib import suppress
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -52,8 +54,6 @@ from hedgerow.cli.tables import Batch, Owner, checked_owner
 from hedgerow.errors import PlanError, ReleaseError
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from hedgerow.release.certificate import Certificate
     from hedgerow.release.release import Release
     from hedgerow.schema.schema import Schema
@@ -211,18 +211,18 @@ def fit(
         place.service.print_left(request_budget)
     if details:
         show_events(release.certificate)
-    pays = "" if budget is None else f" --budget {budget}"
     if not sound:
         say("next: hedgerow schema check SCHEMA TABLE      (what of the table does not fit; for the owner alone, no ε)")
         return
     say(f"next: hedgerow show {saved} --report report.html      (what it says, as a page)")
-    say(f"      hedgerow evaluate {saved} TEST --epsilon 0.1{pays}      (how good it is, on rows that it was not trained on)")
+    say(f"      {_next_score(release, saved, request_budget)}")
     if not details:
         say(f"      hedgerow show {saved} --certificate      (every charge; fit says them with --details)")
 
 
 CLEAR_SHARE = 0.05  # of the rows: a share of a class with a larger error is not told
 MOSTLY = 0.7  # of the rows: above it an accuracy tells little
+LEAST_FOR_A_SCORE, MOST_FOR_A_SCORE = Fraction(1, 100), Fraction(1)  # ε that is proposed: at most a careful total for a table
 
 
 def _say_expected(recipe: Recipe, schema: Schema, release: Release, made_there: bool, batch: bool) -> bool:
@@ -268,6 +268,33 @@ def _say_majority(release: Release) -> None:
     rare = "; of a rare class the AUC says more than the accuracy (`evaluate --auc`)" if shares.max() > MOSTLY else ""
     label, share = release.schema.target.classes[most], share_with_error(float(shares[most]), float(errors[most]))
     say(f"without learning: always answering {class_text(label)} would be right for about {share} of the rows{rare}")
+
+
+def _next_score(release: Release, saved: Path, budget: Any) -> str:
+    """The score to ask for, at the ε that a quarter as many test rows need; where that is too much, what it would tell, which is free.
+
+    From released counts alone: of the rarer of two classes where `_say_majority` advises the AUC.
+    """
+    from hedgerow.accounting.budget_file import BudgetFile
+    from hedgerow.accounting.meaning import FOR_ACCURACY, FOR_AUC
+    from hedgerow.formatting import at_most
+    from hedgerow.inference.coverage import class_rows, class_shares
+
+    rows = max(1, round(float(class_rows(release.forest)[0].sum()) / 4))
+    shares, errors = class_shares(release.forest)
+    rare = len(shares) == 2 and shares.max() > MOSTLY and errors.max() <= CLEAR_SHARE
+    auc = " --auc" if rare else ""
+    exact = Fraction(FOR_AUC, max(1, round(rows * float(shares.min())))) if rare else Fraction(FOR_ACCURACY, rows)
+    digit = Fraction(10) ** math.floor(math.log10(exact))
+    wanted = max(math.ceil(exact / digit) * digit, LEAST_FOR_A_SCORE)
+    most = min(budget.remaining, MOST_FOR_A_SCORE) if isinstance(budget, BudgetFile) else MOST_FOR_A_SCORE
+    if wanted > most:
+        epsilon = at_most(most or min(wanted, MOST_FOR_A_SCORE))
+        sure = "(free: how sure a score of so many test rows would be, before you pay for one)"
+        return f"hedgerow evaluate {saved} --plan --rows {rows} --epsilon {epsilon}{auc}      {sure}"
+    pays = f" --budget {budget.name}" if isinstance(budget, BudgetFile) else ""
+    on = f"(how good it is, on about {rows:,} rows that it was not trained on; fewer need more ε)"
+    return f"hedgerow evaluate {saved} TEST --epsilon {at_most(wanted)}{auc}{pays}      {on}"
 
 
 def on_a_terminal() -> bool:
