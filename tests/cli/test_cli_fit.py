@@ -6,6 +6,7 @@ import csv
 import gzip
 import re
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -291,6 +292,22 @@ def test_evaluate_is_noisy_charged_and_warns(fitted: SimpleNamespace, run: Calla
     assert "ε = 0.5 of 2 left" in result.stdout
     assert [entry.what for entry in BudgetFile(fitted.budget).entries] == ["fit Private-RDT", "evaluate"]
     assert "warning: no --budget" in run("evaluate", *words).stderr
+
+
+def test_the_same_score_is_not_paid_twice_without_a_word(fitted: SimpleNamespace, run: Callable[..., Any]) -> None:
+    words = ["evaluate", fitted.forest, fitted.test, "--budget", fitted.budget, "--epsilon"]
+    assert run(*words, "0.2").exit_code == 0
+    before = fitted.budget.read_bytes()
+    for same in ("0.2", "1/5"):
+        refused = run(*words, same)
+        assert refused.exit_code == 2
+        assert "has paid for this score already (this forest, DATA and ε: ε = 0.2 at " in refused.stderr
+        assert "Nothing was spent" in refused.stderr
+        assert "add --again" in refused.stderr
+    assert fitted.budget.read_bytes() == before
+    for other in (["0.2", "--again"], ["0.2", "--again"], ["0.1"], ["0.2", "--auc"]):
+        assert run(*words, *other).exit_code == 0
+    assert BudgetFile(fitted.budget).spent == Fraction("1.9")
 
 
 def test_evaluate_says_that_the_noise_is_larger_than_the_answer(fitted: SimpleNamespace, run: Callable[..., Any]) -> None:

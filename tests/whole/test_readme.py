@@ -55,7 +55,8 @@ def test_the_commands_work_in_their_order(run: Callable[[list[str], Path], str],
         patients(500, seed=seed).to_csv(tmp_path / name)
     asked = [words[1:] for words in commands(document("GUIDE.md"))]
     assert {words[0] for words in asked} == {"schema", "plan", "budget", "fit", "evaluate", "explain", "show", "predict"}
-    for words in [*asked, *(words[1:] for words in commands(document("SCORES.md")))]:
+    scores = [words[1:] for words in commands(document("SCORES.md"))]
+    for words in [*asked, *(words for words in scores if words not in asked)]:  # the same score is paid for once
         run(words, tmp_path)
     for made in ("forest.json", "roc.html", "effects.svg", "report.html", "predictions.csv"):
         assert (tmp_path / made).stat().st_size > 100

@@ -10,7 +10,7 @@ import json
 import signal
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
@@ -36,12 +36,12 @@ class _ChargeTracking:
     The key of the charge is noted before it is written, and whether it was written is read when needed: Ctrl-C may come in between.
     sent: of a request to a service that goes on with it: how to fetch its answer
     request_key: of a request to a service that an earlier run may have charged
-    counts_key:  of counts of rows that are here
+    own_key:     of counts or a score of rows that are here
     """
 
     _key = ""
     request_key = ""
-    counts_key = ""
+    own_key = ""
     sent = ""
     given_back = False
     free = False
@@ -72,9 +72,9 @@ class _ChargeTracking:
     def reserve(self, epsilon: Any, what: str, delta: Any = 0, unit: Unit = ROW) -> Reservation:
         """A request that an earlier run has charged is not charged again: its service alone looks at rows, and charges them itself."""
         base: Any = super()
-        if self.counts_key:
-            counts: Reservation = base.reserve_under(self.counts_key, epsilon, what, delta, unit)
-            return counts
+        if self.own_key:
+            once: Reservation = base.reserve_under(self.own_key, epsilon, what, delta, unit)
+            return once
         if not self.request_key:
             reservation: Reservation = base.reserve(epsilon, what, delta, unit)
             return reservation
@@ -95,23 +95,22 @@ class TrackedBudget(_ChargeTracking, Budget):
 
 
 class TrackedBudgetFile(_ChargeTracking, BudgetFile):
-    def pay_once(self, trees: str, owner: str, batch: str | None, again: bool) -> None:
-        """Charge counts under a key that follows from what they are. Refused where one of this file's charges was for the same.
+    def pay_once(self, request: Sequence[Any], again: bool, what: str, same: str, instead: str) -> None:
+        """Charge it under a key that follows from what is requested. Refused where one of this file's charges was for the same.
 
-        trees: the hash of the plan or forest in which rows are counted
-        again: then they are charged under another key
+        request: all that makes it the same request
+        again:   then it is charged under another key
+        what:    what was paid for; same: by what it is the same; instead: what to do now
         """
-        key = hashlib.sha256(json.dumps([trees, owner, batch]).encode()).hexdigest()[:32]
+        key = hashlib.sha256(json.dumps(request).encode()).hexdigest()[:32]
         before = [entry for entry in self.entries if entry.key.split("-")[0] == key]
         paid = next((entry for entry in before if entry.cost or entry.delta), None)
         if paid is not None and not again:
-            named = f"owner {owner!r}, " + ("no --batch" if batch is None else f"batch {batch!r}")
             raise PlanError(
-                f"{self.name} has paid for these counts already (these trees, {named}: {formatting.loss(paid.cost, paid.delta)} at "
-                f"{paid.when}). Others of the same rows cannot be merged with them, and would be paid again. Nothing was spent. Take the "
-                "file that was saved then; if these are other rows, name them with --batch; or to pay anew, add --again."
+                f"{self.name} has paid for {what} already ({same}: {formatting.loss(paid.cost, paid.delta)} at {paid.when}). Nothing was "
+                f"spent. {instead}"
             )
-        self.counts_key = f"{key}-{len(before)}" if before else key
+        self.own_key = f"{key}-{len(before)}" if before else key
 
 
 class RemoteBudget(TrackedBudget):

@@ -89,7 +89,12 @@ def count(
         warn_of_alike(source, named, key)
     request_budget = open_budget(budget, cost, getattr(source, "delta", 0), place.remote)  # in the trees of a forest pure ε
     if isinstance(request_budget, TrackedBudgetFile) and not place.remote:
-        request_budget.pay_once(source.content_hash, named, batch, again)
+        same = f"these trees, owner {named!r}, {'no --batch' if batch is None else f'batch {batch!r}'}"
+        instead = (
+            "Others of the same rows cannot be merged with them, and would be paid again. Take the file that was saved then; if these are "
+            "other rows, name them with --batch; or to pay anew, add --again."
+        )
+        request_budget.pay_once([source.content_hash, named, batch], again, "these counts", same, instead)
     with paid_query(request_budget, unfinished="No counts were saved."):
         if place.remote and isinstance(source, PublicPlan):
             release = place.service.counts(source, epsilon, request_budget, output, again)

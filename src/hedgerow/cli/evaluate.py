@@ -85,6 +85,7 @@ def evaluate(
         ),
     ] = False,
     budget: BudgetPath = None,
+    again: Annotated[bool, typer.Option("--again", help="Pay anew for a score that the budget file has paid for before.")] = False,
     jobs: Jobs = None,
     table: TableOption = None,
     query: QueryOption = None,
@@ -146,7 +147,7 @@ def evaluate(
     if epsilon is None:
         raise PlanError("--epsilon: missing; expected the exact privacy loss, such as 0.1 (or --public, for rows that are public).")
     from hedgerow.accounting.loss import exact_epsilon
-    from hedgerow.cli.budget_source import open_budget, paid_query, print_remaining
+    from hedgerow.cli.budget_source import TrackedBudgetFile, open_budget, paid_query, print_remaining
     from hedgerow.evaluation.private import private_evaluation, private_score
     from hedgerow.release.release import Release
 
@@ -154,6 +155,11 @@ def evaluate(
     if place.remote:
         place.service.check_scored(release, training_rows)
     request_budget = open_budget(budget, epsilon, owners=place.remote)
+    if isinstance(request_budget, TrackedBudgetFile) and not place.remote:
+        rows_at = os.path.realpath(data) if os.path.exists(data) else data
+        request = ["evaluate", release.content_hash, rows_at, table, query, str(exact_epsilon(epsilon)), auc, positive, calibration]
+        instead = "Take the score of then; if there is none, if the rows are others now, or to pay for one with other noise, add --again."
+        request_budget.pay_once(request, again, "this score", "this forest, DATA and ε", instead)
     going_on: Any = nullcontext()
     if place.remote:
         asked = {"forest": release.content_hash, "metrics": how["metrics"], "positive": positive, "calibration": calibration}
