@@ -201,7 +201,7 @@ def test_a_plan_ends_with_a_verdict() -> None:
     assert re.match(
         r"about 50 rows of a class, if all are as frequent, at ε = 0.1: expect little more than the majority class", weak.verdict
     )
-    assert "a δ" in weak.verdict
+    assert "a δ" not in weak.verdict  # it would buy nothing
     good = HedgerowClassifier(SCHEMA, epsilon=5, delta=1e-6).plan(rows=1_000_000)
     assert (
         "expect nearly what a model without privacy would learn, if the columns tell the class well; of a rare class or a weak signal less"

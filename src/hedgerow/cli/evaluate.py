@@ -260,7 +260,7 @@ def show_score(score: PrivateScore, recalls: Sequence[float] = ()) -> None:
         show_ranking(score.ranking, recalls)
     if not score.lost:
         label, share = score.majority
-        say(f"always answering {class_text(label)} would give about {share:.3f}")
+        say(f"always answering {class_text(label)} would give about {share:.3f} ± {score.majority_error:.2g}")
 
 
 def _why_lost(score: PrivateScore, names: Sequence[str]) -> str:

@@ -78,9 +78,13 @@ class PrivateScore:
     @property
     def accuracy_error(self) -> float:
         """Standard error of the accuracy: the noise on the matrix and the chance of the draw of rows together."""
-        k, a = len(self.classes), self.accuracy
-        noise = self.noise_sd**2 * (k * (1 - a) ** 2 + (k * k - k) * a**2) / self.rows**2
-        return min(0.5, math.sqrt(noise + a * (1 - a) / self.rows))
+        return self._error(self.accuracy)
+
+    def _error(self, share: float) -> float:
+        """Of a share of the rows that is told by as many numbers of the matrix as there are classes."""
+        k = len(self.classes)
+        noise = self.noise_sd**2 * (k * (1 - share) ** 2 + (k * k - k) * share**2) / self.rows**2
+        return min(0.5, math.sqrt(noise + share * (1 - share) / self.rows))
 
     @property
     def mismatch(self) -> str | None:
@@ -101,6 +105,11 @@ class PrivateScore:
         totals = np.maximum(self.confusion.sum(axis=1), 0)
         best = int(totals.argmax())
         return self.classes[best], float(np.clip(totals[best] / self.rows, 0, 1))
+
+    @property
+    def majority_error(self) -> float:
+        """Standard error of that share, as of the accuracy."""
+        return self._error(self.majority[1])
 
     @property
     def recall(self) -> float:
@@ -187,10 +196,11 @@ class PrivateScore:
         if self.lost:
             return f"accuracy lost in the noise, which is larger than the answer, on {rows}; {self.mismatch or SCORE_MORE}"
         label, share = self.majority
+        always = f"always {label!r}: {share:.3f} ± {self.majority_error:.2g}"
         told = [("recall", self.recall, self.recall_error), ("precision", self.precision, self.precision_error)]
         told += [("AUC", self.auc, self.auc_error)] if self.ranking is not None else []
         of = "mean of the classes" if self.positive is None else f"of {self.positive!r}"
         each = ", ".join(f"{name} {score_with_error(value, error)}" for name, value, error in told)
         each += f" ({self.ranking.words()})" if self.ranking is not None and self.ranking.left_out else ""
         each += f"; {self.mismatch}" if self.mismatch else ""
-        return f"accuracy {self.accuracy:.3f} ± {self.accuracy_error:.2g} on {rows}; always {label!r}: {share:.3f}; {of}: {each}"
+        return f"accuracy {self.accuracy:.3f} ± {self.accuracy_error:.2g} on {rows}; {always}; {of}: {each}"

@@ -164,9 +164,12 @@ class RemoteScore:
     @property
     def majority(self) -> tuple[Any, float]:
         """The most frequent class and its share: what always answering it would score."""
-        totals = [max(0, sum(row)) for row in self.confusion]
-        best = max(range(len(totals)), key=totals.__getitem__)
-        return self.classes[best], totals[best] / max(1, sum(totals))
+        return self._score.majority
+
+    @property
+    def majority_error(self) -> float:
+        """Standard error of that share."""
+        return self._score.majority_error
 
     @property
     def noise_sd(self) -> float:
@@ -208,7 +211,8 @@ class RemoteScore:
         if is_lost(self.accuracy, self.accuracy_error):
             return f"RemoteScore(accuracy lost in the noise, which is larger than the answer{wrong}; {self.guarantee})"
         return (
-            f"RemoteScore(accuracy {self.accuracy:.3f} ± {self.accuracy_error:.2g}; always {label!r}: {share:.3f}{wrong}; {self.guarantee})"
+            f"RemoteScore(accuracy {self.accuracy:.3f} ± {self.accuracy_error:.2g}; always {label!r}: {share:.3f} ± "
+            f"{self.majority_error:.2g}{wrong}; {self.guarantee})"
         )
 
     def _repr_html_(self) -> str:
