@@ -119,6 +119,42 @@ def test_numbers_with_a_percent_sign_are_said_to_be_none() -> None:
     assert "identify" not in " ".join(schema.notes)
 
 
+@pytest.mark.parametrize(
+    ("between", "end", "written"),
+    [
+        ("T", "Z", "%Y-%m-%dT%H:%M:%SZ"),
+        (" ", "Z", "%Y-%m-%d %H:%M:%SZ"),
+        ("T", ".25Z", "%Y-%m-%dT%H:%M:%SZ"),
+        ("T", ".25", "%Y-%m-%dT%H:%M:%S"),
+        ("T", "+00:00", "%Y-%m-%dT%H:%M:%S+00:00"),
+        (" ", "+00:00", "%Y-%m-%d %H:%M:%S+00:00"),
+    ],
+)
+def test_timestamps_of_iso_8601_are_dates(tmp_path: Path, between: str, end: str, written: str) -> None:
+    times = [f"2017-{1 + i % 12:02d}-{1 + i % 28:02d}{between}06:{i % 60:02d}:42{end}" for i in range(ROWS)]
+    table = pd.DataFrame({"at": times, "default": TABLE["default"]})
+    table.to_csv(tmp_path / "times.csv", index=False)
+    for rows in (table, tmp_path / "times.csv"):
+        schema = quietly(rows, "default")
+        assert schema.attributes == (Numeric("at", "2017-01-01", "2017-12-31", date=written, unreviewed=True),)  # type: ignore[arg-type]
+        assert not schema.check(rows).misfits
+
+
+def test_timestamps_without_seconds_are_dates() -> None:
+    for written, end in (("%Y-%m-%dT%H:%M", ""), ("%Y-%m-%dT%H:%MZ", "Z")):
+        times = [f"2017-{1 + i % 12:02d}-{1 + i % 28:02d}T06:{i % 60:02d}{end}" for i in range(ROWS)]
+        [found] = quietly(pd.DataFrame({"at": times, "default": TABLE["default"]}), "default").attributes
+        assert found == Numeric("at", "2017-01-01", "2017-12-31", date=written, unreviewed=True)  # type: ignore[arg-type]
+
+
+def test_a_text_of_very_many_values_that_is_kept_is_said() -> None:
+    table = TABLE.assign(seen=[f"{1 + i} May" for i in range(ROWS)])
+    notes = " ".join(quietly(table, "default", keep=["seen", "job"]).notes)
+    assert "kept as text with very many different values, of which little is learnt where each has few rows" in notes
+    assert 'such as date = "%Y-%m-%d %H:%M"): seen (200 values)' in notes
+    assert "of which little is learnt" not in " ".join(quietly(table, "default", keep=["job"]).notes)
+
+
 def test_a_date_that_could_be_read_in_two_ways_is_said() -> None:
     table = {"day": ["01/02/2020", "03/04/2021"] * 20, "y": ["a", "b"] * 20}
     assert any("%d/%m/%Y or %m/%d/%Y" in note for note in quietly(table, "y").notes)

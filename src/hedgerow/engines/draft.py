@@ -23,6 +23,7 @@ from hedgerow.engines.draft_columns import (
     EITHER,
     EMPTY,
     FAR_APART,
+    KEPT_MANY,
     MANY,
     MAX_TEXT_CATEGORIES,
     MAX_WHOLE_CATEGORIES,
@@ -157,7 +158,7 @@ def _notes(found: Mapping[str, Drafted], target: str, labels: Values, person: st
             f"left out, since every row has the same value there, which tells nothing: {', '.join(said[SINGLE])}. Where other values could "
             "occur, draft again with keep=['COLUMN'] and declare them"
         )
-    for what in (AS_MISSING, WITH_COMMAS, DECIMAL_COMMAS, WITH_PERCENT, AS_OTHER, AS_COUNTS, FAR_APART, AS_CODES, AS_DATES):
+    for what in (KEPT_MANY, AS_MISSING, WITH_COMMAS, DECIMAL_COMMAS, WITH_PERCENT, AS_OTHER, AS_COUNTS, FAR_APART, AS_CODES, AS_DATES):
         if what in said:
             notes.append(f"{what}: {'; '.join(said[what])}")
     if EITHER in said:

@@ -42,6 +42,8 @@ STEPS = 10  # readable steps between two bounds, at least: how far they are roun
 FORMATS = (
     "%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%Y%m%d",
     "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%d.%m.%Y %H:%M", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M",
+    "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d %H:%M:%SZ", "%Y-%m-%dT%H:%M:%S+00:00", "%Y-%m-%d %H:%M:%S+00:00", "%Y-%m-%dT%H:%M",
+    "%Y-%m-%dT%H:%MZ",
 )  # fmt: skip
 PLAUSIBLE = ((date(1880, 1, 1) - EPOCH).days, (date(2120, 1, 1) - EPOCH).days)  # of digits alone that are taken for dates
 NAMED_SO = re.compile(r"(?i:(^|[\W_])(id|nr|uuid|guid|ssn)$)|[a-z](Id|ID|Nr|NR)$")
@@ -76,6 +78,10 @@ WITH_PERCENT = (
     'df[name].str.rstrip("%").astype(float))'
 )
 DECIMAL_COMMAS = 'decimal commas cannot be read: write them as 2.5 (in pandas: read_csv(…, decimal=","), then to_csv)'
+KEPT_MANY = (
+    "kept as text with very many different values, of which little is learnt where each has few rows (dates or numbers: declare them as "
+    'numeric with low and high, and for dates how they are written, such as date = "%Y-%m-%d %H:%M")'
+)
 AS_OTHER = "whatever is not listed counts as missing (other)"
 
 
@@ -145,6 +151,7 @@ def drafted(name: str, column: NDArray[Any], keep: bool = False, order: Sequence
     if numbers is None:
         if len(found.values) > MAX_TEXT_CATEGORIES and not keep:
             return Drafted(None, MANY, tuple(each for each in said if each[0] != AS_CODES))
+        said += [(KEPT_MANY, f"{name} ({len(found.values):,} values)")] if len(found.values) > MAX_TEXT_CATEGORIES else []
         said += [(AS_OTHER, name)] if found.marks else []
         return Drafted(_categories(name, found.values if codes else typed(found.values), found), said=tuple(said))
     whole = all(number.is_integer() for number in numbers)
