@@ -3,6 +3,7 @@ looks are told."""
 
 from __future__ import annotations
 
+import re
 import warnings
 from dataclasses import replace
 from typing import Any
@@ -17,11 +18,14 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.feature_selection import RFE, SequentialFeatureSelector
 from sklearn.metrics import f1_score, make_scorer
 from sklearn.model_selection import (
     FixedThresholdClassifier,
     GridSearchCV,
+    HalvingGridSearchCV,
+    RandomizedSearchCV,
     TunedThresholdClassifierCV,
     cross_val_predict,
     cross_val_score,
@@ -39,6 +43,7 @@ from hedgerow import (
     Budget,
     BudgetFile,
     Categorical,
+    DPDFClassifier,
     HedgerowClassifier,
     Numeric,
     PrivateRDTClassifier,
@@ -180,6 +185,58 @@ def test_a_search_that_cannot_be_paid_whole_is_refused_before_the_first_fit() ->
     one = Budget(5)
     clone(forest(one)).fit(X, Y)  # nothing around it
     assert one.spent == 5
+
+
+REFUSED = [
+    (DPDFClassifier, {"max_depth": [3, None]}, "max_depth=None", "max_depth: got None; expected a whole number of at least 1"),
+    (HedgerowClassifier, {"bins": [50, -3]}, "bins=-3", "bins: got -3; expected a whole number of at least 1"),
+    (HedgerowClassifier, {"max_passes": [8, 0]}, "max_passes=0", "max_passes: got 0; expected a whole number of at least"),
+    (HedgerowClassifier, {"delta": [0, 2]}, "delta=2", "delta: got 2"),
+    (DPDFClassifier, {"sampler": ["hedgerow", "dice"]}, "sampler='dice'", "sampler: got 'dice'"),
+    (PrivateRDTClassifier, {"epsilon": [1, 0]}, "epsilon=0", "epsilon: got 0"),
+]
+
+
+@pytest.mark.parametrize(("make", "grid", "candidate", "why"), REFUSED)
+def test_a_candidate_that_would_be_refused_is_refused_before_the_first_fit(make: Any, grid: Any, candidate: str, why: str) -> None:
+    budget = Budget(100, "0.1")
+    model, scoring = make(SCHEMA, 1, budget=budget), private_scorer(1, budget)
+    [(name, values)] = grid.items()
+    in_rounds = {"cv": 2, "scoring": scoring, "min_resources": 100, "random_state": 0}
+    searches = [
+        GridSearchCV(model, grid, scoring=scoring, cv=2),
+        GridSearchCV(Pipeline([("f", model)]), {f"f__{name}": values}, scoring=scoring, cv=2),
+        GridSearchCV(Pipeline([("f", model)]), {"f": [clone(model), make(SCHEMA, **{"epsilon": 1, name: values[1]})]}, scoring=scoring),
+        RandomizedSearchCV(model, grid, n_iter=2, scoring=scoring, cv=2, random_state=0),
+        HalvingGridSearchCV(model, grid, **in_rounds),
+    ]
+    for search in searches:
+        with pytest.raises(PlanError, match=re.escape(why)) as error:
+            search.fit(X, Y)
+        replaced = search is searches[2]
+        assert f"{type(search).__name__}: a candidate" in str(error.value)
+        assert replaced or f"{candidate})" in str(error.value)
+        assert "Nothing was spent." in str(error.value)
+        assert budget.entries == ()
+    with pytest.raises(PlanError, match="validation_curve: a candidate"):
+        validation_curve(model, X, Y, param_name=name, param_range=values, scoring=scoring, cv=2)
+    assert budget.entries == ()
+
+
+def test_a_parameter_that_is_none_is_named_before_the_first_fit() -> None:
+    budget = Budget(100)
+    grids = [{"max_depth": [1]}, {"max_dept": [1]}]
+    with pytest.raises(ValueError, match="max_dept"):
+        GridSearchCV(forest(budget), grids, scoring=private_scorer(1, budget), cv=2).fit(X, Y)
+    assert budget.entries == ()
+
+
+def test_what_a_candidate_holds_is_not_shown_where_it_may_be_rows() -> None:
+    budget = Budget(100)
+    grid = [{"schema": [SCHEMA]}, {"schema": [X], "max_depth": [1]}]
+    with pytest.raises(PlanError, match=r"a candidate \(max_depth=1\) would be refused.*schema: got a DataFrame"):
+        GridSearchCV(forest(budget), grid, scoring=private_scorer(1, budget), cv=2).fit(X, Y)
+    assert budget.entries == ()
 
 
 def test_two_budgets_for_the_same_people_are_told_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from hedgerow.estimators.repetitions import check_repetitions
 from hedgerow.estimators.surroundings import check_surroundings, say_exact_score, say_large_epsilon, say_no_budget
 from hedgerow.release.parts import TableName
 from hedgerow.release.release import Release
-from hedgerow.training.fit import train
+from hedgerow.training.fit import check_settings, train
 from hedgerow.training.recipe import Recipe
 from hedgerow.training.tuning import checked_search
 
@@ -69,6 +69,11 @@ class PrivateForestClassifier(ForestClassifier):
 
     def _check_surroundings(self, no_guarantee: bool = False) -> None:
         self._no_guarantee = check_surroundings(self, no_guarantee)
+
+    def _check_settings(self) -> None:
+        """Refuse the parameters that `fit` would refuse. Needs no rows, but a schema: where the rows have it, `fit` alone can tell."""
+        if self.schema is not None and not self._inferred:
+            check_settings(self._recipe(), self._declared_schema("fit"), self.sampler, self._coins)
 
     def _train(self, engine: Engine, name: TableName | None = None, recipe: Recipe | None = None, **search: Any) -> Release:
         how: dict[str, Any] = {"budget": self.budget, "sampler": self.sampler, "coins": self._coins, "name": name, "keep": self._keep}

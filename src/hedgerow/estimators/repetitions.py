@@ -1,5 +1,6 @@
 """Cross-validation and searches fit many times: what all fits and scores cost together is known before the first, and refused there if a
-budget cannot pay it. scikit-learn clones an estimator in the calling process before every fit, and that is where the stack is read.
+budget cannot pay it, or if a candidate could not be fitted. scikit-learn clones an estimator in the calling process before every fit, and
+that is where the stack is read.
 
 Where the number of fits is not known (a search in rounds, a meta-estimator of somebody else), each fit is refused when it cannot be paid.
 """
@@ -9,24 +10,27 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from types import FrameType
 from typing import Any
 from weakref import WeakValueDictionary
 
 from joblib import Parallel
+from sklearn.base import clone
 
 from hedgerow import formatting
 from hedgerow.accounting.budget_file import BudgetFile
 from hedgerow.accounting.loss import exact_delta, exact_epsilon
 from hedgerow.accounting.meter import Budget
-from hedgerow.errors import BudgetError, NoBudgetWarning, PlanError, SharedPersonsWarning
+from hedgerow.errors import BudgetError, HedgerowError, NoBudgetWarning, PlanError, SharedPersonsWarning
 from hedgerow.estimators.surroundings import VALIDATION, frames, instead_of_a_search, said, scorers_of
 from hedgerow.evaluation.scorer import PrivateScorer
 from hedgerow.inference.ranking import positive_code
 
 SEARCH = "sklearn.model_selection._search"
 OF_ONE_CLASS = ("f1_score", "fbeta_score", "jaccard_score", "precision_score", "recall_score")  # of scikit-learn; by default of class 1
+PLAIN = (bool, int, float, str, Fraction, Decimal, type(None))  # values that a message may show; another may be a table
 
 _checked: WeakValueDictionary[int, Any] = WeakValueDictionary()  # what each search or validation that was looked at has of its own
 
@@ -68,6 +72,7 @@ def check_repetitions(estimator: Any) -> None:
             continue
         _checked[id(own)] = own
         _check_scorers(found, estimator)
+        _check_candidates(found, frame.f_locals.get("base_estimator", frame.f_locals.get("estimator")))
         budgets = [estimator.budget, *(each.budget for each in found.scorers if isinstance(each, PrivateScorer))]
         _check_processes(parallel, budgets, found.who)
         _check_budgets(found, estimator)
@@ -130,6 +135,25 @@ def _check_scorers(found: Repetitions, estimator: Any) -> None:
                 f"scoring=make_scorer({about}, pos_label={classes[-1]!r}) of sklearn.metrics; where the rows are private, "
                 f"private_scorer(epsilon, budget, metric=…, positive={classes[-1]!r})."
             )
+
+
+def _check_candidates(found: Repetitions, base: Any) -> None:
+    """A candidate that its estimator would refuse: its scores would be nan, and the fits of the others are paid.
+
+    base: what the candidates are set on: the estimator, or what is around it
+    """
+    for each in filter(None, found.candidates):
+        model = clone(base).set_params(**clone(dict(each), safe=False))  # as scikit-learn does
+        for part in (model, *model.get_params(deep=True).values()):
+            try:
+                if hasattr(part, "_check_settings"):
+                    part._check_settings()
+            except HedgerowError as error:
+                plain = ", ".join(f"{name}={value!r:.60}" for name, value in each.items() if isinstance(value, PLAIN))
+                raise PlanError(
+                    f"{found.who}: a candidate{f' ({plain})' if plain else ''} would be refused, and the others paid for. Nothing was "
+                    f"spent. Leave it out of the search, or put it right: {error}"
+                ) from error
 
 
 def _check_processes(parallel: Parallel | None, budgets: Sequence[Budget | None], who: str) -> None:

@@ -79,15 +79,10 @@ def train(
     epsilon, delta = exact_epsilon(recipe.epsilon), exact_delta(recipe.delta)
     sampler_named(sampler, coins)
     check_delta(epsilon, delta, sampler, schema.rows)
-
-    def plan_of(each: Recipe, amount: Fraction) -> Plan:
-        # With a private n the smallest table stands in: what is too large for it is too large for any.
-        return method.plan(each, codebook, amount, schema.rows or 1, schema.rows is not None)
-
     tried = [recipe.with_settings(each).changed(random_state=copy.deepcopy(recipe.random_state)) for each in search]
     trial = epsilon * share * Fraction(4, 5) / max(1, len(tried))
-    plans = [(each, plan_of(each, trial)) for each in tried]
-    finals = [plan_of(each, epsilon * (1 - share)) for each in tried or [recipe]]
+    plans = [(each, _plan_of(each, codebook, trial)) for each in tried]
+    finals = [_plan_of(each, codebook, epsilon * (1 - share)) for each in tried or [recipe]]
     _ = codebook.coders  # whatever could fail about the schema fails here
     # What is charged at most: ε, but for a published algorithm that counts fewer queries than it asks.
     whole = sum((_charged(plan) for _, plan in plans), max(map(_charged, finals)) + (epsilon * share / 5 if tried else 0))
@@ -140,6 +135,20 @@ def train(
     return release
 
 
+def check_settings(recipe: Recipe, schema: Schema, sampler: str, coins: Coins = SYSTEM) -> None:
+    """Refuse the settings and the price that `train` would refuse. Needs no rows: for who pays for several fits, before the first."""
+    epsilon, delta = exact_epsilon(recipe.epsilon), exact_delta(recipe.delta)
+    sampler_named(sampler, coins)
+    _refuse_delta(epsilon, delta, sampler)
+    _plan_of(recipe, recipe.codebook(schema), epsilon)
+
+
+def _plan_of(recipe: Recipe, codebook: Codebook, epsilon: Fraction) -> Plan:
+    """With a private n the smallest table stands in: what is too large for it is too large for any."""
+    rows = codebook.schema.rows
+    return recipe.algorithm.method.plan(recipe, codebook, epsilon, rows or 1, rows is not None)
+
+
 def _charged(plan: Plan) -> Fraction:
     assert plan.epsilon is not None
     return plan.epsilon
@@ -160,6 +169,12 @@ def release_of(recipe: Recipe, grown: Grown, plan: Plan, codebook: Codebook) -> 
 
 def check_delta(epsilon: Fraction, delta: Fraction, sampler: str, rows: int | None) -> None:
     """rows: a public number of them, if there is one"""
+    _refuse_delta(epsilon, delta, sampler)
+    if large := large_delta(delta, rows):
+        warnings.warn(large, LargeDeltaWarning, stacklevel=5)
+
+
+def _refuse_delta(epsilon: Fraction, delta: Fraction, sampler: str) -> None:
     if not delta:
         return
     rho_for(epsilon, delta)  # refuses what has no ρ
@@ -168,8 +183,6 @@ def check_delta(epsilon: Fraction, delta: Fraction, sampler: str, rows: int | No
             f'sampler: got {sampler!r}; Gaussian noise (delta above 0) is drawn by sampler="hedgerow" alone. Nothing was '
             "spent. Use that one, or set delta=0."
         )
-    if large := large_delta(delta, rows):
-        warnings.warn(large, LargeDeltaWarning, stacklevel=5)
 
 
 def checked_budget(budget: Any, epsilon: Fraction, delta: Fraction = Fraction(0)) -> Budget:
