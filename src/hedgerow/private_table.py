@@ -181,14 +181,18 @@ def is_private_table(table: Any) -> bool:
     return isinstance(table, (PrivateTable, RemoteSource))
 
 
-def reserved(engine: Engine, budget: Budget, epsilon: Fraction, what: str, delta: Fraction = Fraction(0)) -> Reservation:
+def reserved(
+    engine: Engine, budget: Budget, epsilon: Fraction, what: str, delta: Fraction = Fraction(0), key: str | None = None
+) -> Reservation:
     """Charge, then read: elsewhere first, since what is refused there must cost nothing here; then from one's own budget.
 
     The unit is that of the schema by which the rows are read, whoever asks.  [U3]
+    key: of a request that is paid for once
     """
     if isinstance(engine, RemoteEngine):
         engine.reserve(epsilon, delta, what)
-    return budget.reserve(epsilon, what, delta, Unit.of(engine.codebook.schema))
+    unit = Unit.of(engine.codebook.schema)
+    return budget.reserve(epsilon, what, delta, unit) if key is None else budget.reserve_under(key, epsilon, what, delta, unit)
 
 
 def private_table(

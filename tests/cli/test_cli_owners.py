@@ -101,7 +101,7 @@ def test_a_plan_with_a_delta_is_counted_and_merged(options: list[Any], here: Sim
     refused(run("count", "plan.json", "data.csv", "--budget", "budget.json", "-o", "a.json"), 3, "pays for pure ε alone")
     done(run("budget", "init", "with-delta.json", "--epsilon", 2, "--delta", "1e-5"))
     for name in "ab":
-        done(run("count", "plan.json", "data.csv", "--budget", "with-delta.json", "--disjoint", "-o", f"{name}.json"))
+        done(run("count", "plan.json", "data.csv", "--budget", "with-delta.json", "--disjoint", "--owner", name, "-o", f"{name}.json"))
     done(run("merge", "a.json", "b.json", "-o", "forest.json"))
     assert Release.load("forest.json").certificate.loss == "(ε = 0.5, δ = 1e-06)"
 
@@ -207,8 +207,9 @@ def test_the_same_counts_are_not_paid_twice_from_a_budget_file(planned: SimpleNa
     result = run(*words, "-o", "b2.json")
     refused(result, 2, "budget.json has paid for these counts already")
     said = " ".join(result.stderr.split())
-    assert f"owner 'b', no --batch: ε = 0.5 at {BudgetFile(planned.budget).entries[0].when})" in said
+    assert f"(count Private-RDT of 'b': ε = 0.5 at {BudgetFile(planned.budget).entries[0].when})" in said
     assert "Nothing was spent" in said
+    assert "name them: --batch NAME; if they are other people's, --owner NAME; or to pay anew, --again." in said
     assert not Path("b2.json").exists()
     assert str(BudgetFile(planned.budget).spent) == "1/2"
     done(run(*words, "-o", "b2.json", "--again"))
@@ -216,6 +217,37 @@ def test_the_same_counts_are_not_paid_twice_from_a_budget_file(planned: SimpleNa
     done(run(*words, "-o", "b3.json", "--batch", "february"))  # other rows
     done(run(*[word if word != "b" else "c" for word in words], "-o", "c.json"))  # another owner
     assert BudgetFile(planned.budget).spent == 2
+
+
+def test_another_output_is_no_other_owner(planned: SimpleNamespace, run: Callable[..., Any]) -> None:
+    """The same command with another name for its output was paid again, as another owner, and merged with the first."""
+    words = ["count", "plan.json", "office-b.csv", "--disjoint", "--budget", "budget.json"]
+    done(run(*words, "-o", "office-b.json"))
+    result = run(*words, "-o", "office-b-new.json")
+    refused(result, 2, "budget.json has paid for counts in these trees already, and nothing says that these are other rows")
+    assert f"(count Private-RDT of 'office-b': ε = 0.5 at {BudgetFile(planned.budget).entries[0].when})" in " ".join(result.stderr.split())
+    assert not Path("office-b-new.json").exists()
+    assert str(BudgetFile(planned.budget).spent) == "1/2"
+    done(run(*words, "-o", "march.json", "--batch", "march"))  # other rows
+    result = run(*words, "-o", "march-new.json", "--batch", "march")
+    refused(result, 2, "budget.json has paid for counts in these trees already")
+    assert "of 'march', batch 'march': ε = 0.5" in " ".join(result.stderr.split())
+    done(run(*words, "-o", "c.json", "--owner", "office c"))  # other people
+    assert str(BudgetFile(planned.budget).spent) == "3/2"
+    done(run(*words, "-o", "office-b-new.json", "--again"))
+    assert BudgetFile(planned.budget).spent == 2
+
+
+def test_a_budget_file_from_before_keeps_what_was_paid(planned: SimpleNamespace, run: Callable[..., Any]) -> None:
+    """Keys of its entries named the trees, the owner and the batch in one."""
+    words = ["count", "plan.json", "office-b.csv", "--owner", "b", "--disjoint", "--budget", "budget.json"]
+    done(run(*words, "-o", "b.json"))
+    document = json.loads(planned.budget.read_text())
+    for entry, after in zip((document["entries"] * 2), ("", "-1"), strict=True):
+        entry["key"] = entry["key"].split("-")[0] + after
+        planned.budget.write_text(json.dumps(document))
+        refused(run(*words, "-o", "b2.json"), 2, "budget.json has paid for these counts already")
+    done(run(*words, "-o", "b2.json", "--again"))
 
 
 def test_a_count_without_a_statement_says_what_that_means(planned: SimpleNamespace, run: Callable[..., Any]) -> None:

@@ -49,7 +49,7 @@ def test_a_forest_can_be_fitted_updated_counted_and_scored(where: str, places: S
     assert abs(total - 2000) < 400
     done = [
         run("update", "forest.json", *words, "--budget", "total.json", "-o", "more.json"),
-        run("count", "forest.json", *words, "--budget", "total.json", "-o", "counts.json"),
+        run("count", "forest.json", *words, "--budget", "total.json", "-o", "counts.json", "--again"),
         run("evaluate", "forest.json", *words, "--epsilon", "1", "--budget", "total.json"),
     ]
     for result in done:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -402,6 +403,36 @@ def test_a_plan_of_an_unknown_algorithm_is_refused() -> None:
 # ---------------------------------------------------------------- count: charge, then look
 
 
+@pytest.mark.parametrize("kind", ["file", "memory"])
+def test_the_same_counts_are_paid_once(kind: str, tmp_path: Path, looks: list[str]) -> None:
+    """A cell of a notebook that is run twice."""
+    budget = BudgetFile.create(tmp_path / "budget.json", 9) if kind == "file" else Budget(9)
+    count(depth_plan(), *small_table(100), owner="A", budget=budget)
+    looks.clear()
+    who = re.escape(str(tmp_path / "budget.json")) if kind == "file" else "the budget"
+    said = rf"{who} has paid for these counts already \(count Private-RDT of 'A': ε = 1 at .*Nothing was spent\..*again=True"
+    with pytest.raises(PlanError, match=said):
+        count(depth_plan(), *small_table(100), owner="A", budget=budget)
+    with pytest.raises(PlanError, match="has paid for counts in these trees already, and nothing says that these are other rows"):
+        count(depth_plan(), *small_table(100), budget=budget)
+    assert (budget.spent, looks) == (1, [])
+    for other in ({"owner": "B"}, {"owner": "A", "batch": "May"}, {"batch": "June"}, {"owner": "A", "again": True}, {"again": True}):
+        count(depth_plan(), *small_table(100), budget=budget, **other)
+    assert budget.spent == 6
+    for same in ({"owner": "B"}, {"owner": "A", "batch": "May"}, {"batch": "June"}, {"batch": "May"}, {}):
+        with pytest.raises(PlanError, match="Nothing was spent"):
+            count(depth_plan(), *small_table(100), budget=budget, **same)
+    count(depth_plan("1/2"), *small_table(100), owner="A", budget=budget)  # another plan
+    assert budget.spent == Fraction(13, 2)
+
+
+def test_counts_that_were_paid_anew_at_first_are_known() -> None:
+    budget = Budget(9)
+    count(depth_plan(), *small_table(100), owner="A", budget=budget, again=True)
+    with pytest.raises(PlanError, match="has paid for these counts already"):
+        count(depth_plan(), *small_table(100), owner="A", budget=budget)
+
+
 @mergeable
 def test_the_charge_is_the_plans_and_comes_first(algorithm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     budget, spent = Budget("0.7"), []
@@ -425,7 +456,7 @@ def test_a_budget_file_pays_too(tmp_path: Path) -> None:
     count(depth_plan("1/3"), *small_table(100), budget=budget)
     assert budget.spent == Fraction(1, 3)
     with pytest.raises(BudgetError, match="short by"):
-        count(depth_plan("1/3"), *small_table(100), budget=budget)
+        count(depth_plan("1/3"), *small_table(100), batch="other rows", budget=budget)
     assert budget.spent == Fraction(1, 3)
 
 

@@ -36,12 +36,12 @@ class _ChargeTracking:
     The key of the charge is noted before it is written, and whether it was written is read when needed: Ctrl-C may come in between.
     sent: of a request to a service that goes on with it: how to fetch its answer
     request_key: of a request to a service that an earlier run may have charged
-    own_key:     of counts or a score of rows that are here
+    score_key:   of a score of rows that are here
     """
 
     _key = ""
     request_key = ""
-    own_key = ""
+    score_key = ""
     sent = ""
     given_back = False
     free = False
@@ -72,8 +72,8 @@ class _ChargeTracking:
     def reserve(self, epsilon: Any, what: str, delta: Any = 0, unit: Unit = ROW) -> Reservation:
         """A request that an earlier run has charged is not charged again: its service alone looks at rows, and charges them itself."""
         base: Any = super()
-        if self.own_key:
-            once: Reservation = base.reserve_under(self.own_key, epsilon, what, delta, unit)
+        if self.score_key:
+            once: Reservation = base.reserve_under(self.score_key, epsilon, what, delta, unit)
             return once
         if not self.request_key:
             reservation: Reservation = base.reserve(epsilon, what, delta, unit)
@@ -95,22 +95,22 @@ class TrackedBudget(_ChargeTracking, Budget):
 
 
 class TrackedBudgetFile(_ChargeTracking, BudgetFile):
-    def pay_once(self, request: Sequence[Any], again: bool, what: str, same: str, instead: str) -> None:
-        """Charge it under a key that follows from what is requested. Refused where one of this file's charges was for the same.
+    def pay_once(self, score: Sequence[Any], again: bool) -> None:
+        """Charge a score under a key that follows from what is requested. Refused where one of this file's charges was for the same.
 
-        request: all that makes it the same request
-        again:   then it is charged under another key
-        what:    what was paid for; same: by what it is the same; instead: what to do now
+        score: all that makes it the same request
+        again: then it is charged under another key
         """
-        key = hashlib.sha256(json.dumps(request).encode()).hexdigest()[:32]
+        key = hashlib.sha256(json.dumps(score).encode()).hexdigest()[:32]
         before = [entry for entry in self.entries if entry.key.split("-")[0] == key]
         paid = next((entry for entry in before if entry.cost or entry.delta), None)
         if paid is not None and not again:
             raise PlanError(
-                f"{self.name} has paid for {what} already ({same}: {formatting.loss(paid.cost, paid.delta)} at {paid.when}). Nothing was "
-                f"spent. {instead}"
+                f"{self.name} has paid for this score already (this forest, DATA and ε: {formatting.loss(paid.cost, paid.delta)} at "
+                f"{paid.when}). Nothing was spent. Take the score of then; if there is none, if the rows are others now, or to pay for one "
+                "with other noise, add --again."
             )
-        self.own_key = f"{key}-{len(before)}" if before else key
+        self.score_key = f"{key}-{len(before)}" if before else key
 
 
 class RemoteBudget(TrackedBudget):

@@ -56,7 +56,7 @@ def count(
         typer.Option(
             "--again",
             help="Pay anew for counts on this plan that a service has made for you before (else: fetched), or that the budget file has "
-            "paid for under the same owner and batch.",
+            "paid for already.",
         ),
     ] = False,
     force: Force = False,
@@ -74,7 +74,8 @@ def count(
     """
     place = Place(data, table, query, engine, master, purpose, csv)
     check_output(output, [plan, *place.files, budget, sign], force)
-    from hedgerow.cli.budget_source import TrackedBudgetFile, open_budget, paid_query, print_remaining
+    from hedgerow.accounting.paid_counts import Counts
+    from hedgerow.cli.budget_source import open_budget, paid_query, print_remaining
     from hedgerow.release.public_plan import PublicPlan
     from hedgerow.release.release import Release
     from hedgerow.training.counting import count as count_table
@@ -88,13 +89,8 @@ def count(
     if isinstance(source, Release):
         warn_of_alike(source, named, key)
     request_budget = open_budget(budget, cost, getattr(source, "delta", 0), place.remote)  # in the trees of a forest pure ε
-    if isinstance(request_budget, TrackedBudgetFile) and not place.remote:
-        same = f"these trees, owner {named!r}, {'no --batch' if batch is None else f'batch {batch!r}'}"
-        instead = (
-            "Others of the same rows cannot be merged with them, and would be paid again. Take the file that was saved then; if these are "
-            "other rows, name them with --batch; or to pay anew, add --again."
-        )
-        request_budget.pay_once([source.content_hash, named, batch], again, "these counts", same, instead)
+    if not place.remote and not again:  # the name of an output says nothing about whose rows they are
+        Counts(source.content_hash, named, batch).check_unpaid(request_budget, owner_given=owner is not None or sign is not None)
     with paid_query(request_budget, unfinished="No counts were saved."):
         if place.remote and isinstance(source, PublicPlan):
             release = place.service.counts(source, epsilon, request_budget, output, again)
@@ -116,6 +112,7 @@ def count(
                     n_jobs=threads(jobs),
                     progress=progress,
                     trees_chosen_beforehand=trees_chosen_beforehand,
+                    again=again,
                 )
         if key is not None:
             release = release.signed(key)

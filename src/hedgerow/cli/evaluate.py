@@ -158,8 +158,7 @@ def evaluate(
     if isinstance(request_budget, TrackedBudgetFile) and not place.remote:
         rows_at = os.path.realpath(data) if os.path.exists(data) else data
         request = ["evaluate", release.content_hash, rows_at, table, query, str(exact_epsilon(epsilon)), auc, positive, calibration]
-        instead = "Take the score of then; if there is none, if the rows are others now, or to pay for one with other noise, add --again."
-        request_budget.pay_once(request, again, "this score", "this forest, DATA and ε", instead)
+        request_budget.pay_once(request, again)
     going_on: Any = nullcontext()
     if place.remote:
         asked = {"forest": release.content_hash, "metrics": how["metrics"], "positive": positive, "calibration": calibration}

@@ -95,6 +95,7 @@ def update(
                     sampler=sampler,
                     n_jobs=threads(jobs),
                     progress=progress,
+                    again=True,  # the forest itself says which batches it has
                 )
             try:
                 after = add_batch(before, added, disjoint)

@@ -19,6 +19,7 @@ from hedgerow.accounting.events import Event
 from hedgerow.accounting.loss import exact_epsilon, text_of_fraction
 from hedgerow.accounting.meter import Budget
 from hedgerow.accounting.noise import noise_of
+from hedgerow.accounting.paid_counts import Counts
 from hedgerow.accounting.units import Unit
 from hedgerow.engines.engine import Engine, Progress
 from hedgerow.errors import HedgerowWarning, PlanError
@@ -26,7 +27,7 @@ from hedgerow.mechanisms.coins import SYSTEM, Coins, random_name
 from hedgerow.mechanisms.noise import check_shared_noise, sampler_named
 from hedgerow.mechanisms.shares import SecureSum
 from hedgerow.parallel import threads_of
-from hedgerow.private_table import private_table, reserved
+from hedgerow.private_table import is_private_table, private_table, reserved
 from hedgerow.queries import LeafCounts
 from hedgerow.release.certificate import all_disjoint, part_of, planned_rows
 from hedgerow.release.document import check_total
@@ -70,6 +71,7 @@ def count(
     progress: Progress | None = None,
     trees_chosen_beforehand: bool = False,
     other_rows: bool = False,
+    again: bool = False,
 ) -> Release:
     """One owner's noisy counts in the trees of a plan (or of a forest): a release to be merged with those of others.
 
@@ -80,6 +82,8 @@ def count(
     Tables of a forest in whose trees you count stay in the certificate with their whole ε: their counts may have been looked at before
     these trees were taken. `trees_chosen_beforehand`: you state that taking them did not depend on the counts. Then each of these tables
     stays with the ε of its looks before the counts, and the certificate holds your statement.
+
+    A budget pays once for a plan, an owner and a batch; without an owner, once for a plan and a batch. `again` pays anew.
 
     A table at a service that the forest has counted before is refused; `other_rows`: you state that it has other rows by now, and only
     those.
@@ -92,17 +96,23 @@ def count(
         )
     if isinstance(plan, Release):
         check_random_trees(plan, "the forest")
-    cost = cost_of(plan, epsilon)
+    cost, given = cost_of(plan, epsilon), plan
     if isinstance(plan, Release):
         name.check_new(plan.certificate.parts)
         plan = PublicPlan.of(plan, cost, trees_chosen_beforehand)
-    recipe, coins = recipe_for(plan), SYSTEM
+    recipe, coins, key = recipe_for(plan), SYSTEM, None
+    if isinstance(budget, Budget) and not is_private_table(X):
+        counts = Counts(given.content_hash, owner, batch)
+        if not again:
+            counts.check_unpaid(budget, owner_given=bool(owner))
+        key = counts.key(budget, again)
     kept: list[Release] = []
     how: dict[str, Any] = {"n_jobs": threads_of(n_jobs), "progress": progress, "sampler": sampler, "coins": coins}
     try:
         with closing(open_rows(recipe, X, y, schema=plan.schema, **how)) as engine:
             name.check_other_table(taken, engine.origin)
-            return count_rows(engine, plan, name, budget=budget, sampler=sampler, coins=coins, keep=lambda release, _: kept.append(release))
+            paid: dict[str, Any] = {"budget": budget, "key": key, "keep": lambda release, _: kept.append(release)}
+            return count_rows(engine, plan, name, sampler=sampler, coins=coins, **paid)
     except HedgerowWarning as warning:  # a warning that was made an error comes after the counts are paid for
         if kept:
             warning.release = kept[0]  # type: ignore[attr-defined]
@@ -120,10 +130,12 @@ def count_rows(
     coins: Coins = SYSTEM,
     keep: Keep | None = None,
     agree: Callable[[], Agreement] | None = None,
+    key: str | None = None,
 ) -> Release:
     """Count one table in the trees of the plan: charge, then look. `before` is the forest that the counts are added to.
 
     keep:  is given the release as soon as it is paid for, before a warning, which may have been made an error
+    key:   of the budget's entry, where these counts are paid for once
     agree: meets the other owners, where several count together; the last thing before the charge, and nothing is spent if it fails
     """
     sampler_named(sampler, coins)
@@ -174,7 +186,10 @@ def count_rows(
         paying.check_room(plan.epsilon, f"count {plan.algorithm}", plan.delta, Unit.of(plan.schema))  # the others would pay for nothing
         joint = agree()
         check_shared_noise(event, joint.secure_sum.shares)
-    reservation = reserved(engine, paying, plan.epsilon, f"count {plan.algorithm}", plan.delta)  # charge, then look
+    what = f"count {plan.algorithm}"
+    if key is not None:  # whoever is told that they are paid for wants to know which
+        what += (f" of {name.owner!r}" if name.owner else "") + (f", batch {name.batch!r}" if name.batch else "")
+    reservation = reserved(engine, paying, plan.epsilon, what, plan.delta, key)  # charge, then look
     table = private_table(engine, reservation, coins, sampler, None if joint is None else joint.secure_sum)
     counts = table.ask(LeafCounts(plan.trees), plan.price)
     counted = released(reservation.events, counts, table.sampler, random_name(coins) if joint is None else joint.id, table._secret)

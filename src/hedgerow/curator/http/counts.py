@@ -60,7 +60,8 @@ def counted(content: bytes, place: Any, epsilon: Any, name: TableName, **how: An
     """The release. Whose rows they are is the service's to say; that nobody is in another table it does not say, and whoever merges may."""
     from hedgerow.training.counting import count
 
-    return _paid(lambda: count(_read(content), place, owner=name.owner, batch=name.batch, epsilon=epsilon, **how))
+    named: dict[str, Any] = {"owner": name.owner, "batch": name.batch, "again": True}  # that it is paid once is the ledger's to say
+    return _paid(lambda: count(_read(content), place, epsilon=epsilon, **named, **how))
 
 
 def counted_together(content: bytes, place: Any, epsilon: Any, party: ServiceParty, request: str, seconds: float, **how: Any) -> Release:

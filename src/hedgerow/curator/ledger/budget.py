@@ -76,6 +76,10 @@ class LedgerBudget(Budget):
         reserved = self.ledger.reserve(self.dataset, self.analyst, self.purpose, amount, amount_delta, what, unit=unit)
         return LedgerReservation(self, Entry(reserved.key, reserved.when, what, amount, delta=amount_delta, unit=unit), rho)
 
+    def reserve_under(self, key: str, epsilon: Any, what: str, delta: Any = 0, unit: Unit = ROW) -> Reservation:
+        """As `reserve`: the ledger gives keys of its own."""
+        return self.reserve(epsilon, what, delta, unit)
+
     def _settle(self, key: str, spent: Fraction) -> None:
         self.ledger.settle(key, spent)
 

@@ -1,0 +1,60 @@
+"""Counts are paid for once: the key of a budget's entry says in which trees rows were counted, and under which names."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from hedgerow import formatting
+from hedgerow.accounting.budget_file import BudgetFile
+from hedgerow.accounting.meter import Budget
+from hedgerow.errors import PlanError
+
+
+@dataclass(frozen=True)
+class Counts:
+    """trees: the hash of the plan or forest in which rows are counted; owner, batch: how the rows are named"""
+
+    trees: str
+    owner: str
+    batch: str | None
+
+    @property
+    def _named(self) -> str:
+        return _hash([self.trees, self.owner, self.batch])
+
+    @property
+    def _of_anybody(self) -> str:
+        return _hash([self.trees, self.batch])
+
+    def check_unpaid(self, budget: Budget, owner_given: bool) -> None:
+        """Refuse counts that the budget has paid for: in the same trees, of the same owner and batch.
+
+        owner_given: False where nobody has named an owner, so that the same rows may be there under another name: refused, too
+        """
+        paid = [(entry, entry.key.split("-")) for entry in budget.entries if entry.cost or entry.delta]
+        same = next((entry for entry, key in paid if key[0] == self._named), None)
+        alike = None if owner_given else next((entry for entry, key in paid if key[1:2] == [self._of_anybody]), None)
+        before = same or alike
+        if before is None:
+            return
+        who = budget.name if isinstance(budget, BudgetFile) else "the budget"
+        which = "these counts already" if same else "counts in these trees already, and nothing says that these are other rows"
+        paid_for = f"{before.what}: {formatting.loss(before.cost, before.delta)} at {before.when}"
+        raise PlanError(
+            f"{who} has paid for {which} ({paid_for}). The same rows would be paid for twice, and may be merged once. Nothing was spent. "
+            "Use what was saved then. If these are other rows, name them: batch='NAME'; if they are other people's, owner='NAME'; or to "
+            "pay anew, again=True."
+        )
+
+    def key(self, budget: Budget, again: bool) -> str:
+        """Of the entry. Two processes that count the same at once get the same, and one of them pays; `again`: one that nobody has."""
+        number = uuid.uuid4().hex if again else str(sum(entry.key.split("-")[0] == self._named for entry in budget.entries))
+        return f"{self._named}-{self._of_anybody}-{number}"
+
+
+def _hash(names: list[Any]) -> str:
+    return hashlib.sha256(json.dumps(names).encode()).hexdigest()[:32]
