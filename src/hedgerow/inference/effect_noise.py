@@ -38,7 +38,7 @@ def centred_variance(a: Floats) -> Floats:
 def flat_variance(tables: Tables, j: int) -> Floats:
     """(groups, classes): V of the table of all rows, before it is weighted."""
     one = tables.attributes[j]
-    return centred_variance(_in_log(one.flat_noise))
+    return centred_variance(in_log(one.flat_noise))
 
 
 def table_variance(forest: AdditiveForest, j: int) -> Floats:
@@ -49,8 +49,8 @@ def table_variance(forest: AdditiveForest, j: int) -> Floats:
     if reading.kind == FLAT or not (layout.joined and j in layout.attributes):
         v = np.tile(flat, (places, 1, 1))
     else:
-        v = flat + centred_variance(_in_log(one.noise))
-    return np.asarray(v[:, one.group] * _squared_weight(forest, j))
+        v = flat + centred_variance(in_log(one.noise))
+    return np.asarray(v[:, one.group] * squared_weight(forest, j))
 
 
 def floor_variance(forest: AdditiveForest, j: int) -> Floats:
@@ -58,7 +58,7 @@ def floor_variance(forest: AdditiveForest, j: int) -> Floats:
     tables = forest.tables
     if j not in tables.attributes:
         return np.zeros((tables.codebook.sizes[j], tables.codebook.n_classes))
-    return np.asarray(flat_variance(tables, j)[tables.attributes[j].group] * _squared_weight(forest, j))
+    return np.asarray(flat_variance(tables, j)[tables.attributes[j].group] * squared_weight(forest, j))
 
 
 def top_variance(forest: AdditiveForest) -> Floats:
@@ -71,7 +71,7 @@ def top_variance(forest: AdditiveForest) -> Floats:
     expected = rows * tables.node_shares[top.parent[child]]
     believed = expected**2 / np.maximum(expected**2 + sds[child] ** 2, 1e-300)
     noise = believed * sds[child] / np.maximum(rows * shares, 1e-300)
-    out[child] = centred_variance(_in_log(noise))
+    out[child] = centred_variance(in_log(noise))
     return out * forest.scale**2
 
 
@@ -94,10 +94,10 @@ def reading_error(rate: float, rows: float) -> float:
     return min(READING_AT_MOST, READING_PER_ROOT / math.sqrt(rate * max(rows, 1.0)))
 
 
-def _in_log(a: Floats) -> Floats:
+def in_log(a: Floats) -> Floats:
     """A = log(1 + a)²: a small a is the standard error of log z itself; a large one can lift z, but not sink it below its floor."""
     return np.asarray(np.log1p(a) ** 2)
 
 
-def _squared_weight(forest: AdditiveForest, j: int) -> float:
+def squared_weight(forest: AdditiveForest, j: int) -> float:
     return float((forest.tables.weights(forest.reading).get(j, 0.0) * forest.scale) ** 2)

@@ -3,13 +3,14 @@
 The **effect** of a value v of attribute j is the mean of what j adds (`parts.py`) over the rest of the row: down the top tree, a node
 that asks about j sends everything to the child of v, any other node sends on by the released rows of its children. Effects are
 centred: the mean over the classes is 0. Their errors are what the noise may have done (`effect_noise.py`), not the chance of who is in
-the table.
+the table, and not that a value with few rows is drawn towards the others (`evidence.py`).
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from hedgerow.errors import PlanError
 from hedgerow.inference.additive import AdditiveForest
 from hedgerow.inference.effect_noise import centred, floor_variance
+from hedgerow.inference.evidence import believed, chance_variance
 from hedgerow.inference.parts import Parts
 from hedgerow.inference.parts import contributions as contributions
 from hedgerow.inference.parts import score_errors as score_errors
@@ -29,7 +31,8 @@ from hedgerow.trees.few_rows import few_margins
 from hedgerow.trees.oblivious import ObliviousTree
 from hedgerow.trees.tree import Tree
 
-ABOVE_NOISE = 2.0  # times what noise alone would make; of 1,035 columns of chance 97 % had less, at ε = 0.5 to 4
+BY_CHANCE, ONE_BY_CHANCE = 0.03, 0.005  # how often all values of an attribute that says nothing, or one of them, may look as if it did
+MOSTLY = 0.5  # of a score that is its own rows'; below it stands for the other values
 LISTED = 3  # values that need no count before them
 
 
@@ -51,6 +54,9 @@ class Effect:
     cut_texts:   the same for people, where a date is a date
     row_errors:  standard errors that the noise gives `rows`; NaN where the attribute was not
                  counted, and rows are taken as even                                              (values,)
+    chance:      standard errors that who is in the table, and who is not, gives the scores       (values, classes)
+    believed:    how much of what the rows with a value say is in its score; the rest is what the
+                 other values say                                                                 (values, classes)
     """
 
     attribute: str
@@ -65,6 +71,8 @@ class Effect:
     cut_texts: tuple[str, ...] = ()
     importance_noise: float = 0.0
     row_errors: Floats | None = None
+    chance: Floats | None = None
+    believed: Floats | None = None
 
     @property
     def rows_note(self) -> str:
@@ -78,8 +86,32 @@ class Effect:
 
     @property
     def above_noise(self) -> bool:
-        """Whether it says more than noise alone would make it say."""
-        return self.importance > ABOVE_NOISE * self.importance_noise
+        """Whether it says more than noise, and the chance of who is in the table, would make it say.
+
+        Each value is judged by its own errors, so that one of which nothing is known does not hide the others: all together by χ², weighted
+        by their rows, and each that has rows enough by itself, further away where there are many.
+        """
+        if not self.errors.any():
+            return self.importance > 0
+        chance = np.zeros_like(self.errors) if self.chance is None else self.chance
+        away = np.abs(self.scores) / np.maximum(np.hypot(self.errors, chance), 1e-6)
+        weight, classes = self.rows / self.rows.sum(), len(self.classes)
+        values = 1 / float(weight @ weight)  # so many with even rows; their scores add up to about 0, and so do those of the classes
+        if weight @ (away**2).mean(axis=1) > _largest_mean_square(max(values - 1, 1.0) * (classes - 1)):
+            return True
+        clear = away[~self.few_rows]
+        numbers = clear.size if classes > 2 else len(clear)
+        return bool(numbers and clear.max() > NormalDist().inv_cdf(1 - ONE_BY_CHANCE / (2 * numbers)))
+
+    @property
+    def few_rows(self) -> NDArray[np.bool_]:
+        """(values,): whether a value has too few rows to tell: most of its score, for the class that it speaks for most or against most, is
+        that of the other values. It may be wrong by more than its error.
+        """
+        if self.believed is None or not self.scores.any():
+            return np.zeros(len(self.values), dtype=bool)
+        own = np.take_along_axis(self.believed, np.stack([self.scores.argmax(axis=1), self.scores.argmin(axis=1)], axis=1), axis=1)
+        return np.asarray(own.min(axis=1) < MOSTLY)
 
     @property
     def noise_size(self) -> float:
@@ -184,6 +216,8 @@ def _effect(parts: Parts, j: int) -> Effect:
         tuple(float(edges[code]) for code in first if 0 < code < cells) if cells else None,
         tuple(codebook.edge_texts[j][code] for code in first if 0 < code < cells),
         row_errors=_share_errors(parts.forest, j, groups),
+        chance=np.sqrt(chance_variance(parts.forest, j)[first]),
+        believed=believed(parts.forest, j)[first],
     )
 
 
@@ -196,6 +230,12 @@ def _in_words(codebook: Codebook, j: int, codes: list[int]) -> str:
 
 def _with_importance(effect: Effect, total: float) -> Effect:
     return replace(effect, importance=effect.size / total, importance_noise=effect.noise_size / total)
+
+
+def _largest_mean_square(freedom: float) -> float:
+    """The mean of so many squared standard normal numbers that chance alone rarely exceeds (Wilson and Hilferty)."""
+    part = 2 / (9 * freedom)
+    return float((1 - part + NormalDist().inv_cdf(1 - BY_CHANCE) * math.sqrt(part)) ** 3)
 
 
 def about(effect: Effect) -> str:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable
 from fractions import Fraction
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import __version__
+from hedgerow.accounting.noise import variance_of
 from hedgerow.errors import MissingColumnsWarning, ReleaseError
 from hedgerow.inference.additive import AdditiveForest
 from hedgerow.inference.confidence import unreliable
@@ -43,6 +45,7 @@ from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.columns import absent_columns
 from hedgerow.schema.schema import Schema
 from hedgerow.schema.toml import to_plain
+from hedgerow.trees.additive_model import GRID
 from hedgerow.trees.forest import NODES, Correction, CountedForest
 
 if TYPE_CHECKING:  # what is read from a release is imported where it is read: training needs none of it
@@ -122,7 +125,15 @@ class Release:
         for event in self.certificate.events:
             if event.query in spent:
                 spent[event.query] += float(Fraction(event.epsilon)) / self.schema.k
-        return AdditiveForest(self.forest, self.chosen, self.correction, spent["best_scale"], spent["best_model"])
+        return AdditiveForest(self.forest, self.chosen, self.correction, spent["best_scale"], spent["best_model"], self._joint_noise)
+
+    @property
+    def _joint_noise(self) -> float:
+        """The standard deviation of the noise on a sum of gradients after all rounds of a joint fit, which are the first; 0 without one."""
+        asked = self.chosen.get("joint rounds", 0)
+        rounds = asked if isinstance(asked, int) else 0
+        first = [variance_of(event.noise) for event in self.certificate.events if event.query == "boost_round"][:rounds]
+        return math.sqrt(sum(first)) / len(first) / GRID if first else 0.0
 
     def choices(self) -> list[tuple[str, str]]:
         """What the algorithm chose for itself, as (what, words) pairs."""
@@ -255,7 +266,8 @@ class Release:
         return importances(self.forest, self.removed)
 
     def within_noise(self) -> list[str]:
-        """The attributes of a Hedgerow forest that add no more than noise alone may make them add, the most important first.
+        """The attributes of a Hedgerow forest that add no more than noise, and the chance of who is in the table, may make them add, the
+        most important first.
 
         Of other forests none: what noise could have made is left out of their importances.
         """
