@@ -180,3 +180,18 @@ def test_boosted_trees_are_told(place: SimpleNamespace, run: Callable[..., Any],
     assert boosted[0] in page
     assert boosted[0] in shown
     assert f"{boosted[1]} of " in page[page.index("Boosted trees</h2>") :]
+
+
+def test_values_with_few_rows_are_marked_and_the_mark_is_explained_once(tmp_path: Path, run: Callable[..., Any]) -> None:
+    """8 of 2,000 rows have the value: its score is mostly that of the others, and its ± did not say so."""
+    rows = ["u"] * 1200 + ["v"] * 792 + ["w"] * 8
+    y = ["yes" if i % 10 < (1 if value == "u" else 4) else "no" for i, value in enumerate(rows)]
+    schema = Schema([Categorical("a", ["u", "v", "w"])], Target("y", ["no", "yes"]))
+    HedgerowClassifier(schema, "0.1", random_state=0).fit({"a": rows}, y).release_.save(tmp_path / "forest.json")
+    (tmp_path / "new.csv").write_text("a\nw\nu\n", encoding="utf-8")
+    legend = "may be wrong by more than its ±, even in its sign."
+    for words in (["show"], ["show", "--attribute", "a"], ["explain", tmp_path / "new.csv", "--row", "1-2"]):
+        text = " ".join(run(words[0], tmp_path / "forest.json", *words[1:]).stdout.split())
+        assert text.count("few rows: drawn towards the others") == 1
+        assert text.count(legend) == 1
+    assert legend not in run("explain", tmp_path / "forest.json", tmp_path / "new.csv", "--row", 2).stdout

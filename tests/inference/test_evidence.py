@@ -1,4 +1,4 @@
-"""Which attributes are called noise."""
+"""Which attributes are called noise, and which values have too few rows to tell."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ import numpy as np
 import pytest
 
 from hedgerow import Categorical, HedgerowClassifier, Numeric, Schema, Target
-from hedgerow.inference.effects import Effect
+from hedgerow.inference.effects import Effect, effect_named
+from hedgerow.plots.effect_svg import effect_svg
+from hedgerow.plots.effect_text import FEW, effect_text, explanation_text
+from hedgerow.plots.report import html_report
+from hedgerow.plots.waterfall_svg import waterfall_svg
 
 JOBS = ("admin", "custodial", "manage")
 
@@ -78,3 +82,64 @@ def test_what_matters_is_not_called_noise_and_rules_agree() -> None:
     assert marked["gender"] <= 1
     assert marked["education"] <= 3
     assert marked["coin"] >= 16
+
+
+# ---------------------------------------------------------------- too few rows to tell
+
+
+@pytest.fixture(scope="module")
+def crashes() -> Any:
+    """A rare class, and a value with 3 of 200 rows, of whom hardly any has it: a fit draws it to 0, which is far above its neighbour."""
+    rng, rows, coins = np.random.default_rng(2), 20_000, [f"coin {i}" for i in range(5)]
+    speed = rng.choice(["slow", "usual", "fast"], rows, p=[0.015, 0.735, 0.25])
+    X = {"speed": speed, "belt": rng.choice(["on", "off"], rows), "age": rng.integers(0, 90, rows)}
+    X |= {name: rng.choice(["heads", "tails"], rows) for name in coins}
+    odds = np.where(speed == "fast", -2.2, -4.6) + np.where(X["belt"] == "on", 0.0, 0.6)
+    y = np.where(rng.random(rows) < 1 / (1 + np.exp(-odds)), "dead", "alive")
+    attributes = [Categorical("speed", ["slow", "usual", "fast"]), Categorical("belt", ["on", "off"]), Numeric("age", 0, 90)]
+    attributes += [Categorical(name, ["heads", "tails"]) for name in coins]
+    return HedgerowClassifier(Schema(attributes, Target("end", ["alive", "dead"])), 1, 1e-6, random_state=0).fit(X, y).release_
+
+
+def test_values_with_few_rows_are_marked_and_others_are_not(crashes: Any) -> None:
+    found, names = crashes.effects(), crashes.schema.names
+    assert crashes.additive.joint_noise > 0
+    speed = effect_named(found, "speed", names)
+    assert dict(zip(speed.values, speed.few_rows.tolist(), strict=True)) == {"slow": True, "usual": False, "fast": False}
+    assert speed.believed[0].max() < 0.3 < 0.8 < speed.believed[1:].min()
+    assert not effect_named(found, "belt", names).few_rows.any()
+    assert effect_named(found, "age", names).few_rows.mean() < 0.1
+    slow, usual, fast = effect_text(speed).splitlines()[1:]
+    assert slow.endswith(FEW)
+    assert FEW not in usual + fast
+    picture = effect_svg(speed)
+    assert "slow *" in picture
+    assert "usual *" not in picture
+    assert "*: few rows, drawn towards the others." in picture
+
+
+def test_explanations_and_the_report_mark_them_too(crashes: Any) -> None:
+    coins = {f"coin {i}": ["heads", "heads"] for i in range(5)}
+    slow, fast = crashes.explain({"speed": ["slow", "fast"], "belt": ["on", "on"], "age": [30, 30]} | coins)
+    assert [said.attribute for said in slow.said if said.few] == ["speed"]
+    assert not any(said.few for said in fast.said)
+    assert explanation_text(slow).count(FEW) == 1
+    assert FEW not in explanation_text(fast)
+    assert "speed: slow *" in waterfall_svg(slow)
+    assert "few rows" not in waterfall_svg(fast)
+    page = html_report(crashes)
+    assert "slow *" in page
+    assert "a value with few rows, marked *, is drawn towards the others" in page
+
+
+def test_tables_mark_values_of_which_less_than_half_is_believed() -> None:
+    """In pure ε: e²/(e² + s²) of the rarer class; of a group of values, all of its rows count."""
+    rng, rows = np.random.default_rng(3), 3000
+    X = {"a": rng.choice(list("uvw"), rows, p=[0.6, 0.39, 0.01]), "n": rng.random(rows)}
+    y = np.where(rng.random(rows) < np.where(X["a"] == "u", 0.1, 0.4), "yes", "no")
+    schema = Schema([Categorical("a", list("uvw")), Numeric("n", 0, 1)], Target("y", ["no", "yes"]))
+    release = HedgerowClassifier(schema, 1, random_state=0).fit(X, y).release_
+    assert release.additive.joint_noise == 0
+    effect = effect_named(release.effects(), "a", release.schema.names)
+    assert dict(zip(effect.values, effect.few_rows.tolist(), strict=True)) == {"u": False, "v": False, "w": True}
+    assert not effect_named(release.effects(), "n", release.schema.names).few_rows.any()

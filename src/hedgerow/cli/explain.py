@@ -99,9 +99,12 @@ def _numbers(given: list[str]) -> list[int]:
 
 
 def _say(found: tuple[Explanation, ...], top: int) -> None:
-    from hedgerow.plots.effect_text import explanation_text
+    from hedgerow.plots.effect_text import FEW_LEGEND, explanation_text
 
     say("\n\n".join(explanation_text(one, top) for one in found))
+    if any(said.few for one in found for said in one.top(top)[0]):
+        say()
+        say(FEW_LEGEND)
 
 
 def _picture(release: Release, found: tuple[Explanation, ...], top: int, suffix: str) -> str:
@@ -121,7 +124,7 @@ def show_effects(release: Release, attribute: str | None, output: Path | None) -
     """The effects of the most important attributes, or of one: as text, or as a picture."""
     from hedgerow.inference.effects import effect_named
     from hedgerow.plots.effect_svg import effects_svg
-    from hedgerow.plots.effect_text import VALUES, effect_text
+    from hedgerow.plots.effect_text import FEW_LEGEND, VALUES, effect_text
 
     effects = release.effects()
     if attribute is not None:
@@ -130,6 +133,9 @@ def show_effects(release: Release, attribute: str | None, output: Path | None) -
         for effect in effects[:IN_TEXT]:
             say()
             say(effect_text(effect, VALUES if attribute is None else len(effect.values)))
+        if any(effect.few_rows.any() for effect in effects[:IN_TEXT]):
+            say()
+            say(FEW_LEGEND)
         rest = [effect.attribute for effect in effects[IN_TEXT:]]
         if rest:
             say()

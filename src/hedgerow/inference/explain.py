@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 from hedgerow.formatting import number
 from hedgerow.inference.additive import AdditiveForest
 from hedgerow.inference.effect_noise import centred
-from hedgerow.inference.effects import alike
+from hedgerow.inference.effects import MOSTLY, alike
+from hedgerow.inference.evidence import believed
 from hedgerow.inference.parts import Parts, total_errors
+from hedgerow.inference.tables import Floats
 from hedgerow.inference.text import plain, values_in_words
 from hedgerow.schema.attributes import Categorical
 from hedgerow.schema.codebook import Codebook
@@ -26,12 +28,16 @@ from hedgerow.trees.few_rows import few_margins, softmax
 
 @dataclass(frozen=True)
 class Said:
-    """What one attribute adds for one row. `value` is what the row says, in the words of the ranges that the forest knows."""
+    """What one attribute adds for one row. `value` is what the row says, in the words of the ranges that the forest knows.
+
+    few: the value has too few rows to tell, and what it adds is mostly what the other values add (`Effect.few_rows`)
+    """
 
     attribute: str
     value: str
     score: float
     error: float
+    few: bool = False
 
 
 @dataclass(frozen=True, repr=False)
@@ -94,6 +100,7 @@ def explain(forest: AdditiveForest, codes: NDArray[Any], rows: list[int]) -> tup
     total_error = total_errors(forest, errors, totals)
     classes = [plain(value) for value in codebook.schema.target.classes]
     groups = {j: alike(parts, j) for j in parts.scores}
+    own = {j: believed(forest, j) for j, model in parts.scores.items() if any(scores.any() for scores in model.scores)}
     found = []
     for i, row in enumerate(rows):
         best = int(shares[i].argmax())
@@ -105,6 +112,7 @@ def explain(forest: AdditiveForest, codes: NDArray[Any], rows: list[int]) -> tup
                 _value(codebook, j, int(codes[i, j]), groups[j]),
                 times * float(added[i, j, c]),
                 times * float(errors[i, j, c]),
+                _few(own.get(j), int(codes[i, j]), c),
             )
             for j in groups
         ]
@@ -122,6 +130,13 @@ def _unknown(codebook: Codebook, j: int, code: int) -> bool:
         return True
     known = len(attribute.values) if isinstance(attribute, Categorical) else codebook.numeric_cells(j)
     return code >= known
+
+
+def _few(own: Floats | None, code: int, c: int) -> bool:
+    """Of two classes one score stands for both."""
+    if own is None or code >= len(own):
+        return False
+    return bool((own[code].min() if own.shape[1] == 2 else own[code, c]) < MOSTLY)
 
 
 def _value(codebook: Codebook, j: int, code: int, groups: list[list[int]]) -> str:

@@ -15,12 +15,13 @@ import numpy as np
 from hedgerow.formatting import bound
 from hedgerow.inference.effects import Effect, about
 from hedgerow.inference.text import plain, share_text
-from hedgerow.plots.effect_text import values_to_show, with_error
+from hedgerow.plots.effect_text import values_to_show, with_error, with_mark
 from hedgerow.plots.svg import BOLD, OTHER, PALETTE, document, escape, fit, label, scale_for, text_width
 
 WIDTH, MARGIN = 760.0, 20.0
 MOST_CLASSES = len(PALETTE)
 MOST_BARS, MOST_GROUPS, MOST_STEPS = 42, 14, 64  # values that are drawn
+STAR = "*: few rows, drawn towards the others."
 UP, DOWN = PALETTE[0], PALETTE[5]
 
 
@@ -75,6 +76,8 @@ class _Picture:
         reach = float(np.ptp(np.append(self.scores, 0.0))) / 2
         self.room = np.minimum(2 * self.errors, np.maximum(self.errors, reach))  # one wide band must not flatten the rest
         self.parts: list[str] = []
+        self.few = effect.few_rows
+        self.names = [f"{value} *" if few else value for value, few in zip(effect.values, self.few, strict=True)]
 
     # ------------------------------------------------------------ what both kinds have
 
@@ -106,6 +109,7 @@ class _Picture:
         exact = "Exact numbers, no noise." if self.scores.any() else "No prediction uses it: its effect is zero."
         bands = "Bands: ± 1 and ± 2 standard errors of the noise." if self.errors.any() else exact
         note = self.effect.rows_note
+        bands += f" {STAR}" if self.few.any() else ""
         text = " ".join(f"{each[0].upper()}{each[1:].rstrip('.')}." for each in (bands, note, more) if each)
         self.parts.append(label(MARGIN, y + 16, fit(text, WIDTH - 2 * MARGIN, 11.5), 11.5, "hw-soft"))
         title = f"What {plain(self.effect.attribute)} {self.what}"
@@ -117,6 +121,9 @@ class _Picture:
         return "; ".join(f"{self.effect.values[v]}: {self._numbers(int(v))}" for v in shown) + "."
 
     def _numbers(self, v: int) -> str:
+        return with_mark(self._scores(v), self.few[v])
+
+    def _scores(self, v: int) -> str:
         said = [with_error(float(s), float(e)) for s, e in zip(self.scores[v], self.errors[v], strict=True)]
         if self.two:
             return said[0]
@@ -134,8 +141,8 @@ class _Picture:
         top = self._head() + 6
         thick = 12.0 if self.two else 7.0
         row = max(22.0, thick * len(self.classes) + 10)
-        left = MARGIN + min(max(text_width(effect.values[v], 12.5) for v in shown), 190)
-        numbers = [self._numbers(int(v)) if self.two else "" for v in shown]
+        left = MARGIN + min(max(text_width(self.names[v], 12.5) for v in shown), 190)
+        numbers = [self._scores(int(v)) if self.two else "" for v in shown]
         right = WIDTH - MARGIN - max((text_width(number, 12) for number in numbers), default=0) - (12 if self.two else 0)
         share_from, share_wide = left + 12, 56.0
         place = scale_for(self.scores[shown], self.room[shown], share_from + share_wide + 52, right)
@@ -147,7 +154,7 @@ class _Picture:
             share = float(effect.rows[v])
             self.parts += [
                 f"<g>{self._tip(v)}",
-                label(left, middle + 4.5, fit(effect.values[v], left - MARGIN + 1, 12.5), 12.5, anchor="end"),
+                label(left, middle + 4.5, fit(self.names[v], left - MARGIN + 1, 12.5), 12.5, anchor="end"),
                 box(share_from, middle - 5, share_wide * share / largest, 10, OTHER, 0.6),
                 label(share_from + share_wide * share / largest + 5, middle + 4, _short_share(share), 10.5, "hw-soft"),
             ]
@@ -206,6 +213,8 @@ class _Picture:
             if wide >= 34:
                 self.parts.append(label(x + wide / 2, base + 13, _short_share(share), 10.5, "hw-soft", "middle"))
             self.parts.append("</g>")
+            if self.few[v]:
+                self.parts.append(label(x + wide / 2, top + 10, "*", 12, "hw-soft", "middle"))
             if v >= numeric:
                 self.parts.append(label(x + wide / 2, top + tall + 16, fit(effect.values[v], wide + gap, 11), 11, anchor="middle"))
         self.parts.append(label(left - 6, base, "rows", 11, "hw-soft", "end"))

@@ -13,12 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.inference.effects import Effect, about
-from hedgerow.inference.explain import Explanation
+from hedgerow.inference.explain import Explanation, Said
 from hedgerow.inference.text import share_text
 
 HALF = 14  # characters of a bar on each side of 0
 LONGEST = 40  # characters of a name or value
 VALUES = 12  # of one attribute
+FEW = "few rows: drawn towards the others"
+FEW_LEGEND = (
+    '"few rows": too few to tell. What is said is mostly what the other values say, and may be wrong by more than its ±, even in its sign.'
+)
 
 
 def signed(value: float) -> str:
@@ -30,6 +34,11 @@ def signed(value: float) -> str:
 def with_error(value: float, error: float) -> str:
     """An error below the last digit is stated as that digit: it is there."""
     return f"{signed(value)} ± {max(error, 0.01):.2f}" if error > 0 else signed(value)
+
+
+def with_mark(number: str, few: bool) -> str:
+    """The same with a mark where a value has few rows."""
+    return f"{number}  {FEW}" if few else number
 
 
 def two_sided_bar(value: float, largest: float, half: int = HALF) -> str:
@@ -66,6 +75,8 @@ def effect_text(effect: Effect, most: int = VALUES) -> str:
         head = f"{about(effect)}; the class that each value speaks for most, and against most"
         numbers = [f"{_class(effect, v, best[v])}; {_class(effect, v, worst[v])}" for v in shown]
     head += f"; {effect.rows_note}" if effect.rows_note else ""
+    few = effect.few_rows
+    numbers = [with_mark(number, few[v]) for v, number in zip(shown, numbers, strict=True)]
     largest = float(np.abs(scores[shown]).max(initial=0.0))
     lines = [
         (cut(effect.values[v]), f"{share_text(float(effect.rows[v]))} of rows", two_sided_bar(float(scores[v]), largest), number)
@@ -84,13 +95,15 @@ def explanation_text(one: Explanation, most: int = 8) -> str:
     every = [*shown, *([rest] if rest is not None else [])]
     largest = max((abs(said.score) for said in every), default=0.0)
     lines = [("intercept", "", " " * HALF + "│" + " " * HALF, signed(one.start))]
-    lines += [
-        (cut(said.attribute), cut(said.value), two_sided_bar(said.score, largest), with_error(said.score, said.error)) for said in every
-    ]
+    lines += [(cut(said.attribute), cut(said.value), two_sided_bar(said.score, largest), said_text(said)) for said in every]
     lines.append(("together", "", " " * HALF + "│" + " " * HALF, with_error(one.total, one.error)))
     head = f"row {one.row}: {one.predicted}, probability {one.probability:.2f}"
     unknown = [f"  {one.unknown_text}"] if one.unknown else []
     return "\n".join([head, f"  what adds to the {one.about}:", *_aligned(lines), *unknown])
+
+
+def said_text(said: Said) -> str:
+    return with_mark(with_error(said.score, said.error), said.few)
 
 
 def _aligned(lines: Sequence[tuple[str, str, str, str]], flush: str = "<") -> list[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hedgerow.inference.explain import Explanation
-from hedgerow.plots.effect_svg import DOWN, MARGIN, UP, WIDTH, Drawing, box, tick_text, ticks
+from hedgerow.inference.explain import Explanation, Said
+from hedgerow.plots.effect_svg import DOWN, MARGIN, STAR, UP, WIDTH, Drawing, box, tick_text, ticks
 from hedgerow.plots.effect_text import signed, with_error
 from hedgerow.plots.svg import BOLD, OTHER, escape, fit, label, scale_for, text_width, whisker
 
@@ -18,7 +18,7 @@ def waterfall_drawing(one: Explanation, most: int = 8) -> Drawing:
     """A bar for each of the largest so many attributes, one for all others; whiskers of ± 1 standard error of the noise."""
     shown, rest = one.top(most)
     said = [*shown, *([rest] if rest is not None else [])]
-    names = ["intercept", *(f"{part.attribute}: {part.value}" if part.value else part.attribute for part in said), "together"]
+    names = ["intercept", *map(_name, said), "together"]
     numbers = [signed(one.start), *(with_error(part.score, part.error) for part in said), with_error(one.total, one.error)]
     ends = [(0.0, one.start)]
     for part in said:
@@ -59,5 +59,13 @@ def waterfall_drawing(one: Explanation, most: int = 8) -> Drawing:
     parts.append(f'<line class="hw-axis" x1="{zero:.1f}" x2="{zero:.1f}" y1="{top:.0f}" y2="{bottom:.0f}"/>')
     foot = "Whiskers: ± 1 standard error of the noise. The score becomes a probability by the softmax over the classes."
     parts.append(label(MARGIN, bottom + 34, foot, 11.5, "hw-soft"))
+    few = any(part.few for part in said)
+    if few:
+        parts.append(label(MARGIN, bottom + 50, STAR, 11.5, "hw-soft"))
     words = "; ".join(f"{name} {number}" for name, number in zip(names, numbers, strict=True))
-    return Drawing(bottom + 50, title, f"What adds to the {one.about}: {words}.", tuple(parts))
+    return Drawing(bottom + (66 if few else 50), title, f"What adds to the {one.about}: {words}.", tuple(parts))
+
+
+def _name(part: Said) -> str:
+    name = f"{part.attribute}: {part.value}" if part.value else part.attribute
+    return f"{name} *" if part.few else name
