@@ -11,7 +11,7 @@ import pytest
 from hedgerow import Categorical, HedgerowClassifier, Numeric, Schema, Target
 from hedgerow.inference.effects import Effect, effect_named
 from hedgerow.plots.effect_svg import effect_svg
-from hedgerow.plots.effect_text import FEW, effect_text, explanation_text
+from hedgerow.plots.effect_text import FEW, UNKNOWN, effect_text, explanation_text
 from hedgerow.plots.report import html_report
 from hedgerow.plots.waterfall_svg import waterfall_svg
 
@@ -143,3 +143,14 @@ def test_tables_mark_values_of_which_less_than_half_is_believed() -> None:
     effect = effect_named(release.effects(), "a", release.schema.names)
     assert dict(zip(effect.values, effect.few_rows.tolist(), strict=True)) == {"u": False, "v": False, "w": True}
     assert not effect_named(release.effects(), "n", release.schema.names).few_rows.any()
+
+
+def test_a_value_without_rows_has_no_number() -> None:
+    """It was shown as 0.00 with no error, as if that were known."""
+    effect = an_effect([[0, 0], [-0.5, 0.5]], [[0, 0], [0.1, 0.1]], [0.0, 1.0], ("n", "y"))
+    effect = replace(effect, believed=np.array([[0.0, 0.0], [0.9, 0.9]]))
+    assert ">unknown</text>" in effect_svg(effect)
+    first, second = effect_text(effect).splitlines()[1:]
+    assert first.endswith(UNKNOWN)
+    assert "0.00" not in first
+    assert second.endswith("+1.00 ± 0.20")

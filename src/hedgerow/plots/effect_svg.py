@@ -15,7 +15,7 @@ import numpy as np
 from hedgerow.formatting import bound
 from hedgerow.inference.effects import Effect, about
 from hedgerow.inference.text import plain, share_text
-from hedgerow.plots.effect_text import values_to_show, with_error, with_mark
+from hedgerow.plots.effect_text import short_number, values_to_show, with_error, with_mark
 from hedgerow.plots.svg import BOLD, OTHER, PALETTE, document, escape, fit, label, scale_for, text_width
 
 WIDTH, MARGIN = 760.0, 20.0
@@ -121,7 +121,7 @@ class _Picture:
         return "; ".join(f"{self.effect.values[v]}: {self._numbers(int(v))}" for v in shown) + "."
 
     def _numbers(self, v: int) -> str:
-        return with_mark(self._scores(v), self.few[v])
+        return with_mark(self._scores(v), self.few[v], float(self.errors[v].max()))
 
     def _scores(self, v: int) -> str:
         said = [with_error(float(s), float(e)) for s, e in zip(self.scores[v], self.errors[v], strict=True)]
@@ -142,7 +142,7 @@ class _Picture:
         thick = 12.0 if self.two else 7.0
         row = max(22.0, thick * len(self.classes) + 10)
         left = MARGIN + min(max(text_width(self.names[v], 12.5) for v in shown), 190)
-        numbers = [self._scores(int(v)) if self.two else "" for v in shown]
+        numbers = [short_number(self._scores(v), self.few[v], float(self.errors[v].max())) if self.two else "" for v in shown.tolist()]
         right = WIDTH - MARGIN - max((text_width(number, 12) for number in numbers), default=0) - (12 if self.two else 0)
         share_from, share_wide = left + 12, 56.0
         place = scale_for(self.scores[shown], self.room[shown], share_from + share_wide + 52, right)

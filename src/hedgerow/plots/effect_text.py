@@ -19,7 +19,7 @@ from hedgerow.inference.text import share_text
 HALF = 14  # characters of a bar on each side of 0
 LONGEST = 40  # characters of a name or value
 VALUES = 12  # of one attribute
-FEW = "few rows: drawn towards the others"
+FEW, UNKNOWN = "few rows: drawn towards the others", "unknown: no rows stand above the noise"
 FEW_LEGEND = (
     '"few rows": too few to tell. What is said is mostly what the other values say, and may be wrong by more than its ±, even in its sign.'
 )
@@ -36,9 +36,14 @@ def with_error(value: float, error: float) -> str:
     return f"{signed(value)} ± {max(error, 0.01):.2f}" if error > 0 else signed(value)
 
 
-def with_mark(number: str, few: bool) -> str:
-    """The same with a mark where a value has few rows."""
-    return f"{number}  {FEW}" if few else number
+def with_mark(number: str, few: bool, error: float) -> str:
+    """The same with a mark where a value has few rows; a score of nothing with no error is no number."""
+    return number if not few else f"{number}  {FEW}" if error > 0 else UNKNOWN
+
+
+def short_number(number: str, few: bool, error: float) -> str:
+    """The same in a picture, where the mark stands elsewhere."""
+    return "unknown" if few and not error > 0 else number
 
 
 def two_sided_bar(value: float, largest: float, half: int = HALF) -> str:
@@ -76,7 +81,7 @@ def effect_text(effect: Effect, most: int = VALUES) -> str:
         numbers = [f"{_class(effect, v, best[v])}; {_class(effect, v, worst[v])}" for v in shown]
     head += f"; {effect.rows_note}" if effect.rows_note else ""
     few = effect.few_rows
-    numbers = [with_mark(number, few[v]) for v, number in zip(shown, numbers, strict=True)]
+    numbers = [with_mark(number, few[v], float(effect.errors[v].max())) for v, number in zip(shown, numbers, strict=True)]
     largest = float(np.abs(scores[shown]).max(initial=0.0))
     lines = [
         (cut(effect.values[v]), f"{share_text(float(effect.rows[v]))} of rows", two_sided_bar(float(scores[v]), largest), number)
@@ -103,7 +108,7 @@ def explanation_text(one: Explanation, most: int = 8) -> str:
 
 
 def said_text(said: Said) -> str:
-    return with_mark(with_error(said.score, said.error), said.few)
+    return with_mark(with_error(said.score, said.error), said.few, said.error)
 
 
 def _aligned(lines: Sequence[tuple[str, str, str, str]], flush: str = "<") -> list[str]:

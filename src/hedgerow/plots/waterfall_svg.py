@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hedgerow.inference.explain import Explanation, Said
 from hedgerow.plots.effect_svg import DOWN, MARGIN, STAR, UP, WIDTH, Drawing, box, tick_text, ticks
-from hedgerow.plots.effect_text import signed, with_error
+from hedgerow.plots.effect_text import short_number, signed, with_error
 from hedgerow.plots.svg import BOLD, OTHER, escape, fit, label, scale_for, text_width, whisker
 
 ROW = 26.0
@@ -19,7 +19,11 @@ def waterfall_drawing(one: Explanation, most: int = 8) -> Drawing:
     shown, rest = one.top(most)
     said = [*shown, *([rest] if rest is not None else [])]
     names = ["intercept", *map(_name, said), "together"]
-    numbers = [signed(one.start), *(with_error(part.score, part.error) for part in said), with_error(one.total, one.error)]
+    numbers = [
+        signed(one.start),
+        *(short_number(with_error(part.score, part.error), part.few, part.error) for part in said),
+        with_error(one.total, one.error),
+    ]
     ends = [(0.0, one.start)]
     for part in said:
         ends.append((ends[-1][1], ends[-1][1] + part.score))
