@@ -24,10 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.growers.leaf_steps import STEPS
+from hedgerow.inference.evidence import MARGIN_VARIANCE as VARIANCE  # V
 from hedgerow.trees.additive_model import gradient_width
 
 Floats = NDArray[np.float64]
-VARIANCE = 1.5  # V
 STEP, STEP_OF_ALL = 0.5, 3.0  # γ is at most this; and this for all attributes together
 SMOOTH, REACH = 0.8, 1.0  # S; the correlation falls to 1/e over this part of a number's groups
 LARGEST = 20.0  # the most that a score may become

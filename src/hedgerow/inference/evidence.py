@@ -23,7 +23,7 @@ from hedgerow.inference.additive import AdditiveForest
 from hedgerow.inference.effect_noise import centred_variance, in_log, squared_weight
 from hedgerow.inference.tables import Floats
 
-SPREAD = 1.5  # m·v
+MARGIN_VARIANCE = 1.5  # m·v: margins, sums over m attributes, are taken for draws of this variance
 FEWER, NEIGHBOURS = 0.25, 3  # of the rows of a mean cell; a cell of a number speaks with those beside it
 
 
@@ -38,7 +38,7 @@ def believed(forest: AdditiveForest, j: int) -> Floats:
         e, s = _expected(forest, j), tables.noise(j) * np.sqrt(counted)[one.group, None]
         return np.asarray(e**2 / np.maximum(e**2 + s**2, 1e-300))
     h, cells = _hessians(forest, j), tables.codebook.numeric_cells(j)
-    v = np.full((len(h), 1), SPREAD / len(tables.attributes))
+    v = np.full((len(h), 1), MARGIN_VARIANCE / len(tables.attributes))
     v[:cells] *= NEIGHBOURS
     b = v * h**2 / (v * h**2 + h + forest.joint_noise**2)
     if cells:
