@@ -18,7 +18,7 @@ from hedgerow.errors import PlanError, ReleaseError, TableError
 from hedgerow.estimators.hedgerow import HedgerowClassifier
 from hedgerow.estimators.private_rdt import PrivateRDTClassifier
 from hedgerow.inference.additive import AdditiveForest
-from hedgerow.inference.effect_noise import centred, reading_error, scale_error
+from hedgerow.inference.effect_noise import centred, reading_error, scale_error, top_variance
 from hedgerow.inference.effects import Effect, alike, effect_importances, effect_named, effects
 from hedgerow.inference.explain import explain
 from hedgerow.inference.layout import Layout, attributes_to_ask
@@ -36,6 +36,7 @@ from hedgerow.schema.attributes import Categorical, Numeric, Target
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Schema
 from hedgerow.trees.forest import Correction, CountedForest
+from hedgerow.trees.oblivious import Answers, ObliviousTree
 from hedgerow.trees.routing import route
 from hedgerow.trees.tree import TreeBuilder
 
@@ -263,6 +264,35 @@ def test_errors_are_about_as_large_as_the_noise_makes_them(kind: str, reading: s
     assert np.quantile(ratio, 0.95) < 2.2
     ratio = np.std(effect_scatter, axis=0) / np.sqrt(np.mean(np.square(effect_stated), axis=0))
     assert 0.6 < np.median(ratio) < 1.6
+
+
+@pytest.mark.parametrize(("kind", "reading"), [("none", "flat"), ("one", "flat"), ("one", "tree"), ("two", "tree")])
+def test_a_boosted_tree_has_one_noise_under_all_answers_of_the_top_questions(kind: str, reading: str) -> None:
+    """Errors of effects were a third of what its noise does, since they took each answer's for another noise."""
+    forest, draw = additive(kind, reading), np.random.default_rng(11)
+    tables, layout = forest.tables, forest.tables.layout
+    chosen = {"top questions": layout.top.height, "joined": layout.joined, "reading": reading, "strength": 0.5}
+    sides = [Answers([value % 2 for value in range(size + 1)]) for size in layout.top.sizes]
+    tree, errors = ObliviousTree(layout.top.sizes, (2, 3), (sides[2], sides[3])), np.full((4, 2), 0.1)
+
+    def of_boosting(noise: np.ndarray) -> dict[str, Effect]:
+        again = AdditiveForest(tables.forest, chosen, Correction((tree,), (np.column_stack([-noise, noise]),), (errors,)))
+        return {effect.attribute: effect for effect in effects(again)}
+
+    silent = of_boosting(np.zeros(4))
+    without = {effect.attribute: effect for effect in effects(AdditiveForest(tables.forest, chosen))}
+    noisy = [of_boosting(draw.normal(0, 0.1, 4)) for _ in range(300)]
+    sex = np.std([one["sex"].scores for one in noisy], axis=0)
+    stated = np.sqrt(silent["sex"].errors ** 2 - without["sex"].errors ** 2)
+    np.testing.assert_allclose(stated, sex, rtol=0.15)
+    np.testing.assert_allclose(silent["age"].errors, without["age"].errors)  # which it does not ask about
+
+
+def test_a_step_of_the_top_tree_has_one_noise_under_all_that_is_asked_after_it() -> None:
+    one, two = (additive(kind, "tree", strength=0.0) for kind in ("one", "two"))  # the tables are silent
+    for forest in (one, two):
+        top, colour = forest.tables.layout.top, next(effect for effect in effects(forest) if effect.attribute == "colour")
+        np.testing.assert_allclose(colour.errors**2, top_variance(forest)[top.children(0)])
 
 
 @pytest.mark.parametrize(("kind", "reading"), [("two", "tree"), ("none", "flat")])

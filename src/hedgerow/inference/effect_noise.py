@@ -14,11 +14,18 @@ Inside a leaf of the top tree a table is drawn to the table of all rows: V there
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.inference.additive import FLAT, AdditiveForest, Tables
 from hedgerow.inference.tables import Floats
+from hedgerow.trees.additive_model import AdditiveModel
+from hedgerow.trees.few_rows import route_few
+from hedgerow.trees.oblivious import ObliviousTree
+from hedgerow.trees.tree import Tree
 
 OFF_PER_ROOT, OFF_AT_MOST = 6.5, 0.35  # of the scale; at most a step to the next one
 READING_PER_ROOT, READING_AT_MOST = 3.3, 0.25  # of the strength in the reading, which the intercept does not have
@@ -59,6 +66,38 @@ def floor_variance(forest: AdditiveForest, j: int) -> Floats:
     if j not in tables.attributes:
         return np.zeros((tables.codebook.sizes[j], tables.codebook.n_classes))
     return np.asarray(flat_variance(tables, j)[tables.attributes[j].group] * squared_weight(forest, j))
+
+
+def mean_variance(model: AdditiveModel, met: Sequence[tuple[NDArray[Any], Floats]], reached: Floats, floor: Floats) -> Floats:
+    """(codes, classes): V of the mean of what one attribute adds, over the leaves of the top tree. met: for each of them one row for each
+    code of the attribute, and the weights of these rows; reached: the sums of the weights, (codes, 1).
+
+    Leaves that meet the same node of a tree meet the same noise, so its weights are added before they are squared: Σ_node (Σ w)²·V. A
+    boosted tree, here asked about this attribute alone, is the same under all of them, and a mean takes nothing off its noise.
+    """
+    rows, weights = np.array([rows for rows, _ in met]), np.array([weights for _, weights in met])
+    tables, boosted = np.zeros((2, *floor.shape))
+    for tree, variances in zip(model.trees, model.scores, strict=True):
+        if isinstance(tree, ObliviousTree):
+            boosted += variances[tree.leaves_of(rows[0])]
+        else:
+            tables += _met_variance(tree, variances, rows, weights)
+    return np.asarray(np.maximum(tables / reached**2, floor) + boosted)
+
+
+def _met_variance(tree: Tree, variances: Floats, rows: NDArray[Any], weights: Floats) -> Floats:
+    """Σ_node (Σ w)²·V of one tree, where V is what a node adds to the variance of the node above it; from its lowest nodes up."""
+    leaves, codes = weights.shape
+    out, code = np.zeros((codes, variances.shape[1])), np.tile(np.arange(codes), (leaves, 1))
+    node = route_few(tree, rows.reshape(-1, rows.shape[2])).reshape(leaves, codes)
+    for level in range(tree.height, 0, -1):
+        here = tree.depth[node] == level
+        pairs, place = np.unique(code[here] * tree.n_nodes + node[here], return_inverse=True)
+        one, at = np.divmod(pairs, tree.n_nodes)
+        own = np.bincount(place, weights[here], len(pairs)) ** 2
+        np.add.at(out, one, own[:, None] * (variances[at] - variances[tree.parent[at]]))
+        node = np.where(here, tree.parent[node], node)
+    return out
 
 
 def top_variance(forest: AdditiveForest) -> Floats:

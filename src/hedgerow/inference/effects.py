@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import PlanError
 from hedgerow.inference.additive import AdditiveForest
-from hedgerow.inference.effect_noise import centred, floor_variance
+from hedgerow.inference.effect_noise import centred, floor_variance, mean_variance
 from hedgerow.inference.evidence import believed, chance_variance
 from hedgerow.inference.parts import Parts
 from hedgerow.inference.parts import contributions as contributions
@@ -191,16 +191,16 @@ def _effect(parts: Parts, j: int) -> Effect:
     groups = _that_hold_values(codebook, j, alike(parts, j))
     first = [codes[0] for codes in groups]
     weights = _rest(tables.layout.top, tables.node_rows, j, first)
-    scores, spread = np.zeros((2, len(groups), codebook.n_classes))
-    reached = np.zeros((len(groups), 1))
+    scores = np.zeros((len(groups), codebook.n_classes))
+    reached, met = np.zeros((len(groups), 1)), []
     for node in np.flatnonzero(weights.any(axis=0)).tolist():
         rows, weight = _rows_at(tables.layout.top, node, j, first), weights[:, node, None]
         if rows is not None:
             scores += weight * few_margins(parts.typical[j], rows)
-            spread += weight**2 * few_margins(parts.typical_variances[j], rows)
             reached += weight
+            met.append((rows, weights[:, node]))
     reached = np.maximum(reached, 1e-300)
-    errors = np.sqrt(np.maximum(spread / reached**2, floor_variance(parts.forest, j)[first]))
+    errors = np.sqrt(mean_variance(parts.typical_variances[j], met, reached, floor_variance(parts.forest, j)[first]))
     attribute = codebook.schema.attributes[j]
     cells = codebook.numeric_cells(j)
     edges = attribute.cell_edges(codebook.bins) if isinstance(attribute, Numeric) else ()
