@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hedgerow import Categorical, HedgerowClassifier, Schema, Target
-from hedgerow.inference.boosted_parts import pairs_of, taken_apart
+from hedgerow.inference.boosted_parts import Typical, beyond_noise, pairs_of, taken_apart
 from hedgerow.trees.oblivious import ObliviousTree
 
 SIZES = (3, 4, 2, 5)
@@ -96,3 +96,20 @@ def test_the_strongest_interaction_is_the_one_that_is_there() -> None:
     assert found[0].size > 5 * found[1].size
     assert found[0].text().startswith("a1 and a3 together: ")
     assert 0.5 < found[0].share <= 1
+
+
+def test_the_draw_of_trees_counts_beyond_their_noise_alone() -> None:
+    rng, codes = np.random.default_rng(5), np.arange(3)[:, None] * np.array([[1, 0, 0, 0]])
+    noise, whole = 0.04, []
+    for _ in range(200):
+        drawn = [number for number in range(60) if rng.random() < 0.5]  # the others do not ask
+        found = [
+            Typical(n, ObliviousTree(SIZES, (0,), ((0, 1, 1, 0),)), rng.normal(0.3, 0.2, (2, 3)), np.full((2, 3), noise)) for n in drawn
+        ]
+        whole.append((sum(one.scores for one in found)[[0, 1, 1]], beyond_noise(found, 60, codes) + noise * len(found)))
+    sums, variances = map(np.array, zip(*whole, strict=True))
+    np.testing.assert_allclose(variances.mean(axis=0), sums.var(axis=0), rtol=0.3)
+    alike = [Typical(n, found[0].tree, np.full((2, 3), 0.3), np.full((2, 3), noise)) for n in range(60)]
+    assert not beyond_noise(alike, 60, codes).any()  # trees that all do the same
+    assert not beyond_noise(alike[:1], 1, codes).any()  # one tree tells nothing of others
+    assert beyond_noise(alike[7:8], 60, codes) == pytest.approx(60 / 59 * 0.3**2 - noise)

@@ -36,7 +36,7 @@ from hedgerow.schema.attributes import Categorical, Numeric, Target
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Schema
 from hedgerow.trees.forest import Correction, CountedForest
-from hedgerow.trees.oblivious import Answers, ObliviousTree
+from hedgerow.trees.oblivious import Answers, ObliviousTree, one_question
 from hedgerow.trees.routing import route
 from hedgerow.trees.tree import TreeBuilder
 
@@ -286,6 +286,31 @@ def test_a_boosted_tree_has_one_noise_under_all_answers_of_the_top_questions(kin
     stated = np.sqrt(silent["sex"].errors ** 2 - without["sex"].errors ** 2)
     np.testing.assert_allclose(stated, sex, rtol=0.15)
     np.testing.assert_allclose(silent["age"].errors, without["age"].errors)  # which it does not ask about
+
+
+def test_which_trees_were_drawn_is_in_the_errors_of_effects() -> None:
+    """Two columns that say the same, of which each tree asks about one: other fits share out the same effect otherwise."""
+    forest, draw = additive("none", "flat"), np.random.default_rng(12)
+    sizes = forest.tables.codebook.sizes
+    sides = [Answers([value % 2 for value in range(size + 1)]) for size in sizes]
+    scores, stated = [], []
+    for _ in range(80):
+        asked = [(2, 0) if draw.random() < 0.5 else (3, 0) for _ in range(40)]
+        trees = tuple(ObliviousTree(sizes, pair, (sides[pair[0]], sides[0])) for pair in asked)
+        steps = [0.05 * 0.97**number * np.array([[1.0, -1], [1, -1], [-1, 1], [-1, 1]]) for number in range(40)]
+        again = AdditiveForest(
+            forest.tables.forest,
+            {"top questions": 0, "joined": False, "reading": "flat", "strength": 0.0},
+            Correction(trees, tuple(steps), tuple(np.zeros((4, 2)) for _ in trees)),
+        )
+        sex = next(effect for effect in effects(again) if effect.attribute == "sex")
+        scores.append(sex.scores)
+        stated.append(sex.errors)
+    np.testing.assert_allclose(np.sqrt(np.mean(np.square(stated), axis=0)), np.std(scores, axis=0), rtol=0.25)
+    assert set(Parts(again).boosted) == {0, 2, 3}
+    joint, both = one_question(sizes, 3, [0, 1, 0]), again.correction
+    fitted = replace(both, trees=(joint, *both.trees), scores=(steps[0][:2], *both.scores), errors=(np.zeros((2, 2)), *both.errors))
+    assert not Parts(AdditiveForest(forest.tables.forest, {}, fitted)).boosted  # after a joint fit trees share out little
 
 
 def test_a_step_of_the_top_tree_has_one_noise_under_all_that_is_asked_after_it() -> None:
@@ -585,6 +610,37 @@ def test_errors_of_contributions_are_about_their_spread_over_fits() -> None:
     ratios = np.median(np.sqrt(np.mean(np.square(stated), axis=0)) / np.std(added, axis=0, ddof=1), axis=0)
     assert ratios.min() > 0.7
     assert ratios.max() < 4
+
+
+@pytest.mark.slow
+def test_errors_of_effects_are_about_their_spread_over_fits_in_pure_epsilon() -> None:
+    """Under top questions, and with two columns that say the same, which trees share out as they are drawn: they were 0.4 of the spread."""
+    rng, n = np.random.default_rng(4), 40_000
+    kind, lost = rng.integers(0, 5, n), rng.random(n) < 0.2
+    columns = {
+        "kind": kind,
+        "twin": np.where(rng.random(n) < 0.9, kind, rng.integers(0, 5, n)),
+        "first": np.where(lost, 2, rng.integers(0, 2, n)),
+        "second": np.where(lost, 2, rng.integers(0, 2, n)),
+        "third": rng.integers(0, 3, n),
+    }
+    told = 0.6 * (kind - 2) + np.where(lost, 1.0, 0.5 * columns["first"] * (kind > 2)) + 0.4 * columns["third"] * columns["second"]
+    X = {name: np.array(list("abcde"))[column] for name, column in columns.items()}
+    y = np.where(rng.random(n) < 1 / (1 + np.exp(0.5 - told)), "yes", "no")
+    schema = Schema([Categorical(name, sorted(set(column))) for name, column in X.items()], Target("class", ["no", "yes"]))
+    found: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for seed in range(24):
+        release = HedgerowClassifier(schema, 1, random_state=seed, n_jobs=1).fit(X, y).release_
+        assert release.chosen["top questions"]
+        assert release.chosen["boosted trees"]
+        for effect in release.effects():  # at one scale: that it may be another is not in these errors
+            scores, errors = effect.scores[:, 1] / release.chosen["scale"], effect.errors[:, 1] / release.chosen["scale"]
+            for value, score, error in zip(effect.values, scores, errors, strict=True):
+                found.setdefault((effect.attribute, value), []).append((score, error))
+    fits = [np.array(own) for own in found.values()]
+    ratios = [np.sqrt(np.mean(np.square(own[:, 1]))) / np.std(own[:, 0], ddof=1) for own in fits]
+    assert 0.8 < np.median(ratios) < 2
+    assert np.min(ratios) > 0.5
 
 
 def test_rows_of_values_are_not_their_noise() -> None:

@@ -12,11 +12,13 @@ Its variance, where leaves have independent noise, is about that of D_j Π_{k≠
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.inference.tables import Floats
 from hedgerow.trees.oblivious import ObliviousTree
@@ -36,6 +38,18 @@ class TakenApart:
     own_trees: Mapping[int, ObliviousTree]
     typical: Mapping[int, Floats]
     variances: Mapping[int, Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class Typical:
+    """What one attribute does on average in a boosted tree: the tree's number, from 0; its questions about the attribute alone; scores
+    and their variances (leaves of that tree, classes).
+    """
+
+    number: int
+    tree: ObliviousTree
+    scores: Floats
+    variances: Floats
 
 
 class _Axes:
@@ -82,6 +96,28 @@ def taken_apart(tree: ObliviousTree, scores: Floats, variances: Floats, shares: 
         for axis, j in enumerate(attributes):
             sums[j] = sums[j] + length / t * (mixed - _along(mixed, weights[axis], axis))
     return TakenApart(base[0], {j: axes.to_leaves(found) for j, found in sums.items()}, noise, axes.own, typical, squared)
+
+
+def beyond_noise(found: Sequence[Typical], count: int, codes: NDArray[Any]) -> Floats:
+    """(rows, classes): the variance that the draw of `count` trees gives what they do on average together, beyond their noise.
+
+    found: those that ask about the attribute. Trees are drawn at random and chosen privately, so another fit has others, which share out
+    the same effect otherwise. Let tree t do e_t on average, 0 if it does not ask. For independent draws the variance of Σ e_t would be
+    count · mean (e_t − e_{t−1})²/2, whatever it is due to: noise is in it already, and what is more than the noise that is stated is
+    returned. Neighbours are compared, since a tree does less the later it comes. That later trees take back some of what earlier ones
+    did too much is left out: this is rather too large. After a joint fit, which has the effects of all attributes already, trees
+    mostly take back what others did, and it is not counted: on four tables with a δ errors were 1.0 to 1.1 times the spread of repeated
+    fits without it, 1.0 to 1.4 with it (medians); in pure ε, where there is no joint fit, on three tables 0.8 to 1.0 and 1.0 to 1.1.
+    """
+    by_number = {one.number: one for one in found}
+    before, squares, noise = np.zeros((3, len(codes), found[0].scores.shape[1]))
+    for number in range(count):
+        one = by_number.get(number)
+        now = np.zeros_like(before) if one is None else one.scores[leaves := one.tree.leaves_of(codes)]
+        noise += 0.0 if one is None else one.variances[leaves]
+        squares += (now - before) ** 2 if number else 0.0
+        before = now
+    return np.maximum(count / max(count - 1, 1) * squares / 2 - noise, 0.0)
 
 
 def pairs_of(tree: ObliviousTree, scores: Floats, shares: Mapping[int, Floats]) -> list[tuple[ObliviousTree, ObliviousTree, Floats]]:

@@ -2,8 +2,9 @@
 
 The **effect** of a value v of attribute j is the mean of what j adds (`parts.py`) over the rest of the row: down the top tree, a node
 that asks about j sends everything to the child of v, any other node sends on by the released rows of its children. Effects are
-centred: the mean over the classes is 0. Their errors are what the noise may have done (`effect_noise.py`), not the chance of who is in
-the table, and not that a value with few rows is drawn towards the others (`evidence.py`).
+centred: the mean over the classes is 0. Their errors are what the noise may have done (`effect_noise.py`) and the draw of boosted trees
+(`boosted_parts.py`), not the chance of who is in the table, and not that a value with few rows is drawn towards the others
+(`evidence.py`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import PlanError
 from hedgerow.inference.additive import AdditiveForest
+from hedgerow.inference.boosted_parts import beyond_noise
 from hedgerow.inference.effect_noise import centred, floor_variance, mean_variance
 from hedgerow.inference.evidence import believed, chance_variance
 from hedgerow.inference.parts import Parts
@@ -200,7 +202,10 @@ def _effect(parts: Parts, j: int) -> Effect:
             reached += weight
             met.append((rows, weights[:, node]))
     reached = np.maximum(reached, 1e-300)
-    errors = np.sqrt(mean_variance(parts.typical_variances[j], met, reached, floor_variance(parts.forest, j)[first]))
+    spread = mean_variance(parts.typical_variances[j], met, reached, floor_variance(parts.forest, j)[first])
+    if j in parts.boosted:
+        spread += beyond_noise(parts.boosted[j], len(parts.forest.correction.boosted_trees), met[0][0])
+    errors = np.sqrt(spread)
     attribute = codebook.schema.attributes[j]
     cells = codebook.numeric_cells(j)
     edges = attribute.cell_edges(codebook.bins) if isinstance(attribute, Numeric) else ()

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.inference.additive import TREE, AdditiveForest
-from hedgerow.inference.boosted_parts import taken_apart
+from hedgerow.inference.boosted_parts import Typical, taken_apart
 from hedgerow.inference.effect_noise import centred, correction_variance, reading_error, scale_error, table_variance, top_variance
 from hedgerow.inference.tables import Floats
 from hedgerow.trees.additive_model import AdditiveModel
@@ -31,6 +31,7 @@ class Parts:
     """An additive forest taken apart: `base`, and for each attribute a model of what it adds and one of the variances of that.
 
     scores, variances: for a row; typical, typical_variances: on average over rows with the same value of the attribute
+    boosted: what an attribute does on average in each boosted tree that asks about it, where there was no joint fit before them
     """
 
     def __init__(self, forest: AdditiveForest) -> None:
@@ -38,6 +39,7 @@ class Parts:
         model, layout = forest.model, forest.tables.layout
         self.base: Floats = model.base.copy()
         self._scores: dict[int, list[tuple[AnyTree, Floats, Floats]]] = {}
+        self.boosted: dict[int, list[Typical]] = {}
         own = len(layout.attributes)
         if layout.asks:
             self._take_top_apart(layout.top, model.scores[0])
@@ -69,12 +71,16 @@ class Parts:
         some of what noise did before is left out, so that errors are rather too large where attributes are few."""
         shares = {j: self.forest.shares_of_codes(j) for j in range(len(self.forest.tables.codebook.sizes))}
         typical = {j: list(parts) for j, parts in self._scores.items()}
-        for tree, scores, variance in boosted:
+        joint = any(len(tree.attributes) == 1 for tree, _, _ in boosted)  # a level of its own for each attribute
+        for number, (tree, scores, variance) in enumerate(boosted):
             apart = taken_apart(tree, scores, variance, shares)
             self.base += apart.base
             for j, own in apart.contributions.items():
                 self._add(j, tree, own, apart.noise[j])
-                typical.setdefault(j, []).append((apart.own_trees[j], apart.typical[j], apart.variances[j]))
+                on_average = apart.own_trees[j], apart.typical[j], apart.variances[j]
+                typical.setdefault(j, []).append(on_average)
+                if not joint:
+                    self.boosted.setdefault(j, []).append(Typical(number, *on_average))
         self.typical, self.typical_variances = self._models(typical)
 
     def _add(self, j: int, tree: AnyTree, scores: Floats, variances: Floats) -> None:
