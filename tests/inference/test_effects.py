@@ -320,6 +320,27 @@ def test_a_step_of_the_top_tree_has_one_noise_under_all_that_is_asked_after_it()
         np.testing.assert_allclose(colour.errors**2, top_variance(forest)[top.children(0)])
 
 
+def test_the_share_of_a_part_of_a_counted_range_is_not_made_up() -> None:
+    """A third of the rows have the value 0, which trees tell apart from 1 to 4: 27 % were said to lie between 1 and 4."""
+    rng = np.random.default_rng(4)
+    hours, children = np.where(rng.random(12_000) < 0.35, 0, rng.integers(0, 80, 12_000)), rng.integers(0, 3, 12_000)
+    y = np.where(rng.random(12_000) < np.where(hours > 35, 0.7, 0.2), "yes", "no")
+    schema = Schema([Numeric("hours", 0, 99, integer=True), Numeric("children", 0, 2, integer=True)], Target("class", ["no", "yes"]))
+    release = HedgerowClassifier(schema, 4, 1e-6, random_state=3).fit({"hours": hours, "children": children}, y).release_
+    for effect, values, parts in zip(release.effects(), (hours, children), (True, False), strict=True):
+        assert effect.cuts is not None
+        assert effect.row_errors is not None
+        assert effect.most_rows is not None
+        truth = np.bincount(np.searchsorted(effect.cuts, values, side="right"), minlength=len(effect.rows)) / len(values)
+        assert (np.abs(effect.rows - truth) <= effect.row_errors + 0.02).all()
+        assert (truth <= effect.most_rows + 0.02).all()
+        shown = effect_text(effect, len(effect.values))
+        assert shown.splitlines()[0].endswith('"at most": counted together with the ranges beside it') is parts
+        assert ("at most" in shown.splitlines()[1]) is parts
+        assert ("≤ " in effect_svg(effect)) is parts
+        assert (float(np.abs(effect.rows - truth).max()) > 0.2) is parts  # what is taken as evenly spread
+
+
 @pytest.mark.parametrize(("kind", "reading"), [("two", "tree"), ("none", "flat")])
 def test_shares_of_rows_have_errors_that_the_noise_makes(kind: str, reading: str) -> None:
     """Shown without any, 5 % of the rows were said to be missing, of which one was."""

@@ -153,6 +153,8 @@ EVEN = [0.0, 0.0, -5000.0]  # shares 1/2, 1/2, 0
         (0.0, True, Divided(7, 10.9), NOTHING),  # 25 + 25 is one more than 49
         (2.0, True, Divided(15, 20.0), NOTHING),  # 4 · 10² is more than 15²: Hessians count as gradients do
         (2.0, True, Divided(20, 20.0), [[10, -10, 0], [10, 10, 0]]),
+        (2.0, False, Divided(39, 20.0), NOTHING),
+        (2.0, False, Divided(40, 20.0), [[10, -10, 0], [10, 10, 0]]),
         (4.0, False, 100_000, [[2048, -2048, 0], [4096, 4096, 0]]),  # a Hessian of 1 is the largest that is taken
         (6.0, False, 100_000, NOTHING),
         (0.0, False, Divided(2000, math.nan), NOTHING),

@@ -56,6 +56,8 @@ class Effect:
     cut_texts:   the same for people, where a date is a date
     row_errors:  standard errors that the noise gives `rows`; NaN where the attribute was not
                  counted, and rows are taken as even                                              (values,)
+    most_rows:   the share of rows of the counted ranges that a value of a number is part of: how
+                 many of these it has is not known, and `rows` takes them as evenly spread        (values,)
     chance:      standard errors that who is in the table, and who is not, gives the scores       (values, classes)
     believed:    how much of what the rows with a value say is in its score; the rest is what the
                  other values say                                                                 (values, classes)
@@ -73,6 +75,7 @@ class Effect:
     cut_texts: tuple[str, ...] = ()
     importance_noise: float = 0.0
     row_errors: Floats | None = None
+    most_rows: Floats | None = None
     chance: Floats | None = None
     believed: Floats | None = None
 
@@ -83,8 +86,22 @@ class Effect:
             return ""
         if np.isnan(self.row_errors).any():
             return "shares of rows were not counted, and are taken as even"
-        texts = [f"{max(100 * error, 0.1):.{0 if error >= 0.0095 else 1}f} %" for error in (self.row_errors.min(), self.row_errors.max())]
-        return f"shares of rows ± {' to '.join(dict.fromkeys(texts))}"
+        errors, together = self.row_errors[~self._part], '"at most": counted together with the ranges beside it'
+        if not errors.size:
+            return together
+        texts = [f"{max(100 * error, 0.1):.{0 if error >= 0.0095 else 1}f} %" for error in (errors.min(), errors.max())]
+        return f"shares of rows ± {' to '.join(dict.fromkeys(texts))}" + (f"; {together}" if self._part.any() else "")
+
+    @property
+    def _part(self) -> NDArray[np.bool_]:
+        """(values,): whether a value is a part of a counted range."""
+        return np.zeros(len(self.values), dtype=bool) if self.most_rows is None else self.most_rows > self.rows + 1e-9
+
+    def share_of(self, value: int) -> str:
+        """ "27 %" of rows; "at most 27 %" of a part of a counted range."""
+        if self.most_rows is not None and self._part[value]:
+            return f"at most {share_text(float(self.most_rows[value]))}"
+        return share_text(float(self.rows[value]))
 
     @property
     def above_noise(self) -> bool:
@@ -221,6 +238,7 @@ def _effect(parts: Parts, j: int) -> Effect:
         tuple(float(edges[code]) for code in first if 0 < code < cells) if cells else None,
         tuple(codebook.edge_texts[j][code] for code in first if 0 < code < cells),
         row_errors=_share_errors(parts.forest, j, groups),
+        most_rows=_most_rows(parts.forest, j, groups),
         chance=np.sqrt(chance_variance(parts.forest, j)[first]),
         believed=believed(parts.forest, j)[first],
     )
@@ -325,7 +343,7 @@ def _share_of_rows(forest: AdditiveForest, j: int, groups: list[list[int]]) -> F
 
 def _share_errors(forest: AdditiveForest, j: int, groups: list[list[int]]) -> Floats:
     """Of m of d counted branches, whose noises are made to add up to that of all rows: sd·√(m·(1 − m/d)). A share that was drawn to even
-    ones is a little less off.
+    ones is a little less off. Of a part of a branch all of its rows may be there, or none.
     """
     tables = forest.tables
     if j not in tables.attributes:
@@ -333,4 +351,16 @@ def _share_errors(forest: AdditiveForest, j: int, groups: list[list[int]]) -> Fl
     branch = tables.layout.branches(j)
     m, d = np.array([len(np.unique(branch[codes])) for codes in groups]), int(branch.max()) + 1
     sd = tables.noise(j) * math.sqrt(tables.codebook.n_classes)
-    return np.minimum(sd * np.sqrt(m * (1 - m / d)) / tables.n, 1.0)
+    noise, rows, most = sd * np.sqrt(m * (1 - m / d)) / tables.n, _share_of_rows(forest, j, groups), _most_rows(forest, j, groups)
+    unknown = np.where(most > rows + 1e-9, np.maximum(rows, most - rows), 0.0)
+    return np.minimum(np.hypot(noise, unknown), 1.0)
+
+
+def _most_rows(forest: AdditiveForest, j: int, groups: list[list[int]]) -> Floats:
+    """Of a number, the shares of all codes that are counted with one of these."""
+    tables = forest.tables
+    if j not in tables.attributes or not tables.codebook.numeric_cells(j):
+        return _share_of_rows(forest, j, groups)
+    branch = tables.layout.branches(j)
+    of_branch = np.bincount(branch, forest.shares_of_codes(j))
+    return np.array([of_branch[np.unique(branch[codes])].sum() for codes in groups])

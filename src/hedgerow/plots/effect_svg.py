@@ -130,8 +130,7 @@ class _Picture:
         return ", ".join(f"{self.effect.classes[c]} {number}" for c, number in zip(self.classes, said, strict=True))
 
     def _tip(self, v: int) -> str:
-        share = share_text(float(self.effect.rows[v]))
-        return f"<title>{escape(f'{self.effect.values[v]}, {share} of rows: {self._numbers(v)}')}</title>"
+        return f"<title>{escape(f'{self.effect.values[v]}, {self.effect.share_of(v)} of rows: {self._numbers(v)}')}</title>"
 
     # ------------------------------------------------------------ bars
 
@@ -156,7 +155,7 @@ class _Picture:
                 f"<g>{self._tip(v)}",
                 label(left, middle + 4.5, fit(self.names[v], left - MARGIN + 1, 12.5), 12.5, anchor="end"),
                 box(share_from, middle - 5, share_wide * share / largest, 10, OTHER, 0.6),
-                label(share_from + share_wide * share / largest + 5, middle + 4, _short_share(share), 10.5, "hw-soft"),
+                label(share_from + share_wide * share / largest + 5, middle + 4, _short_share(effect.share_of(v)), 10.5, "hw-soft"),
             ]
             first = middle - thick * len(self.classes) / 2
             for k in range(len(self.classes)):
@@ -211,7 +210,7 @@ class _Picture:
             self.parts.append(f"<g>{self._tip(v)}" + box(x, top, wide, tall + 26 + below, OTHER, 0))
             self.parts.append(box(x + 1, base - below * share / largest, wide - 2, below * share / largest, OTHER, 0.6))
             if wide >= 34:
-                self.parts.append(label(x + wide / 2, base + 13, _short_share(share), 10.5, "hw-soft", "middle"))
+                self.parts.append(label(x + wide / 2, base + 13, _short_share(effect.share_of(v)), 10.5, "hw-soft", "middle"))
             self.parts.append("</g>")
             if self.few[v]:
                 self.parts.append(label(x + wide / 2, top + 10, "*", 12, "hw-soft", "middle"))
@@ -249,8 +248,8 @@ def box(x: float, y: float, width: float, height: float, colour: str, opacity: f
     return f'<rect {where} fill="{colour}" fill-opacity="{opacity:g}"/>'
 
 
-def _short_share(share: float) -> str:
-    return "<1 %" if 0 < share < 0.005 else share_text(share)
+def _short_share(share: str) -> str:
+    return share.replace("below ", "<").replace("at most ", "≤ ").replace("≤ <", "<")
 
 
 def ticks(low: float, high: float) -> list[float]:

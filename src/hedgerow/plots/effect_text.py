@@ -84,7 +84,7 @@ def effect_text(effect: Effect, most: int = VALUES) -> str:
     numbers = [with_mark(number, few[v], float(effect.errors[v].max())) for v, number in zip(shown, numbers, strict=True)]
     largest = float(np.abs(scores[shown]).max(initial=0.0))
     lines = [
-        (cut(effect.values[v]), f"{share_text(float(effect.rows[v]))} of rows", two_sided_bar(float(scores[v]), largest), number)
+        (cut(effect.values[v]), f"{effect.share_of(v)} of rows", two_sided_bar(float(scores[v]), largest), number)
         for v, number in zip(shown.tolist(), numbers, strict=True)
     ]
     return "\n".join([head, *_aligned(lines, ">"), *([f"  {more}"] if more else [])])

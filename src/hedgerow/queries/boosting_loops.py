@@ -83,7 +83,7 @@ def _add_in_leaves(codes: Any, vectors: Any, used: Any, levels: Any, steps: Any,
     columns = np.zeros((used.size, TOGETHER), dtype=codes.dtype)
     half = np.empty((first.size - 1, TOGETHER), dtype=np.uint16)
     leaf = np.empty(TOGETHER, dtype=np.uint16)
-    one = np.zeros(TOGETHER, dtype=np.int64)  # the vectors, where they have one number; behind the last row nothing is added
+    one = np.empty(TOGETHER, dtype=np.int64)  # the vectors, where they have one number; behind the last row nothing is added
     for start in range(0, codes.shape[0], TOGETHER):
         rows = min(TOGETHER, codes.shape[0] - start)
         for i in range(rows):
