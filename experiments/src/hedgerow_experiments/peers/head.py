@@ -5,8 +5,6 @@ from hedgerow_experiments.peers.naive_bayes import CELLS
 
 HEAD = (
     "Every model has one setting for all sets and ε: its defaults, but for what is said here. DPDF is the proven variant with one tree.",
-    "Hedgerow's lines are of the forest before it proposed cuts of numbers near chosen ones, which on public sets changes nothing that "
-    "repeats: [HEDGEROW_TRIED.md](HEDGEROW_TRIED.md).",
     "A repetition has new noise on the same folds. It is averaged within its fold before the standard error is taken over the folds "
     "(corrected for training rows that folds share).",
     f"Naive Bayes: {CELLS} equal-width cells for each number, Laplace noise on every table, in floating point: a yardstick, not a release.",
