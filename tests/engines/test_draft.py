@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -77,9 +78,21 @@ def test_it_says_what_it_did(path: Path) -> None:
 @pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
 def test_frames_are_drafted_as_files_are(path: Path, library: Any) -> None:
     from_file = quietly(path, "default")
-    frame = TABLE.astype({"customer": int}) if library is pd else pl.from_pandas(TABLE)
+    frame = TABLE.astype({"customer": int, "default": int}) if library is pd else pl.from_pandas(TABLE.astype({"default": int}))
     assert quietly(frame, "default") == from_file
     assert quietly(frame.drop(columns="default") if library is pd else frame.drop("default"), frame["default"]) == from_file
+
+
+@pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+def test_labels_that_a_frame_holds_as_text_are_declared_as_text(library: Any) -> None:
+    """0 and 1 were declared, and a fit to the same frame refused its labels."""
+    frame = TABLE.astype({"default": "string"}) if library is pd else pl.from_pandas(TABLE)
+    schema = quietly(frame, "default")
+    assert schema.target.classes == ("0", "1")
+    assert schema.check(frame).rows == len(TABLE)
+    other = replace(schema, target=replace(schema.target, classes=(0, 1)))
+    with pytest.raises(TableError, match="holds text, but the schema declares the classes 0, 1: labels of another type"):
+        other.check(frame)
 
 
 def test_numbers_and_dates_that_a_library_has_read_already(path: Path) -> None:

@@ -116,6 +116,30 @@ def test_a_score_that_was_never_shown_is_shown(
     assert not (tmp_path / "roc.html.request").exists()
 
 
+def test_the_same_score_is_shown_again_for_free(
+    served: Served, page: str, forest: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budget, kept = BudgetFile.create(tmp_path / "budget.json", "2"), tmp_path / "forest.json.score.answered"
+    command = ("evaluate", forest, page, "--epsilon", "1/2", "--auc", "--budget", budget.path)
+    first = run(*command)
+    assert (first.exit_code, kept.exists()) == (0, True), first.output
+    scores = [said(first)]
+    with monkeypatch.context() as patch:
+        breaks(patch, "/score_bins", GONE, sent=False)  # nothing is asked
+        for _ in range(2):
+            scores.append(said(run(*command)))
+    assert all("this was paid for before: its answers are taken, and nothing is paid." in each for each in scores[1:])
+    assert len({each[each.index("noisy confusion matrix") : each.index("guarantee")] for each in scores}) == 1
+    assert (served.charges(), budget.spent) == (["0.5"], Fraction(1, 2))
+    assert run(*command, "--again").exit_code == 0
+    assert (served.charges(), budget.spent) == (["0.5", "0.5"], Fraction(1))
+    assert run("evaluate", forest, page, "--epsilon", "1/4").exit_code == 0  # another takes its place
+    kept.write_bytes(b"half a l")
+    assert run("evaluate", forest, page, "--epsilon", "1/4").exit_code == 0
+    assert len(served.charges()) == 4
+    assert not (tmp_path / "forest.json.score.request").exists()
+
+
 @pytest.mark.parametrize(
     "words", [("update", "forest.json", "URL"), ("count", "forest.json", "URL", "-o", "more.json")], ids=lambda w: w[0]
 )

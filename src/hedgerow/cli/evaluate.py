@@ -85,7 +85,7 @@ def evaluate(
         ),
     ] = False,
     budget: BudgetPath = None,
-    again: Annotated[bool, typer.Option("--again", help="Pay anew for a score that the budget file has paid for before.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Pay anew for a score that was paid for before.")] = False,
     jobs: Jobs = None,
     table: TableOption = None,
     query: QueryOption = None,
@@ -163,7 +163,7 @@ def evaluate(
     if place.remote:
         asked = {"forest": release.content_hash, "metrics": how["metrics"], "positive": positive, "calibration": calibration}
         beside = output or (forest if os.access(forest.parent, os.W_OK) else Path(forest.name)).with_name(f"{forest.name}.score")
-        going_on = place.service.going_on(beside, "evaluate", exact_epsilon(epsilon), request_budget, asked)
+        going_on = place.service.going_on(beside, "evaluate", exact_epsilon(epsilon), request_budget, asked, again)
     found = None
     with paid_query(request_budget, unfinished="There is no score."), going_on, place.rows() as rows:
         if calibration:
@@ -175,7 +175,7 @@ def evaluate(
     if found is not None:
         show_calibration(found)
     if place.remote:
-        place.service.saved()
+        place.service.shown()
     if len(score.certificate.events) > 1:
         each = " and ".join(f"ε = {event.epsilon} for {WHAT[event.query]}" for event in score.certificate.events)
         say(f"charged: {each}")

@@ -201,16 +201,19 @@ class ServiceDataset:
             raise forgotten(self.connection.url, f"its job {one_line(request.job)}", request.path) from None
 
     @contextmanager
-    def going_on(self, output: Path, what: str, epsilon: Fraction, budget: RequestBudget, asked: dict[str, Any]) -> Iterator[None]:
+    def going_on(
+        self, output: Path, what: str, epsilon: Fraction, budget: RequestBudget, asked: dict[str, Any], again: bool = True
+    ) -> Iterator[None]:
         """Queries of a session in here are one request: its key and its answers are kept beside the output, so that the same command goes
-        on with it. A budget file is charged once.
+        on with it. A budget file is charged once. again: False takes the answers of a request that was answered before (`shown`)
         """
         from hedgerow.accounting.units import Unit
         from hedgerow.remote.kept_answers import KeptAnswers
         from hedgerow.remote.request_file import FORGOTTEN
         from hedgerow.remote.session import LOST
 
-        request = self._opened(output, what, epsilon, Fraction(0), {"purpose": self.table.purpose, "epsilon": str(epsilon), **asked})
+        named = {"purpose": self.table.purpose, "epsilon": str(epsilon), **asked}
+        request = self._opened(output, what, epsilon, Fraction(0), named, again)
         if not request.resumed:
             with _given_up(request):
                 budget.check_room(epsilon, what, Fraction(0), Unit.of(self.public.schema))
@@ -234,12 +237,16 @@ class ServiceDataset:
                 raise
             self.request = request
 
-    def _opened(self, output: Path, what: str, epsilon: Fraction, delta: Fraction, asked: dict[str, Any]) -> RequestFile:
+    def _opened(
+        self, output: Path, what: str, epsilon: Fraction, delta: Fraction, asked: dict[str, Any], again: bool = True
+    ) -> RequestFile:
         from hedgerow.remote.request_file import RequestFile
 
         url = f"{self.connection.url}/datasets/{self.public.name}"
-        request = RequestFile.open(output, url, f"{what}, {formatting.loss(epsilon, delta)}", asked)
-        if request.resumed:
+        request = RequestFile.open(output, url, f"{what}, {formatting.loss(epsilon, delta)}", asked, again)
+        if request.answered:
+            say("this was paid for before: its answers are taken, and nothing is paid. To ask and pay anew, add --again")
+        elif request.resumed:
             say(f"going on with the request of an earlier run: {request.path} has its key. With the same token nothing is paid twice")
         return request
 
@@ -247,6 +254,11 @@ class ServiceDataset:
         """What the request was paid for is on disk."""
         if self.request is not None:
             self.request.forget()
+
+    def shown(self) -> None:
+        """What the request was paid for was shown: its answers stay, so that the same command shows it again."""
+        if self.request is not None:
+            self.request.keep()
 
     def check_scored(self, release: Release, training_rows: bool) -> None:
         """Before a score is paid for: refuse a forest with another schema, and one that was trained on these very rows.

@@ -42,6 +42,7 @@ from hedgerow.engines.files import CSVTable, TableFile, delimiter_named
 from hedgerow.errors import DraftWarning, TableError
 from hedgerow.schema.attributes import Attribute, Categorical, Numeric, Target, is_missing, text_of
 from hedgerow.schema.coders import Coder
+from hedgerow.schema.column_types import held_by
 from hedgerow.schema.columns import columns_of, objects, one_column
 from hedgerow.schema.schema import Schema
 
@@ -58,6 +59,7 @@ def draft_of(table: Any, target: Any, person: str | None = None, rows_per_person
             columns[label] = one_column(target, label)
         orders = {name: order for name, column in columns.items() if (order := _own_order(column)) is not None}
         schema = draft({name: as_array(column) for name, column in columns.items()}, label, person, rows_per_person, keep, orders)
+        schema = replace(schema, target=_as_held(schema.target, columns[label]))
     notes = "".join(f" {note[:1].upper()}{note[1:]}." for note in schema.notes)
     warnings.warn(
         f"the draft was read from the rows and is as private as they are.{notes} Compare each entry with what is publicly known, then "
@@ -134,6 +136,17 @@ def _target(name: str, labels: Values, order: Sequence[Any] | None) -> Target:
         )
     classes = in_order(typed(labels.values)) if order is None else plain_values(order)
     return Target(name, classes, unreviewed=True)
+
+
+def _as_held(target: Target, column: Any) -> Target:
+    """Classes that were read as numbers, as the text that a column of text holds: labels of another type would be refused."""
+    if held_by(column) != "text":
+        return target
+    of_number = {text_of(value): value for value in target.classes if not isinstance(value, str)}
+    texts: list[str] = [value for value in dict.fromkeys(as_array(column).tolist()) if isinstance(value, str) and value in of_number]
+    if len(texts) < len(target.classes):  # '01', '1.0': they stay numbers
+        return target
+    return replace(target, classes=tuple(sorted(texts, key=lambda text: float(of_number[str(text)]))))
 
 
 def _notes(found: Mapping[str, Drafted], target: str, labels: Values, person: str | None) -> list[str]:

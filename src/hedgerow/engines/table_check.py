@@ -22,7 +22,8 @@ from hedgerow.errors import TableError
 from hedgerow.schema.attributes import Attribute, Categorical, Numeric, is_missing, text_of
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.coders import CategoricalCoder, Coder, NumericCoder
-from hedgerow.schema.columns import columns_of, objects
+from hedgerow.schema.column_types import check_label_type
+from hedgerow.schema.columns import columns_of, objects, one_column
 from hedgerow.schema.dates import EPOCH, day_of
 from hedgerow.schema.schema import Schema
 
@@ -130,6 +131,7 @@ def check_rows(table: Any, schema: Schema, labels: Any = None) -> TableCheck:
     codebook, target = Codebook(schema), schema.target.name
     columns = columns_of(table, schema.names, dates=schema.dates)
     columns.append(columns_of(table, [target])[0] if labels is None else labels)
+    check_label_type(one_column(columns[-1], target), schema)  # as a fit would
     entries: tuple[Attribute, ...] = (*schema.attributes, Categorical(target, schema.target.classes))
     arrays = [as_array(column) for column in columns]
     if len({len(array) for array in arrays}) > 1:

@@ -18,6 +18,7 @@ import msgspec
 from hedgerow.errors import CuratorError, HedgerowError
 
 FORMAT, VERSION = "hedgerow-request", 1
+ANSWERED = ".answered"
 FORGOTTEN = "forgotten"  # a code
 BUSY, TOO_MANY = ("busy", "stopping"), 429  # codes, and a status: try again
 
@@ -55,16 +56,27 @@ class Taken(msgspec.Struct, tag="job"):
 
 
 class RequestFile:
-    """One request. resumed: an earlier run has sent it, or was about to; job: as which the service took it then, where that is known"""
+    """One request. resumed: an earlier run has sent it, or was about to; answered: and had its answers; job: as which the service took it
+    then, where that is known
+    """
 
-    def __init__(self, path: Path, key: str, resumed: bool, job: str = "") -> None:
-        self.path, self.key, self.resumed, self.job = path, key, resumed, job
+    def __init__(self, path: Path, key: str, resumed: bool, job: str = "", answered: bool = False) -> None:
+        self.path, self.key, self.resumed, self.job, self.answered = path, key, resumed, job, answered
 
     @classmethod
-    def open(cls, output: Path, url: str, what: str, asked: Mapping[str, Any]) -> RequestFile:
-        """The request beside this output, written down now if there is none. Another one, which may be paid for, is not given up."""
+    def open(cls, output: Path, url: str, what: str, asked: Mapping[str, Any], again: bool = True) -> RequestFile:
+        """The request beside this output, written down now if there is none. Another one, which may be paid for, is not given up.
+
+        again: False goes on with one that was answered and kept (`keep`), if it is the same: then nothing is sent, and nothing paid
+        """
         path = output.with_name(f"{output.name}.request")
         hash_ = hashlib.sha256(msgspec.json.encode([url, dict(sorted(asked.items()))], order="sorted")).hexdigest()
+        done, answered = path.with_suffix(ANSWERED), False
+        if not again and not path.exists():
+            with contextlib.suppress(CuratorError, FileNotFoundError):  # none, or no request
+                if _read(done)[0].request == hash_:
+                    os.replace(done, path)
+                    answered = True
         state = State(FORMAT, VERSION, url, what, hash_, str(uuid.uuid4()))
         try:
             with open(path, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
@@ -80,7 +92,7 @@ class RequestFile:
                     f"This one does not go on with it. Nothing was spent. Give the command of then to fetch its answer, take another "
                     f"--output, or give that one up: rm {shlex.quote(str(path))}"
                 ) from None
-            return cls(path, found.key, True, job)
+            return cls(path, found.key, True, job, answered)
         except OSError as error:
             raise CuratorError(f"{path}: the key of the request cannot be kept ({error.strerror}). Nothing was spent.") from None
         return cls(path, state.key, False)
@@ -91,6 +103,10 @@ class RequestFile:
             self.job = job
             with contextlib.suppress(OSError), self.path.open("ab") as file:
                 file.write(msgspec.json.encode(Taken(job)) + b"\n")
+
+    def keep(self) -> None:
+        """It was answered and shown: the same command finds its answers, until another takes its place."""
+        os.replace(self.path, self.path.with_suffix(ANSWERED))
 
     def forget(self) -> None:
         """It was answered and saved, or was refused, or there will never be an answer."""

@@ -24,7 +24,7 @@ WORDS = {"text": "text", "numbers": "numbers", "whole": "numbers", "booleans": "
 
 def check_label_type(y: Any, schema: Schema) -> None:
     """y: a column as `one_column` gives it"""
-    held, declared = _held(y), {_kind(value) for value in schema.target.classes}
+    held, declared = held_by(y), {_kind(value) for value in schema.target.classes}
     if (
         held is None
         or held.replace("whole", "numbers") in declared
@@ -33,8 +33,9 @@ def check_label_type(y: Any, schema: Schema) -> None:
         return
     raise TableError(
         f"labels: the column {schema.target.name!r} (y) holds {WORDS[held]}, but the schema declares the classes "
-        f"{', '.join(map(repr, schema.target.classes))}: no row would be of a declared class. Nothing was spent. Predictions are the "
-        "declared objects: declare them with the type that y has, or convert y."
+        f"{', '.join(map(repr, schema.target.classes))}: labels of another type are refused before anything is paid, whatever they "
+        "say. Nothing was spent. Predictions are the declared objects: declare them with the type that y has, or convert y (in pandas: "
+        "y.astype(int))."
     )
 
 
@@ -43,14 +44,14 @@ def check_column_types(columns: Sequence[Any], attributes: Sequence[Attribute]) 
     check_code_types(columns, attributes)
     for attribute, column in zip(attributes, columns, strict=True):
         if isinstance(attribute, Categorical):
-            check_values(attribute.name, attribute.values, _held(column))
+            check_values(attribute.name, attribute.values, held_by(column))
 
 
 def check_code_types(columns: Sequence[Any], attributes: Sequence[Attribute]) -> None:
     """The same for codes alone, of rows that are predicted: there another value may be new. columns: of these attributes."""
     for attribute, column in zip(attributes, columns, strict=True):
         if isinstance(attribute, Categorical):
-            check_codes(attribute.name, attribute.values, _held(column))
+            check_codes(attribute.name, attribute.values, held_by(column))
 
 
 def check_values(name: str, values: Sequence[Value], held: str | None) -> None:
@@ -92,7 +93,7 @@ def _kind(value: Value) -> str:
     return "text" if isinstance(value, str) else "booleans" if isinstance(value, (bool, np.bool_)) else "numbers"
 
 
-def _held(y: Any) -> str | None:
+def held_by(y: Any) -> str | None:
     """What its type says that it holds: one of WORDS, or None for a type that may hold anything."""
     if isinstance(y, np.ndarray):
         return {"U": "text", "S": "text", "i": "whole", "u": "whole", "f": "numbers", "b": "booleans"}.get(y.dtype.kind)
