@@ -214,6 +214,18 @@ def test_a_budget_file_in_which_a_request_gave_back_what_it_had_not_is_damaged(t
         budget.read()
 
 
+@pytest.mark.parametrize(
+    ("kind", "says"), [("hedgerow-schéma", "it says that it is a 'hedgerow-schéma'"), ("other", "is damaged or not a budget")]
+)
+def test_another_file_is_no_budget(tmp_path: Path, kind: str, says: str) -> None:
+    path = tmp_path / "money.json"
+    budget = BudgetFile.create(path, 5)
+    document = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**document, "format": kind}, ensure_ascii=False), encoding="utf-8")
+    with pytest.raises(BudgetError, match=says):
+        budget.read()
+
+
 def test_a_lock_that_cannot_be_opened_spends_nothing(tmp_path: Path) -> None:
     budget = BudgetFile.create(tmp_path / "money.json", 1)
     (tmp_path / "money.json.lock").unlink(missing_ok=True)

@@ -43,6 +43,17 @@ def test_the_totals_of_a_new_budget() -> None:
     assert (both.delta, both.spent_delta, both.remaining_delta) == (DELTA, 0, DELTA)
 
 
+def test_a_request_with_a_key_of_its_own_is_paid_once() -> None:
+    budget = Budget(3, 3 * DELTA)
+    reservation = budget.reserve_under("mine", "1/2", "a score")
+    assert (reservation.entry.key, reservation.epsilon, reservation.delta) == ("mine", Fraction(1, 2), 0)
+    with pytest.raises(BudgetError, match=r"a score: a request was paid for under the same key already\. Nothing more was spent"):
+        budget.reserve_under("mine", "1/2", "a score")
+    assert (budget.spent, budget.spent_delta) == (Fraction(1, 2), 0)
+    assert budget.reserve_under("other", 1, "a fit", DELTA).delta == DELTA
+    assert (budget.spent, budget.spent_delta, len(budget.entries)) == (Fraction(3, 2), DELTA, 2)
+
+
 def test_the_totals_after_some_requests() -> None:
     budget = Budget(3, 3 * DELTA)
     for _ in range(2):
@@ -279,3 +290,13 @@ def test_whoever_asks_in_another_unit_is_told_what_to_do(unit: Unit, advice: str
     sentence = f"^budget cannot pay for second: .* Nothing was spent\\. {advice} a budget of its own: `hedgerow budget init FILE"
     with pytest.raises(BudgetError, match=sentence):
         budget.reserve("1/4", "second", unit=unit)
+
+
+@pytest.mark.parametrize(
+    ("own", "asked", "option"),
+    [(0, 0, ""), (2 * DELTA, 0, "--delta 2e-06 "), (0, DELTA, "--delta 1e-05 "), (2 * DELTA, DELTA, "--delta 2e-06 ")],
+)
+def test_a_budget_of_another_unit_is_advised_with_a_delta_where_one_is_needed(own: Any, asked: Any, option: str) -> None:
+    budget = Budget(1, own, unit=Unit("who", 40))
+    with pytest.raises(BudgetError, match=re.escape(f"`hedgerow budget init FILE --epsilon TOTAL {option}--person doctor")):
+        budget.reserve("1/4", "second", asked, unit=Unit("doctor", 40))

@@ -22,7 +22,7 @@ from hedgerow.accounting.prices import Rho
 from hedgerow.errors import PlanError
 from hedgerow.mechanisms import shares as shares_module
 from hedgerow.mechanisms.coins import SYSTEM, SeededCoins
-from hedgerow.mechanisms.noise import add_share
+from hedgerow.mechanisms.noise import add_share, check_shared_noise
 from hedgerow.mechanisms.samplers import LARGEST_DRAW
 from hedgerow.mechanisms.shares import MOST_IN_KERNEL, MOST_SHARES, _geometric_numbers, _thin, _thin_kernel, _thinned, laplace_share
 from hedgerow.queries import LeafCounts
@@ -189,6 +189,24 @@ def test_gaussian_shares_of_all_owners_are_one_draw_and_a_wrong_scale_is_rejecte
     assert gaussian_p(noise[0] * owners, 40.0) < ALARM  # one share used by all
     with pytest.raises(PlanError, match="does not follow from what was charged"):
         add_share(counts, replace(event, scale=Fraction(39)), SYSTEM, owners)
+
+
+def test_whether_shares_are_like_one_draw_depends_on_all_that_a_person_changes() -> None:
+    event = replace(LeafCounts.cost(Rho(Fraction(1, 20)), 1), scale=Fraction(10), queries=10**6)
+    check_shared_noise(event, 2)
+    with pytest.raises(PlanError, match="too small for their sum to be like one draw"):
+        check_shared_noise(replace(event, sensitivity=Fraction(10**6)), 2)
+
+
+def test_shares_of_noise_for_several_rows_of_a_person() -> None:
+    """Several trees and rows, so that what was charged is a product of both."""
+    counts = np.zeros(DRAWS, dtype=np.int64)
+    gaussian = LeafCounts.cost(Rho(Fraction(1, 20)), 3, 4)
+    assert (gaussian.queries, gaussian.sensitivity, gaussian.scale) == (4, 9, 360)
+    assert gaussian_p(sum(add_share(counts, gaussian, SYSTEM, 2) for _ in range(2)).astype(np.int64), 360.0) > ALARM
+    laplace = LeafCounts.cost(Fraction(1), 3, 2)
+    assert (laplace.queries, laplace.sensitivity, laplace.scale) == (2, 3, 6)
+    assert laplace_p(sum(add_share(counts, laplace, SYSTEM, 2) for _ in range(2)).astype(np.int64), 6.0) > ALARM
 
 
 @pytest.mark.parametrize("shares", [0, -1, MOST_SHARES + 1])
