@@ -39,7 +39,8 @@ _THRESHOLD = (
 )  # fmt: skip
 _CALIBRATION = (
     "CalibratedClassifierCV", "it learns from the rows, without noise, how to change probabilities",
-    "HedgerowClassifier, whose probabilities are scaled privately, and private_calibration to see how right they are",
+    "a HedgerowClassifier as it is, whose probabilities are scaled privately where there are rows enough (its plan says so), and "
+    "private_calibration to see how right they are",
 )  # fmt: skip
 _STACKING = (
     "StackingClassifier", "its last estimator learns from the rows without noise", "the mean of the predict_proba of several forests",

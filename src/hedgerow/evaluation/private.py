@@ -58,7 +58,7 @@ def private_score(
     positive: Any = None,
     n_jobs: int = 1,
 ) -> PrivateScore:
-    """Charge ε, then count (true class, predicted class) over the rows of a file, a data frame or an array.
+    """Charge ε, then count (true class, predicted class) over the rows of a file, a data frame or an array. Every call is paid for.
 
     `release` is a Release, or an estimator that has one, also as the last step of a Pipeline. Nothing else is taken: what is counted for
     a row must follow from that row alone, to the last bit, and of a function of your own nobody could know it (PROOF.md, V3).
