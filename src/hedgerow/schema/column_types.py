@@ -34,8 +34,8 @@ def check_label_type(y: Any, schema: Schema) -> None:
     raise TableError(
         f"labels: the column {schema.target.name!r} (y) holds {WORDS[held]}, but the schema declares the classes "
         f"{', '.join(map(repr, schema.target.classes))}: labels of another type are refused before anything is paid, whatever they "
-        "say. Nothing was spent. Predictions are the declared objects: declare them with the type that y has, or convert y (in pandas: "
-        "y.astype(int))."
+        f"say. Nothing was spent. Predictions are the declared objects: declare them with the type that y has, or convert y (in pandas: "
+        f"y.astype({'int' if declared == {'numbers'} else 'str'}))."
     )
 
 
