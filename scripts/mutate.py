@@ -83,6 +83,7 @@ LOSSES = [DETAILS, "tests/accounting/test_loss.py", EXAMPLES, "tests/contracts/t
 RELEASES = ["tests/whole/test_delta.py", "tests/release/test_certificate.py", "tests/release/test_release.py"]
 NO_QUERIES = ("__init__", "attacks", "kernels", "scores")  # attacks test others, and the two others have tests of their own
 NAMES_OF_QUERIES = sorted(path.stem for path in (PACKAGE / "queries").glob("*.py") if path.stem not in NO_QUERIES)
+BOOSTING = ("boost", "bundles")
 ANY_QUERY = [
     "tests/queries/test_query_details.py", "tests/queries/test_small_print.py",
     "tests/private_table/test_queries_by_hand.py", "tests/queries/test_queries.py",
@@ -117,8 +118,8 @@ TESTS: dict[str, list[str]] = {  # a file that is not there is left out
         "tests/mechanisms/test_mechanisms.py", KNOWN, "tests/mechanisms/test_samplers.py", "tests/whole/test_traps.py",
         "tests/estimators/test_estimators.py",
     ],
-    **{f"queries/{name}.py": ANY_QUERY for name in NAMES_OF_QUERIES if not name.startswith("boost")},
-    **{f"queries/{name}.py": ["tests/queries/test_boosting.py", *ANY_QUERY] for name in NAMES_OF_QUERIES if name.startswith("boost")},
+    **{f"queries/{name}.py": ANY_QUERY for name in NAMES_OF_QUERIES if not name.startswith(BOOSTING)},
+    **{f"queries/{name}.py": ["tests/queries/test_boosting.py", *ANY_QUERY] for name in NAMES_OF_QUERIES if name.startswith(BOOSTING)},
     "queries/forms.py": ["tests/queries/test_forms.py", *ANY_QUERY],
     "queries/kernels.py": [*LOOPS, "tests/queries/test_gradients.py", "tests/private_table/test_best_scale.py", *ANY_QUERY],
     "accounting/charges.py": ["tests/mechanisms/test_mechanisms.py", *QUERIES],

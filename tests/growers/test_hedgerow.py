@@ -29,7 +29,7 @@ from hedgerow.engines.memory import MemoryRows
 from hedgerow.errors import MergeError, PlanError, ReleaseError
 from hedgerow.growers import hedgerow as grower
 from hedgerow.growers.budget_shares import BudgetShares
-from hedgerow.growers.sizes import TOP_KEEPS, Settings, Sizes
+from hedgerow.growers.sizes import TOP_KEEPS, Settings, Sizes, top_questions
 from hedgerow.inference.additive import FLAT, TREE, AdditiveForest, Reading, Tables
 from hedgerow.inference.layout import Layout, attributes_to_ask, layout_of
 from hedgerow.inference.parts import score_errors
@@ -547,6 +547,16 @@ def test_top_questions_never_cost_more_than_twice_the_epsilon_brings(classes: in
         noise.append(shares.noise_sd(sizes.measured) / sizes.measured * math.sqrt(math.floor(most[-1])))
     assert most[0] == 1 < most[-1]
     assert all(later < 0.9 * before for before, later in itertools.pairwise(noise))
+
+
+def test_with_two_classes_a_top_question_has_few_answers() -> None:
+    """By all values of a wide category the ranking of rows got worse as ε grew: Adult from ε = 0.5 to 1, where one fitted in."""
+    attributes = [Categorical("two", [0, 1]), Categorical("three", [0, 1, 2]), Categorical("four", [0, 1, 2, 3]), Numeric("number", 0, 1)]
+    asked = {}
+    for classes in (2, 3):
+        codebook = Codebook(Schema(attributes, Target("class", range(classes))))
+        asked[classes] = {attributes[split.attribute].name for split in top_questions(codebook)}
+    assert asked == {2: {"two", "three", "number"}, 3: {"two", "three", "four", "number"}}
 
 
 # ---------------------------------------------------------------- the plan

@@ -26,7 +26,7 @@ from hedgerow.schema.attributes import Categorical, Target
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Schema
 from hedgerow.trees.additive_model import GRID, AdditiveModel, gradient_width
-from hedgerow.trees.oblivious import ObliviousTree, one_question
+from hedgerow.trees.oblivious import MOST_LEAVES, ObliviousTree, one_question
 
 SIZES = (4, 3, 5)
 
@@ -57,8 +57,25 @@ def vectors(margins: np.ndarray, classes: np.ndarray, concentrated: bool) -> tup
     """u_R and u_H of each row."""
     c = margins.shape[1]
     out = np.full((len(margins), gradient_width(c)), -1, dtype=np.int64)
-    boosting_loops._vectors(margins, classes, hessian_weight(concentrated), concentrated, bound(c, concentrated), out)
+    rest = classes, hessian_weight(concentrated), concentrated, bound(c, concentrated)
+    with np.errstate(all="ignore"):
+        if c == 2:
+            boosting_loops._vectors_of_two(margins[:, 1] - margins[:, 0], *rest, out[:, 0])
+        else:
+            boosting_loops._vectors(margins, *rest, out)
     return out >> 32, out & (2**32 - 1)
+
+
+@pytest.mark.parametrize("concentrated", [False, True])
+def test_of_two_classes_both_ways_give_the_same(concentrated: bool) -> None:
+    rng = np.random.default_rng(3)
+    margins = np.concatenate([rng.normal(size=(400, 2)), 30 * rng.normal(size=(100, 2)), [[0.0, 0.0], [50.0, 0.0], [0.0, 40.0]]])
+    labels = rng.integers(0, 3, len(margins)).astype(np.uint16)
+    out = np.full((len(margins), 1), -1, dtype=np.int64)
+    boosting_loops._vectors(margins, labels, hessian_weight(concentrated), concentrated, bound(2, concentrated), out)
+    r, h = vectors(margins, labels, concentrated)
+    assert np.array_equal(r, out >> 32)
+    assert np.array_equal(h, out & (2**32 - 1))
 
 
 @pytest.mark.parametrize("concentrated", [False, True])
@@ -168,6 +185,39 @@ def test_the_bound_is_enforced_and_not_only_computed(weight: float, euclidean: b
     assert plain_vectors(EVEN, weight, euclidean, most) == expected
 
 
+@pytest.mark.parametrize(
+    ("steps", "euclidean", "most", "expected"),
+    [
+        (100.0, True, 62, 0),  # 0.5 and 0.25 · 1.5 · 100: 50 and 37, of length 62.2
+        (100.0, True, 63, 50 * 2**32 + 37),
+        (100.0, False, 86, 0),
+        (100.0, False, 87, 50 * 2**32 + 37),
+        (-1.0, True, 100, 0), (math.nan, True, 100, 0), (GRID + 1.0, False, 10**6, 0),
+    ],
+)  # fmt: skip
+def test_of_two_classes_the_bound_is_enforced_and_not_only_computed(steps: float, euclidean: bool, most: int, expected: int) -> None:
+    plain = getattr(boosting_loops._vectors_of_two, "py_func", boosting_loops._vectors_of_two)
+    scaled = Divided(most if most < 10**6 else 1, steps)
+    out = np.full(1, -1, dtype=np.int64)
+    plain(np.zeros(1), np.ones(1, np.uint16), 1.5, euclidean, scaled, out)
+    assert out.tolist() == [expected]
+
+
+@pytest.mark.parametrize(("gap", "label", "counted"), [(0.0, 0, True), (0.0, 1, True), (0.0, 2, False), (math.nan, 1, False)])
+def test_of_two_classes_a_row_of_no_class_or_of_no_number_is_not_counted(gap: float, label: int, counted: bool) -> None:
+    out = np.full(1, -1, dtype=np.int64)
+    boosting_loops._vectors_of_two(np.array([gap]), np.array([label], np.uint16), 1.0, True, 2027, out)
+    assert bool(out[0]) is counted
+
+
+@pytest.mark.parametrize("weight", [-1.0, 5.0])
+def test_of_two_classes_a_hessian_beyond_its_range_is_not_counted(weight: float) -> None:
+    """p(1 − p) is at most ¼: no weight that is used brings it here."""
+    out = np.full(1, -1, dtype=np.int64)
+    boosting_loops._vectors_of_two(np.zeros(1), np.ones(1, np.uint16), weight, True, 10**6, out)
+    assert out.tolist() == [0]
+
+
 def test_a_gradient_beyond_1_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shares of 2 and −3/2 are none: an exponential function at its worst. That of the largest margin is not computed."""
     shares = iter([3.0, -1.0, 4.0, -3.0])
@@ -219,6 +269,45 @@ def test_sums_are_those_of_the_leaves_and_a_row_changes_them_by_its_vector(
         boosting_loops.add_tree_sums(trees, model, concentrated, codes[i : i + 1], labels[i : i + 1], None, one)
         change = np.abs(scores_of_trees(found, concentrated) - scores_of_trees(found - one, concentrated))
         assert (change <= bound(classes, concentrated)).all()
+
+
+WIDE = (40, 6, 300, 2)  # more codes than a byte holds, and more answers in turn than are compared
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("most", [1, 64, 512, 1 << 11, 1 << 16])
+def test_trees_that_are_summed_together_have_their_own_sums(classes: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every upper half with every lower one, a half twice, trees that share none, and of other sizes; few rows and many."""
+    monkeypatch.setattr(boosting_loops, "MOST_CELLS", most)
+    rng = np.random.default_rng(most)
+
+    def half(depth: int) -> ObliviousTree:
+        asked = [int(j) for j in rng.integers(0, len(WIDE), depth)]
+        cuts = [(np.arange(WIDE[j] + 1) >= rng.integers(1, WIDE[j])) ^ (rng.random(WIDE[j] + 1) < rng.choice([0, 0.5])) for j in asked]
+        return ObliviousTree(WIDE, tuple(asked), tuple(cuts))
+
+    uppers, lowers = [half(2) for _ in range(3)], [half(3) for _ in range(4)]
+    trees = [upper.above(lower) for upper in uppers for lower in lowers] + [uppers[0].above(lowers[1]), half(3), half(1), uppers[2]]
+    trees += [one_question(WIDE, 0, range(41)), one_question(WIDE, 1, [0] * 7), one_question(WIDE, 2, rng.integers(0, 30, 301))]
+    model = AdditiveModel(rng.normal(size=classes), (), ())
+    for n in (40, 3_000):
+        codes = np.stack([rng.integers(0, size + 1, n) for size in WIDE], axis=1).astype(np.uint16)
+        labels = rng.integers(0, classes + 1, n).astype(np.uint16)
+        found = np.zeros((len(trees), 41, 2 * gradient_width(classes)), dtype=np.int64)
+        boosting_loops.add_tree_sums(trees, model, True, codes, labels, None, found)
+        own = np.hstack(vectors(model.margins(codes), labels, True))
+        for tree, sums in zip(trees, found, strict=True):
+            expected = np.zeros_like(sums)
+            np.add.at(expected, tree.leaves_of(codes), own)
+            assert np.array_equal(sums, expected)
+
+
+def test_as_many_leaves_as_a_tree_may_have() -> None:
+    sizes = (MOST_LEAVES - 1,)
+    tree, codes = one_question(sizes, 0, range(MOST_LEAVES)), np.array([[0], [1], [MOST_LEAVES - 1]], np.uint16)
+    found = np.zeros((1, MOST_LEAVES, 2), dtype=np.int64)
+    boosting_loops.add_tree_sums([tree], AdditiveModel(np.zeros(2), (), ()), True, codes, np.ones(3, np.uint16), None, found)
+    assert np.flatnonzero(found[0, :, 0]).tolist() == codes[:, 0].tolist()
 
 
 def test_sums_of_many_rows_are_taken_apart_in_time(monkeypatch: pytest.MonkeyPatch) -> None:

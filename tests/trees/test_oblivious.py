@@ -75,3 +75,19 @@ def test_what_is_no_tree_is_refused(attributes: Any, answers: Any) -> None:
 def test_runs_that_do_not_add_up_are_refused(runs: Any) -> None:
     with pytest.raises(ReleaseError, match="oblivious tree: expected"):
         tree_of_runs((3, 2), (0,), runs)
+
+
+def test_a_tree_above_another_asks_both() -> None:
+    upper, lower = one_question((3, 2), 0, (0, 1, 2, 0)), one_question((3, 2), 1, (0, 1, 1))
+    both = upper.above(lower)
+    assert both == ObliviousTree((3, 2), (0, 1), (upper.answers[0], lower.answers[0]))
+    assert (both.radix, both.n_nodes) == ((3, 2), 6)
+    assert both.leaves_of(np.array([[2, 0], [1, 1]])).tolist() == [4, 3]
+
+
+def test_trees_that_make_no_tree_together_are_refused() -> None:
+    wide = one_question((2**9 - 1,), 0, range(2**9))
+    many = ObliviousTree((1,), (0,) * 9, ((0, 0),) * 9)
+    for upper, lower in ((wide, wide), (many, many), (one_question((2,), 0, (0, 1, 1)), one_question((3,), 0, (0, 1, 1, 1)))):
+        with pytest.raises(ReleaseError, match="oblivious tree: expected at most 16 levels and 65536 leaves, over the same attributes"):
+            upper.above(lower)

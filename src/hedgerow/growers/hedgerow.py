@@ -113,7 +113,7 @@ def grow(table: PrivateTable, plan: Plan, rng: np.random.Generator) -> Grown:
     cells = _cells(table, shares, sizes)  # 1.
     tables = _tables(table, shares, sizes, cells, rng)  # 2.
     reading = _read(table, shares, sizes, tables)
-    start = tables.model(reading)  # 3.
+    start = tables.model(reading) if reading.strength else AdditiveModel(np.log(tables.pi), (), ())  # 3.
     joint = _joint(table, shares, sizes, tables, start, n) if sizes.joint else NO_CORRECTION
     correction = _boosted(table, shares, sizes, cells, tables, start, joint, rng) if sizes.rounds else joint  # 4.
     chosen: dict[str, Any] = {

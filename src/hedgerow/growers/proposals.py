@@ -37,7 +37,7 @@ class Proposals:
         small = [bool(number) or size <= MOST_VALUES for number, size in zip(numeric, sizes, strict=True)]
         self.usable = np.array([int(cell.max()) > 0 and fits for cell, fits in zip(cells, small, strict=True)], dtype=np.float64)
         self.chance = self._shared(told + 0.05 * told.max())
-        self._cuts: dict[tuple[int, int, bytes], Answers] = {}  # of numbers: there are few, and each is asked about often
+        self._known: dict[tuple[int, int, bytes], Answers] = {}  # there are few, and each is asked about often
         self.places = [max(1, int(cell[number - 1])) if number else 0 for cell, number in zip(cells, numeric, strict=True)]
         self.below = [np.arange(1, places + 1) / max(1, places) for places in self.places]  # the chance of a cut there or below
 
@@ -50,11 +50,11 @@ class Proposals:
         """HALVES² trees of so many levels: every upper half with every lower one."""
         asked = self.rng.choice(len(self.sizes), size=(HALVES, depth), p=self.chance).tolist()
         answers = [[self._question(j) for j in levels] for levels in asked]
-        upper = depth // 2
-        return [
-            ObliviousTree(self.sizes, (*asked[i][:upper], *asked[k][upper:]), (*answers[i][:upper], *answers[k][upper:]))
-            for i in range(HALVES) for k in range(HALVES)
-        ]  # fmt: skip
+        uppers, lowers = (
+            [ObliviousTree(self.sizes, tuple(levels[part]), tuple(own[part])) for levels, own in zip(asked, answers, strict=True)]
+            for part in (slice(0, depth // 2), slice(depth // 2, depth))
+        )
+        return [upper.above(lower) for upper in uppers for lower in lowers]
 
     def learn(self, tree: ObliviousTree) -> None:
         for j, answers in zip(tree.attributes, tree.answers, strict=True):
@@ -80,11 +80,11 @@ class Proposals:
         if cells:
             cell, rest = self.cells[j][:cells], self.rng.random(d + 1 - cells) < 0.5
             near, places = self.rng.random() < NEAR, self.places[j]
-            cut = 1 + (int(np.searchsorted(self.below[j][:-1], self.rng.random())) if near else int(self.rng.integers(places)))
+            cut = 1 + (int(self.below[j][:-1].searchsorted(self.rng.random())) if near else int(self.rng.integers(places)))
             key = (j, cut, rest.tobytes())
-            if key not in self._cuts:
-                self._cuts[key] = Answers(np.concatenate([cell >= cut, rest]))
-            return self._cuts[key]
+            if key not in self._known:
+                self._known[key] = Answers(np.concatenate([cell >= cut, rest]))
+            return self._known[key]
         sides = self.rng.random(d + 1) < 0.5
         if d == 2:
             sides[:2] = (False, True)
@@ -96,4 +96,7 @@ class Proposals:
         elif sides[:d].all() or not sides[:d].any():
             sides[:d] = False
             sides[self.rng.integers(d)] = True
-        return Answers(sides)
+        key = (j, 0, sides.tobytes())
+        if key not in self._known:
+            self._known[key] = Answers(sides)
+        return self._known[key]

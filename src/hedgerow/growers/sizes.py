@@ -30,6 +30,7 @@ TOP_SHARE, TOP_QUESTIONS = Fraction(3, 100), 2
 # Under L answers the tables of all rows have √L times the noise, a loss wherever attributes only add up. So they are asked from ν·C/2 on,
 # each answer must keep some of it, and of ν itself there is a floor, for very many classes.
 TOP_FROM, TOP_KEEPS, TOP_LEAST = 16.0, 8.0, 4.0
+TOP_ANSWERS = 3  # of a category as a top question, where there are two classes: more cost more rows in each cell than they tell
 READ_SHARE, READ_FROM = Fraction(3, 100), 30  # a choice among readings is worth it if its rate times n̂ is at least this
 TREES_LEAST = 0.1  # trees that would get less than this share are not grown
 MOST_GROUPS, GROUPS_PER_ROOT = 24, 1.2  # of a number in its table: at most, and at most this·n̂^⅓
@@ -192,8 +193,9 @@ def _widest(codebook: Codebook) -> int:
 def top_questions(codebook: Codebook) -> tuple[Split, ...]:
     """All values of a category apart, or a threshold of a number, at one of a few places between its public bounds."""
     found = []
+    most = TOP_ANSWERS if codebook.n_classes == 2 else max(codebook.sizes)
     for j, (size, cells) in enumerate(zip(codebook.sizes, cells_of(codebook), strict=True)):
-        if not cells and size > 1:
+        if not cells and 1 < size <= most:
             found.append(Split(j, tuple(range(size))))
         for place in range(1, min(cells, TOP_PLACES)):
             cut = cells * place // min(cells, TOP_PLACES)

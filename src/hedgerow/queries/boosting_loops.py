@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,12 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.queries.boosting import bound, hessian_weight
+from hedgerow.queries.bundles import bundled
 from hedgerow.trees.additive_model import BLOCK, GRID, AdditiveModel, exp_minus, gradient_width
-from hedgerow.trees.oblivious import ObliviousTree, steps_of
+from hedgerow.trees.oblivious import ObliviousTree
 from hedgerow.trees.routing import TOGETHER
 
 PACKED = 1 << 32  # a gradient sum and a Hessian sum share 64 bits: R · PACKED + H
 MOST_PACKED = 1 << 18  # rows whose sums surely fit: |R| and H of a row are at most GRID = 2^12
+MOST_CELLS = 1 << 11  # sums of a bundle of trees: as many as stay in the nearest cache
+FEW_EDGES = 16  # comparisons that are quicker than a look-up
 
 
 @numba.njit(nogil=True, cache=True)
@@ -71,46 +73,87 @@ def _vectors(margins: Any, classes: Any, weight: float, euclidean: bool, most: i
                 out[i, j] = gradient[j] * PACKED + hessian[j]
 
 
+@numba.njit(nogil=True, cache=True, error_model="numpy")  # which divides without asking: so that rows go side by side
+def _vectors_of_two(gaps: Any, classes: Any, weight: float, euclidean: bool, most: int, out: Any) -> None:
+    """The same for two classes, without branches. gaps: the margin of the second class over that of the first"""
+    for i in range(gaps.shape[0]):
+        gap = gaps[i]
+        less = exp_minus(abs(gap))
+        p = (1.0 if gap >= 0.0 else less) / (1.0 + less)
+        r, h = (1.0 if classes[i] == 1 else 0.0) - p, weight * p * (1.0 - p)
+        norm = np.sqrt(r * r + h * h) if euclidean else abs(r) + abs(h)
+        steps = most / norm if norm * GRID > most else float(GRID)
+        sound = (classes[i] < 2) & (gap == gap) & (abs(r) <= 1.0) & (h >= 0.0) & (h <= 1.0) & (steps >= 0.0) & (steps <= GRID)
+        gradient, hessian = int(r * steps if sound else 0.0), int(h * steps if sound else 0.0)
+        size = gradient * gradient + hessian * hessian if euclidean else abs(gradient) + hessian
+        out[i] = gradient * PACKED + hessian if size <= (most * most if euclidean else most) else 0
+
+
 @numba.njit(nogil=True, cache=True)
-def _add_in_leaves(codes: Any, vectors: Any, used: Any, levels: Any, steps: Any, first: Any, pairs: Any, sums: Any) -> None:
-    """sums[t, leaf of row i in tree t] += vectors[i]. The leaf of a tree is the sum of what its two halves say, `pairs[t]`.
-
-    Where vectors have one number, every second row adds to sums[:, :, 1]: an addition need not wait for the one before it.
-
-    used: the attributes that are asked about; levels: which of them each level asks; first: where the levels of a half begin
-    """
+def _add_in_cells(
+    codes: Any, vectors: Any, used: Any, levels: Any, first: Any, steps: Any, at: Any, by: Any, edges: Any,
+    members: Any, strides: Any, start: Any, begin: Any, sums: Any,
+) -> None:  # fmt: skip
+    """sums[cell of row i in bundle b] += vectors[i], for every bundle. The rest is as in `Lookups` and `Cells`."""
     width = vectors.shape[1]
     columns = np.zeros((used.size, TOGETHER), dtype=codes.dtype)
     half = np.empty((first.size - 1, TOGETHER), dtype=np.uint16)
-    leaf = np.empty(TOGETHER, dtype=np.uint16)
+    cell = np.empty(TOGETHER, dtype=np.uint16)
     one = np.empty(TOGETHER, dtype=np.int64)  # the vectors, where they have one number; behind the last row nothing is added
-    for start in range(0, codes.shape[0], TOGETHER):
-        rows = min(TOGETHER, codes.shape[0] - start)
+    for above in range(0, codes.shape[0], TOGETHER):
+        rows = min(TOGETHER, codes.shape[0] - above)
         for i in range(rows):
             for u in range(used.size):
-                columns[u, i] = codes[start + i, used[u]]
+                columns[u, i] = codes[above + i, used[u]]
         for i in range(TOGETHER):
-            one[i] = vectors[start + i, 0] if i < rows else 0
+            one[i] = vectors[above + i, 0] if i < rows else 0
         for h in range(first.size - 1):
             place = half[h]
             for i in range(TOGETHER):
                 place[i] = 0
             for level in range(first[h], first[h + 1]):
-                column, step = columns[levels[level]], steps[level]
-                for i in range(TOGETHER):
-                    place[i] += step[column[i]]
-        for t in range(pairs.shape[0]):
-            upper, lower, own = half[pairs[t, 0]], half[pairs[t, 1]], sums[t]
+                column = columns[levels[level]]
+                if edges[level + 1] - edges[level] <= FEW_EDGES:
+                    for k in range(edges[level], edges[level + 1]):
+                        code, more = at[k], by[k]
+                        for i in range(TOGETHER):
+                            place[i] += more if column[i] >= code else np.uint16(0)
+                else:
+                    step = steps[level]
+                    for i in range(TOGETHER):
+                        place[i] += step[column[i]]
+        for b in range(start.size - 1):
+            own = sums[begin[b] : begin[b + 1]]
             for i in range(TOGETHER):
-                leaf[i] = upper[i] + lower[i]
+                cell[i] = 0
+            for m in range(start[b], start[b + 1]):
+                place, stride = half[members[m]], strides[m]
+                for i in range(TOGETHER):
+                    cell[i] += place[i] * stride
             if width == 1:
-                for i in range(0, TOGETHER, 2):
-                    own[np.int64(leaf[i]), 0] += one[i]
-                    own[np.int64(leaf[i + 1]), 1] += one[i + 1]
+                for i in range(TOGETHER):
+                    own[np.int64(cell[i]), 0] += one[i]
             else:
                 for i in range(rows):
                     for j in range(width):
-                        own[np.int64(leaf[i]), j] += vectors[start + i, j]
+                        own[np.int64(cell[i]), j] += vectors[above + i, j]
+
+
+@numba.njit(nogil=True, cache=True)
+def _take_apart(cells: Any, shapes: Any, sums: Any) -> None:
+    """sums[t, leaf] += the sums of all cells whose answers lead to that leaf of tree t, for every tree: gradients first, then Hessians."""
+    width = cells.shape[1]
+    for t in range(shapes.shape[0]):
+        begin, uppers, between, lowers, behind = shapes[t]
+        for leaf in range(uppers * lowers):
+            cell = begin + (leaf // lowers * between * lowers + leaf % lowers) * behind
+            for j in range(width):
+                packed = 0
+                for other in range(between):
+                    for last in range(behind):
+                        packed += cells[cell + other * lowers * behind + last, j]
+                sums[t, leaf, j] += packed >> 32
+                sums[t, leaf, width + j] += packed & (PACKED - 1)
 
 
 def add_tree_sums(
@@ -128,12 +171,12 @@ def add_tree_sums(
     many threads they are taken, they are the same. `margins` are the model's for these rows, where they are known.
     """
     width = gradient_width(model.n_classes)
-    used, levels, steps, first, pairs = _halves(trees)
+    lookups, cells = bundled(trees, min(MOST_CELLS, len(codes)) // width)
     most, weight = bound(model.n_classes, concentrated), hessian_weight(concentrated)
     space = np.empty((min(BLOCK, len(codes)), model.n_classes))
     vectors = np.empty((len(space), width), dtype=np.int64)
     for begin in range(0, len(codes), MOST_PACKED):
-        packed = np.zeros((*sums.shape[:2], max(width, 2)), dtype=np.int64)
+        packed = np.zeros((cells.begin[-1], width), dtype=np.int64)
         end = min(begin + MOST_PACKED, len(codes))
         for start in range(begin, end, BLOCK):
             block = slice(start, min(start + BLOCK, end))
@@ -143,34 +186,12 @@ def add_tree_sums(
                 model.add_margins(rows, here)
             else:
                 here = margins[block]
-            _vectors(here, labels, weight, concentrated, most, own)
-            _add_in_leaves(rows, own, used, levels, steps, first, pairs, packed)
-        if width == 1:
-            packed = packed.sum(axis=2, keepdims=True)
-        sums[:, :, :width] += packed >> 32
-        sums[:, :, width:] += packed & (PACKED - 1)
-
-
-def _halves(trees: Sequence[ObliviousTree]) -> tuple[NDArray[Any], ...]:
-    """The upper and the lower levels of each tree, each kind of half once: candidates that share them share the look-ups."""
-    number: dict[Any, int] = {}
-    places: list[list[int]] = []
-    levels: list[int] = []
-    steps: list[NDArray[np.uint16]] = []
-    first = [0]
-    width = max(trees[0].sizes) + 1
-    for tree in trees:
-        middle, pair = len(tree.attributes) // 2, []
-        below = math.prod(tree.radix[middle:])
-        for part, stride in ((slice(0, middle), below), (slice(middle, None), 1)):
-            key = (tree.attributes[part], tree.answers[part], stride)
-            if key not in number:
-                number[key] = len(number)
-                levels.extend(tree.attributes[part])
-                steps.append(steps_of(tree.answers[part], width, stride))
-                first.append(len(levels))
-            pair.append(number[key])
-        places.append(pair)
-    used = np.unique(np.array(levels, dtype=np.int64))
-    which = np.searchsorted(used, levels).astype(np.int64)
-    return used, which, np.concatenate(steps), np.array(first, dtype=np.int64), np.array(places, dtype=np.int64)
+            if width == 1:
+                _vectors_of_two(here[:, 1] - here[:, 0], labels, weight, concentrated, most, own[:, 0])
+            else:
+                _vectors(here, labels, weight, concentrated, most, own)
+            _add_in_cells(
+                rows, own, lookups.used, lookups.levels, lookups.first, lookups.steps, lookups.at, lookups.by, lookups.edges,
+                cells.members, cells.strides, cells.start, cells.begin, packed,
+            )  # fmt: skip
+        _take_apart(packed, cells.shapes, sums)

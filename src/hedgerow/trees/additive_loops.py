@@ -48,15 +48,13 @@ def add_leaf_scores(codes: Any, attributes: Any, steps: Any, scores: Any, out: A
 @numba.njit(inline="always")
 def exp_minus(x: float) -> float:
     """e^(-x) for x >= 0, to about 13 digits, by sums, products and a table of exact numbers: the same bits wherever it is computed."""
-    if not x < _BELOW_HALF_AN_ULP:
-        return 0.0
-    k = int(x * 1.4426950408889634 + 0.5)
-    r = (k * _LN2_HIGH - x) + k * _LN2_LOW  # -x + k ln 2, between -0.35 and 0.35
+    near = x if x < _BELOW_HALF_AN_ULP else 0.0  # no branches: rows may go side by side
+    k = int(near * 1.4426950408889634 + 0.5)
+    r = (k * _LN2_HIGH - near) + k * _LN2_LOW  # -x + k ln 2, between -0.35 and 0.35
     power = _TAYLOR[_TERMS - 1]
     for n in range(_TERMS - 2, -1, -1):
         power = _TAYLOR[n] + power * r
-    result: float = power * _HALVES[k]
-    return result
+    return power * _HALVES[k] if x < _BELOW_HALF_AN_ULP else 0.0
 
 
 @numba.njit(nogil=True, cache=True)

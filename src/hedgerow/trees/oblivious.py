@@ -30,11 +30,13 @@ class Answers:
 
     def __init__(self, values: Sequence[int] | NDArray[Any]) -> None:
         given = np.asarray(values)
-        if given.ndim != 1 or not given.size or given.dtype.kind not in "iub" or int(given.min()) < 0 or int(given.max()) >= MOST_LEAVES:
+        sound = given.ndim == 1 and given.size and given.dtype.kind in "iub"
+        least, most = (int(given.min()), int(given.max())) if sound else (-1, -1)
+        if not 0 <= least <= most < MOST_LEAVES:
             raise ReleaseError(f"oblivious tree: expected for each code an answer from 0 to {MOST_LEAVES - 1}.")
         self.array: NDArray[np.uint16] = given.astype(np.uint16)
         self.array.setflags(write=False)
-        self.radix = int(self.array.max()) + 1
+        self.radix = most + 1
         self._hash = hash(self.array.tobytes())
 
     def __len__(self) -> int:
@@ -77,6 +79,17 @@ class ObliviousTree:
             )
         for name, value in (("answers", answers), ("radix", radix), ("n_nodes", n_nodes)):
             object.__setattr__(self, name, value)
+
+    def above(self, lower: ObliviousTree) -> ObliviousTree:
+        """This tree with another one below each of its leaves: of two sound trees, so that only the size is checked."""
+        tree, n_nodes = object.__new__(ObliviousTree), self.n_nodes * lower.n_nodes
+        attributes = self.attributes + lower.attributes
+        if self.sizes != lower.sizes or len(attributes) > MOST_LEVELS or n_nodes > MOST_LEAVES:
+            raise ReleaseError(f"oblivious tree: expected at most {MOST_LEVELS} levels and {MOST_LEAVES} leaves, over the same attributes.")
+        tree.__dict__.update(
+            sizes=self.sizes, attributes=attributes, answers=self.answers + lower.answers, radix=self.radix + lower.radix, n_nodes=n_nodes
+        )
+        return tree
 
     def __eq__(self, other: object) -> bool:
         return (
