@@ -121,11 +121,9 @@ class MemoryRows(CountingEngine):
         if len(codes) * model.n_classes > KEPT_MARGINS:
             return None
         before, self._margins = self._margins, None  # an interrupt while they change leaves none
-        if before is not None and model.continues(before[0]):
-            margins, known = before[1], len(before[0].trees)
-            if len(model.trees) > known:
-                model.add_margins(codes, margins, self.n_jobs, known)
-        else:
-            margins = model.margins(codes, self.n_jobs)
+        margins = np.empty((len(codes), model.n_classes)) if before is None else before[1]
+        known = len(before[0].trees) if before is not None and model.continues(before[0]) else None
+        if known is None or len(model.trees) > known:
+            model.add_margins(codes, margins, self.n_jobs, known or 0)
         self._margins = (model, margins)
         return margins
