@@ -186,21 +186,35 @@ def test_the_bound_is_enforced_and_not_only_computed(weight: float, euclidean: b
 
 
 @pytest.mark.parametrize(
-    ("steps", "euclidean", "most", "expected"),
+    ("steps", "euclidean", "most", "label", "expected"),
     [
-        (100.0, True, 62, 0),  # 0.5 and 0.25 · 1.5 · 100: 50 and 37, of length 62.2
-        (100.0, True, 63, 50 * 2**32 + 37),
-        (100.0, False, 86, 0),
-        (100.0, False, 87, 50 * 2**32 + 37),
-        (-1.0, True, 100, 0), (math.nan, True, 100, 0), (GRID + 1.0, False, 10**6, 0),
+        (100.0, True, 62, 1, 0),  # 0.5 and 0.25 · 1.5 · 100: 50 and 37, of length 62.2
+        (100.0, True, 63, 1, 50 * 2**32 + 37),
+        (100.0, False, 86, 1, 0),
+        (100.0, False, 87, 1, 50 * 2**32 + 37),
+        (100.0, False, 86, 0, 0),
+        (100.0, False, 87, 0, -50 * 2**32 + 37),
+        (-1.0, True, 100, 1, 0), (math.nan, True, 100, 1, 0), (GRID + 1.0, False, 1, 1, 0),
     ],
 )  # fmt: skip
-def test_of_two_classes_the_bound_is_enforced_and_not_only_computed(steps: float, euclidean: bool, most: int, expected: int) -> None:
-    plain = getattr(boosting_loops._vectors_of_two, "py_func", boosting_loops._vectors_of_two)
-    scaled = Divided(most if most < 10**6 else 1, steps)
+def test_of_two_classes_the_bound_is_enforced_and_not_only_computed(
+    steps: float, euclidean: bool, most: int, label: int, expected: int
+) -> None:
+    assert plain_of_two(0.0, label, 1.5, euclidean, Divided(most, steps)) == expected
+
+
+def plain_of_two(gap: float, label: int, weight: float, euclidean: bool, most: int) -> int:
+    plain = getattr(boosting_loops._vectors_of_two, "py_func", boosting_loops._vectors_of_two)  # itself where nothing is compiled
     out = np.full(1, -1, dtype=np.int64)
-    plain(np.zeros(1), np.ones(1, np.uint16), 1.5, euclidean, scaled, out)
-    assert out.tolist() == [expected]
+    plain(np.array([gap]), np.array([label], np.uint16), weight, euclidean, most, out)
+    return int(out[0])
+
+
+def test_of_two_classes_a_gradient_beyond_1_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With an e^−x of −3 the shares are −½ and 3/2."""
+    monkeypatch.setattr(boosting_loops, "exp_minus", lambda _: -3.0)
+    found = [plain_of_two(gap, label, 0.0, False, 10**6) for gap in (1.0, -1.0) for label in (0, 1)]
+    assert found == [2048 * 2**32, 0, 0, -2048 * 2**32]
 
 
 @pytest.mark.parametrize(("gap", "label", "counted"), [(0.0, 0, True), (0.0, 1, True), (0.0, 2, False), (math.nan, 1, False)])
@@ -210,12 +224,10 @@ def test_of_two_classes_a_row_of_no_class_or_of_no_number_is_not_counted(gap: fl
     assert bool(out[0]) is counted
 
 
-@pytest.mark.parametrize("weight", [-1.0, 5.0])
-def test_of_two_classes_a_hessian_beyond_its_range_is_not_counted(weight: float) -> None:
-    """p(1 − p) is at most ¼: no weight that is used brings it here."""
-    out = np.full(1, -1, dtype=np.int64)
-    boosting_loops._vectors_of_two(np.zeros(1), np.ones(1, np.uint16), weight, True, 10**6, out)
-    assert out.tolist() == [0]
+@pytest.mark.parametrize(("weight", "expected"), [(-1.0, 0), (3.0, 2048 * 2**32 + 3072), (4.0, 2048 * 2**32 + 4096), (5.0, 0)])
+def test_of_two_classes_a_hessian_beyond_its_range_is_not_counted(weight: float, expected: int) -> None:
+    """p(1 − p) is at most ¼: no weight that is used brings it above 1."""
+    assert plain_of_two(0.0, 1, weight, True, 10**6) == expected
 
 
 def test_a_gradient_beyond_1_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,7 +287,7 @@ WIDE = (40, 6, 300, 2)  # more codes than a byte holds, and more answers in turn
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("most", [1, 64, 512, 1 << 11, 1 << 16])
+@pytest.mark.parametrize("most", [1, 64, 512, 1 << 11, 1 << 16, 1 << 30])
 def test_trees_that_are_summed_together_have_their_own_sums(classes: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every upper half with every lower one, a half twice, trees that share none, and of other sizes; few rows and many."""
     monkeypatch.setattr(boosting_loops, "MOST_CELLS", most)
@@ -284,13 +296,15 @@ def test_trees_that_are_summed_together_have_their_own_sums(classes: int, most: 
     def half(depth: int) -> ObliviousTree:
         asked = [int(j) for j in rng.integers(0, len(WIDE), depth)]
         cuts = [(np.arange(WIDE[j] + 1) >= rng.integers(1, WIDE[j])) ^ (rng.random(WIDE[j] + 1) < rng.choice([0, 0.5])) for j in asked]
+        for cut in cuts:
+            cut[-1] = not cut[:-1].any()  # each has two answers
         return ObliviousTree(WIDE, tuple(asked), tuple(cuts))
 
-    uppers, lowers = [half(2) for _ in range(3)], [half(3) for _ in range(4)]
+    uppers, lowers = [half(2) for _ in range(3)], [half(3) for _ in range(6)]
     trees = [upper.above(lower) for upper in uppers for lower in lowers] + [uppers[0].above(lowers[1]), half(3), half(1), uppers[2]]
     trees += [one_question(WIDE, 0, range(41)), one_question(WIDE, 1, [0] * 7), one_question(WIDE, 2, rng.integers(0, 30, 301))]
     model = AdditiveModel(rng.normal(size=classes), (), ())
-    for n in (40, 3_000):
+    for n in (40, 3_000) if most < 1 << 30 else (200_000,):  # so many cells as rows, and their numbers would need more than 16 bits
         codes = np.stack([rng.integers(0, size + 1, n) for size in WIDE], axis=1).astype(np.uint16)
         labels = rng.integers(0, classes + 1, n).astype(np.uint16)
         found = np.zeros((len(trees), 41, 2 * gradient_width(classes)), dtype=np.int64)

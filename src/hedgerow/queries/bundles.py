@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.trees.oblivious import Answers, ObliviousTree, steps_of
+from hedgerow.trees.oblivious import MOST_LEAVES, Answers, ObliviousTree, steps_of
 
 Half = tuple[tuple[int, ...], tuple[Answers, ...]]  # what its levels ask about, and the answers
 Pair = tuple[int, int]  # a tree: its upper and its lower half
@@ -60,10 +60,10 @@ class Cells:
 
 
 def bundled(trees: Sequence[ObliviousTree], most: int) -> tuple[Lookups, Cells]:
-    """most: cells of a bundle, unless it is of one tree alone, which has its leaves."""
+    """most: cells of a bundle, unless it is of one tree alone, which has its leaves. Their numbers have 16 bits, as those of leaves have."""
     halves, pairs = _halves(trees)
     sizes = tuple([math.prod([own.radix for own in answers]) for _, answers in halves])
-    return _lookups(halves, max(trees[0].sizes) + 1), _cells(pairs, sizes, most)
+    return _lookups(halves, max(trees[0].sizes) + 1), _cells(pairs, sizes, min(most, MOST_LEAVES))
 
 
 def _halves(trees: Sequence[ObliviousTree]) -> tuple[list[Half], tuple[Pair, ...]]:
