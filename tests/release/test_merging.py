@@ -1076,7 +1076,7 @@ def test_one_table_needs_no_rebuilding() -> None:
 @pytest.mark.parametrize(
     ("signal", "tables", "scale", "drowned", "rebuild", "says"),
     [
-        (100, 4, 10, False, False, "the noise is no reason to count all rows anew"),  # the noise of a table is 14, that of four 28
+        (100, 4, 10, False, False, "the counts stand above their noise: a typical count"),  # the noise of a table is 14, that of four 28
         (35, 9, 10, True, True, "REBUILD"),  # 42 of nine, 14 if counted at once
         (15, 4, 20, True, False, "too much noise"),  # 57 of four, and 28 if counted at once: that would not help
         (0, 2, 10, True, False, "too much noise"),

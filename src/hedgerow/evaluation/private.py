@@ -116,7 +116,7 @@ def private_calibration(
     engine = scored_rows(release, X, y, n_jobs, "private_calibration")
     shares = ready_probabilities(release)
     counts, certificate = _paid(release, engine, amount, budget, "calibration", lambda table: table.ask(Reliability(shares, bins), amount))
-    return Calibration(counts, bin_edges(release.codebook.n_classes, bins), scale, certificate)
+    return Calibration(counts, bin_edges(release.codebook.n_classes, bins), scale, certificate, release.schema.k)
 
 
 def private_evaluation(
@@ -148,7 +148,7 @@ def private_evaluation(
         return score, table.ask(Reliability(shares, bins), half)
 
     (answers, counts), certificate = _paid(release, engine, amount, budget, "evaluate", ask)
-    calibration = Calibration(counts, bin_edges(release.codebook.n_classes, bins), scale, certificate)
+    calibration = Calibration(counts, bin_edges(release.codebook.n_classes, bins), scale, certificate, release.schema.k)
     score = score_of(release, questions, answers, prices, certificate, about=about)
     warn_about(score, metrics, (score, calibration))
     return score, calibration
@@ -298,7 +298,7 @@ def score_of(
         if isinstance(query, ScoreBins):
             sd = math.sqrt(noise_variance(noise)) if noise else 0.0
             edges, scored = score_edges(query.bins), zip(query.classes, counts, strict=True)
-            of = tuple(ClassRanking(classes[code], edges, each[OTHERS], each[OF_CLASS], sd) for code, each in scored)
+            of = tuple(ClassRanking(classes[c], edges, each[OTHERS], each[OF_CLASS], sd, alike=release.schema.k) for c, each in scored)
             of = tuple(each.opposite(classes[0]) for each in of) if len(classes) == 2 and about == 0 else of
             ranking = Ranking(of, classes)
         if matrix is None:
@@ -310,4 +310,4 @@ def score_of(
             else:
                 matrix, undeclared = counts[:-1], int(counts[-1].sum())
     assert matrix is not None
-    return kind(matrix, undeclared, classes, scale, certificate, summed, ranking, about)
+    return kind(matrix, undeclared, classes, scale, certificate, summed, ranking, about, release.schema.k)

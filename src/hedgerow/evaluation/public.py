@@ -73,4 +73,4 @@ def calibration(release: Any, X: Any, y: Any = None, bins: int = 10, *, n_jobs: 
     bins = checked_bins(bins)
     with closing(scored_rows(release, X, y, n_jobs, "calibration", every_row(release))) as engine:
         counts = ExactTable(engine).ask(Reliability(ready_probabilities(release), bins))
-    return Calibration(counts, bin_edges(release.codebook.n_classes, bins), Fraction(0), no_certificate(PUBLIC))
+    return Calibration(counts, bin_edges(release.codebook.n_classes, bins), Fraction(0), no_certificate(PUBLIC), release.schema.k)

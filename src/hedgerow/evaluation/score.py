@@ -26,6 +26,7 @@ class PrivateScore:
     summed:     how many noisy numbers each number of the matrix is a sum of: some, where it was made of score bins
     ranking:    ROC curves and what follows from them, where "auc" or "brier" was among the metrics
     about:      the code of the class that recall, precision and area are about, where one was named (`positive` is its label)
+    alike:      so many rows of a person are counted at most, and taken for one by the errors: they tell little more than one of them
     """
 
     confusion: NDArray[np.int64]
@@ -36,6 +37,7 @@ class PrivateScore:
     summed: int = 1
     ranking: Ranking | None = None
     about: int | None = None
+    alike: int = 1
 
     @property
     def positive(self) -> Any:
@@ -84,7 +86,7 @@ class PrivateScore:
         """Of a share of the rows that is told by as many numbers of the matrix as there are classes."""
         k = len(self.classes)
         noise = self.noise_sd**2 * (k * (1 - share) ** 2 + (k * k - k) * share**2) / self.rows**2
-        return min(0.5, math.sqrt(noise + share * (1 - share) / self.rows))
+        return min(0.5, math.sqrt(noise + self.alike * share * (1 - share) / self.rows))
 
     @property
     def mismatch(self) -> str | None:
@@ -173,7 +175,7 @@ class PrivateScore:
         total = np.maximum(self.confusion.sum(axis=axis), 1).astype(np.float64)
         share = np.clip(self.confusion.diagonal() / total, 0, 1)
         noise = self.noise_sd**2 * ((1 - share) ** 2 + (len(self.classes) - 1) * share**2) / total**2
-        return share, np.minimum(0.5, np.sqrt(noise + share * (1 - share) / total))
+        return share, np.minimum(0.5, np.sqrt(noise + self.alike * share * (1 - share) / total))
 
     def _mean(self, shares: NDArray[np.float64]) -> float:
         return float(shares.mean() if self._code is None else shares[self._code])

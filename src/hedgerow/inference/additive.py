@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ReleaseError
+from hedgerow.inference.coverage import full_trees
 from hedgerow.inference.layout import TOGETHER, Layout, grouped_layout_of, layout_of
 from hedgerow.inference.tables import (
     Floats,
@@ -37,8 +38,10 @@ from hedgerow.trees.forest import NO_CORRECTION, Correction, CountedForest
 from hedgerow.trees.tree import Tree
 
 TREE, FLAT = "tree", "flat"
-RULES = 2  # how counts become scores: every constant here and in `tables.py`. A release that is loaded must predict as it did
+RULES = 3  # how counts become scores: every constant here and in `tables.py`. A release that is loaded must predict as it did
+WHOLE_RULES = 2  # the same, every table taken to hold all rows, also where many have no declared value
 OLD_RULES = 1  # the same, all codes or equal numbers of them in a branch: of forests of version 0.1
+LACKING = 3.0  # standard deviations by which a table must hold fewer rows than others
 STRENGTHS = (1.0, 0.5, 0.25)
 SCALES = (1.0, 1.4, 2.0, 0.7, 0.5, 0.35)  # by which margins may be multiplied before they become probabilities
 BELOW = 0.25  # how far a leaf's own log-odds are trusted to differ from its parent's: its prior variance, in units of e²
@@ -69,8 +72,8 @@ class Attribute:
 class Tables:
     """The counts of a forest, put in order once; every reading starts from them."""
 
-    def __init__(self, forest: CountedForest, layout: Layout) -> None:
-        self.forest, self.layout = forest, layout
+    def __init__(self, forest: CountedForest, layout: Layout, rules: int = RULES) -> None:
+        self.forest, self.layout, self.rules = forest, layout, rules
         self.codebook = forest.codebook
         self.s = forest.leaf_noise_sd
         self._measure()
@@ -86,15 +89,18 @@ class Tables:
         counts = [np.asarray(c, dtype=np.float64) for c in self.forest.counts]
         own = counts[1:] if layout.asks else counts
         places, width = len(layout.under.leaves), self.codebook.n_classes
+        lacking = self._lacking_trees(counts)
         self.tables: dict[int, Floats] = {}
         weight, told = np.zeros(places), np.zeros((places, width))
-        for j, flat in zip(layout.attributes, own, strict=True):
+        for t, (j, flat) in enumerate(zip(layout.attributes, own, strict=True), len(counts) - len(own)):
             d = int(layout.branches(j).max()) + 1
             asked = layout.asked(j)
             table = np.full((places, d, width), np.nan)
             silent = places - len(asked)  # leaves of `under` that say the code already keep their own numbers, and come first
             table[asked] = flat[silent:].reshape(len(asked), d, width)
             self.tables[j] = table
+            if t in lacking:
+                continue
             weight[asked] += 1 / (d * s2)
             told[asked] += table[asked].sum(axis=1) / (d * s2)
             others = np.setdiff1d(np.arange(places), asked)
@@ -114,8 +120,12 @@ class Tables:
         else:
             self.total, self.total_sd = totals.sum(axis=0), float(np.sqrt(variance.sum()))
             self.leaf_total, self.leaf_variance = totals, variance
-        for table in self.tables.values():
-            table += ((totals - table.sum(axis=1)) / table.shape[1])[:, None, :]
+        n, first = max(float(self.total.sum()), 1.0), len(counts) - len(own)
+        held = {j: float(counts[t].sum()) / n for t, j in enumerate(layout.attributes, first) if t in lacking}
+        self.unknown = {j: float(np.clip(1 - share, 0, 1)) for j, share in held.items()}  # the share of rows that are in no cell
+        for j, table in self.tables.items():
+            if j not in self.unknown:
+                table += ((totals - table.sum(axis=1)) / table.shape[1])[:, None, :]
         for j, table in self.tables.items():
             for place in np.flatnonzero(np.isnan(table[:, 0, 0])):  # all rows of that leaf have the code that its path says
                 table[place] = 0.0
@@ -124,6 +134,13 @@ class Tables:
             table = np.zeros((1, self.codebook.sizes[told_by_top], width))  # the top tree is its table
             np.add.at(table[0], layout.known[:, told_by_top], self.leaf_total)
             self.tables[told_by_top] = table
+
+    def _lacking_trees(self, counts: list[Floats]) -> set[int]:
+        """Trees that hold clearly fewer rows than others: many rows have no declared value of their attribute, and are in no cell."""
+        if self.rules < RULES or self.s <= 0:
+            return set()
+        totals, errors = np.array([own.sum() for own in counts]), self.s * np.sqrt([own.size for own in counts])
+        return set(range(len(counts))) - full_trees(totals, errors, [LACKING] * len(counts))
 
     def _shares_down(self) -> None:
         """Class shares and rows of every node of the top tree, each node's shares drawn to its parent's."""
@@ -151,14 +168,15 @@ class Tables:
         noise = self.noise(j)
         branch = layout.branches(j)
         cells = self.codebook.numeric_cells(j)
-        of_branch = put_together(whole, int(branch[cells - 1]) + 1 if cells else 0, self.n, noise)
+        n = max(self.n * (1 - self.unknown.get(j, 0.0)), 1.0)
+        of_branch = put_together(whole, int(branch[cells - 1]) + 1 if cells else 0, n, noise)
         group = of_branch[branch]
         members = np.bincount(of_branch)[:, None]
         merged = add_groups(table, of_branch)
         everyone = merged.sum(axis=0)
         raw = everyone.sum(axis=1, keepdims=True)
         s = noise * np.sqrt(members)
-        n_v = rows_of_groups(raw, np.full_like(raw, self.n / len(raw)), self.codebook.n_classes, s)
+        n_v = rows_of_groups(raw, np.full_like(raw, n / len(raw)), self.codebook.n_classes, s)
         odds = log_odds(everyone, raw, self.pi, self.pi, n_v, s, 1.0)
         told = information(n_v[:, 0], odds.shares, self.pi)
         below = (odds.scores[None], odds.noise[None], told)
@@ -296,7 +314,7 @@ class AdditiveForest:
         joint_noise: float = 0.0,
     ) -> None:
         layout, self.reading = checked_reading(forest, chosen)
-        self.tables, self.correction = Tables(forest, layout), correction
+        self.tables, self.correction = Tables(forest, layout, chosen.get("rules", OLD_RULES)), correction
         self.scale, self.scale_rate, self.reading_rate = float(chosen.get("scale", 1.0)), scale_rate, reading_rate
         self.joint_noise = joint_noise
 
@@ -336,15 +354,15 @@ def checked_reading(forest: CountedForest, chosen: Mapping[str, Any]) -> tuple[L
     """How the trees of a forest stand and how its counts are read; refused unless it says so in the usual words."""
     kind, strength, rules = chosen.get("reading", FLAT), chosen.get("strength", 1.0), chosen.get("rules", OLD_RULES)
     questions, joined, together = chosen.get("top questions", 0), chosen.get("joined", False), chosen.get("together", 1)
-    if isinstance(rules, bool) or rules not in (OLD_RULES, RULES):
-        raise ReleaseError(f"its counts are to be read by rules {str(rules)[:20]}, known here are 1 and {RULES}: install a newer hedgerow.")
+    if isinstance(rules, bool) or rules not in (OLD_RULES, WHOLE_RULES, RULES):
+        raise ReleaseError(f"its counts are to be read by rules {str(rules)[:20]}, known here are 1 to {RULES}: install a newer hedgerow.")
     sound = kind in (TREE, FLAT) and _number(strength, 0, 1) and isinstance(joined, bool) and chosen.get("scale", 1.0) in SCALES
     whole = not isinstance(questions, bool) and questions in (0, 1, 2) and not isinstance(together, bool) and together in (1, TOGETHER)
     if not sound or not whole or (not questions and (joined or kind == TREE)):
         raise ReleaseError("it does not say in the usual words how its counts are read.")
-    if rules == RULES and together != 1:
+    if rules != OLD_RULES and together != 1:
         raise ReleaseError("it does not say in the usual words how its counts are read.")
-    layout = grouped_layout_of(forest, questions, joined) if rules == RULES else layout_of(forest, questions, joined, together)
+    layout = grouped_layout_of(forest, questions, joined) if rules != OLD_RULES else layout_of(forest, questions, joined, together)
     return layout, Reading(str(kind), float(strength))
 
 

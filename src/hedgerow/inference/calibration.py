@@ -38,12 +38,14 @@ class Calibration:
 
     edges:       of the bins, from 1/classes to 1; a probability on an edge is in the bin above it
     noise_scale: of the discrete Laplace noise on each count; 0 for exact counts of public rows, for which nothing was charged
+    alike:  rows of a person, at most: for the chance of the draw they are as one
     """
 
     counts: NDArray[np.int64]
     edges: Floats
     noise_scale: Fraction
     certificate: Certificate
+    alike: int = 1
 
     def _repr_html_(self) -> str:
         """How a notebook shows it."""
@@ -104,7 +106,7 @@ class Calibration:
         p, n = self.shares, np.where(self.seen, self.bin_rows, 1).astype(np.float64)
         noise = self.noise_sd**2 * ((1 - p) ** 2 + p**2) / n**2
         drawn = (p * n + 1) / (n + 2)
-        return np.minimum(0.5, np.sqrt(noise + drawn * (1 - drawn) / n))
+        return np.minimum(0.5, np.sqrt(noise + self.alike * drawn * (1 - drawn) / n))
 
     @property
     def ece(self) -> float:
@@ -121,13 +123,13 @@ class Calibration:
         noise = self.noise_sd**2 * float(((side * (1 - m) - e) ** 2 + (side * m + e) ** 2).sum())
         counts = np.maximum(self.counts, 0)
         draw = float((counts[:, 1] * (1 - m) ** 2 + counts[:, 0] * m**2).sum()) - self.rows * e**2
-        return min(0.5, math.sqrt(noise + max(draw, 0.0) + self._from_noise**2) / self.rows)
+        return min(0.5, math.sqrt(noise + self.alike * max(draw, 0.0) + self._from_noise**2) / self.rows)
 
     @property
     def by_chance(self) -> float:
         """About the calibration error that the draw of so many rows makes where every bin is right as often as its middle says."""
         m = self.middles
-        return float(np.sqrt(2 / math.pi * np.maximum(self.bin_rows, 0) * m * (1 - m)).sum() / self.rows)
+        return float(np.sqrt(2 / math.pi * self.alike * np.maximum(self.bin_rows, 0) * m * (1 - m)).sum() / self.rows)
 
     @property
     def _gaps(self) -> Floats:

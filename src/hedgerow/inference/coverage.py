@@ -7,13 +7,14 @@ A comparison of released numbers: it costs nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.accounting.noise import Gaussian
 from hedgerow.inference.text import plain
 from hedgerow.schema.attributes import Attribute, Categorical, Numeric
 from hedgerow.schema.codebook import Codebook
@@ -27,7 +28,8 @@ FEW_CELLS, FINE, SEVERAL = 0.5, 50, 3
 FEWEST = 4  # standard deviations of the number of all rows: counts that hold fewer may hold none
 MANY_UNKNOWN = 0.1  # of the rows that are predicted: these are the user's own, and the number is exact
 FEW = 3  # attributes that are named
-FAR = 8  # standard deviations of a tree's total: noise alone goes so far once in 100,000 trees, since Laplace noise has long tails
+FAR = 8  # standard deviations of a node's count: noise alone goes so far once in 100,000, since Laplace noise has long tails
+SELDOM = math.log(100_000)  # the same of a tree's total: once in so many trees (`_far`)
 EMPTY = 2  # standard deviations of its count that a class without rows has at most; and so many more must still be few
 NEXT_TO_NONE = 4  # rows: whatever the noise
 LEAST_ROWS = 200  # a smaller table may well lack a class
@@ -89,13 +91,14 @@ class _Missing:
 def _missing(forest: CountedForest, rows: int | None, rows_sd: float) -> _Missing:
     totals = np.array([float(counts[0].sum()) for counts in forest.node_counts])
     errors = np.array([float(forest.node_noise_sd(t)[0]) for t in range(len(forest.trees))]) * math.sqrt(forest.codebook.n_classes)
-    full = _full_trees(totals, errors)
+    far = _far(forest)
+    full = full_trees(totals, errors, far)
     whole, _ = _mean(totals, errors, full)
     expected = float(rows) if rows is not None else whole
 
     def lack(trees: Collection[int]) -> bool:
         held, error = _mean(totals, errors, trees)
-        return expected - held > max(WORTH_SAYING * expected, math.hypot(FAR * error, FAR_ROWS * rows_sd))
+        return expected - held > max(WORTH_SAYING * expected, math.hypot(max(far[t] for t in trees) * error, FAR_ROWS * rows_sd))
 
     share = min((expected - whole) / expected, 1.0) if rows is not None and expected > 0 and lack(full) else 0.0
     return _Missing(share, full, [t for t in range(len(totals)) if t not in full], totals, whole, lack)
@@ -105,7 +108,7 @@ def class_rows(forest: CountedForest) -> tuple[NDArray[np.float64], float]:
     """Rows of each class, and their error: the weighted mean over the trees that lack no rows."""
     counts = np.array([counts[0] for counts in forest.node_counts], dtype=np.float64)
     errors = np.array([float(forest.node_noise_sd(t)[0]) for t in range(len(forest.trees))])
-    own = sorted(_full_trees(counts.sum(axis=1), errors * math.sqrt(counts.shape[1])))
+    own = sorted(full_trees(counts.sum(axis=1), errors * math.sqrt(counts.shape[1]), _far(forest)))
     least = max(float(errors[own].min()), 1e-9)
     weights = (least / np.maximum(errors[own], 1e-9)) ** 2  # of trees that are alike exactly 1
     return np.average(counts[own], axis=0, weights=weights), float(least / np.sqrt(weights.sum())) if forest.noisy else 0.0
@@ -285,20 +288,32 @@ def _what_to_check(attribute: Attribute) -> str:
     return "are its numbers written like 65447.2, without separators or units?"
 
 
-def _full_trees(totals: NDArray[np.float64], errors: NDArray[np.float64]) -> set[int]:
-    """The trees that lack no rows beside the others.
+def _far(forest: CountedForest) -> list[float]:
+    """For each tree so many standard deviations of its total as noise alone goes once in e^SELDOM trees.
+
+    Of a sum of N Laplace numbers by Bernstein's inequality, z²/2 = SELDOM·(1 + z/√(2N)); of Gaussian noise, N is without end.
+    """
+    found = []
+    for counts, noises in zip(forest.counts, forest.scales, strict=True):
+        tail = 0.0 if all(isinstance(noise, Gaussian) for noise in noises) else SELDOM / math.sqrt(2 * counts.size * len(noises))
+        found.append(tail + math.sqrt(tail**2 + 2 * SELDOM))
+    return found
+
+
+def full_trees(totals: NDArray[np.float64], errors: NDArray[np.float64], far: Sequence[float]) -> set[int]:
+    """The trees that lack no rows beside the others. far: so many standard deviations are no noise
 
     They are first compared with the one that surely holds most: one of little noise that lacks rows would outweigh it in their mean.
     """
 
-    def far(whole: float, error: float) -> set[int]:
-        return {t for t in full if whole - totals[t] > max(WORTH_SAYING * abs(whole), FAR * math.hypot(errors[t], error))}
+    def lacking(whole: float, error: float) -> set[int]:
+        return {t for t in full if whole - totals[t] > max(WORTH_SAYING * abs(whole), far[t] * math.hypot(errors[t], error))}
 
-    surest = int(np.argmax(totals - FAR * errors))
+    surest = int(np.argmax(totals - np.asarray(far) * errors))
     full = set(range(len(totals)))
-    full -= far(float(totals[surest]), float(errors[surest]))
-    while (lacking := far(*_mean(totals, errors, full))) and lacking != full:
-        full -= lacking
+    full -= lacking(float(totals[surest]), float(errors[surest]))
+    while (more := lacking(*_mean(totals, errors, full))) and more != full:
+        full -= more
     return full
 
 

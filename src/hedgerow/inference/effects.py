@@ -61,6 +61,7 @@ class Effect:
     chance:      standard errors that who is in the table, and who is not, gives the scores       (values, classes)
     believed:    how much of what the rows with a value say is in its score; the rest is what the
                  other values say                                                                 (values, classes)
+    unknown:     the share of rows that have no declared value, where the noisy counts show it: `rows` is then of the others
     """
 
     attribute: str
@@ -78,6 +79,7 @@ class Effect:
     most_rows: Floats | None = None
     chance: Floats | None = None
     believed: Floats | None = None
+    unknown: float = 0.0
 
     @property
     def rows_note(self) -> str:
@@ -87,10 +89,11 @@ class Effect:
         if np.isnan(self.row_errors).any():
             return "shares of rows were not counted, and are taken as even"
         errors, together = self.row_errors[~self._part], '"at most": counted together with the ranges beside it'
-        if not errors.size:
-            return together
-        texts = [f"{max(100 * error, 0.1):.{0 if error >= 0.0095 else 1}f} %" for error in (errors.min(), errors.max())]
-        return f"shares of rows ± {' to '.join(dict.fromkeys(texts))}" + (f"; {together}" if self._part.any() else "")
+        said = [f"about {self.unknown:.0%} of the rows have no declared value, shares are of the others"] if self.unknown else []
+        if errors.size:
+            texts = [f"{max(100 * error, 0.1):.{0 if error >= 0.0095 else 1}f} %" for error in (errors.min(), errors.max())]
+            said.append(f"shares of rows ± {' to '.join(dict.fromkeys(texts))}")
+        return "; ".join([*said, together] if self._part.any() else said)
 
     @property
     def _part(self) -> NDArray[np.bool_]:
@@ -241,6 +244,7 @@ def _effect(parts: Parts, j: int) -> Effect:
         most_rows=_most_rows(parts.forest, j, groups),
         chance=np.sqrt(chance_variance(parts.forest, j)[first]),
         believed=believed(parts.forest, j)[first],
+        unknown=tables.unknown.get(j, 0.0),
     )
 
 
@@ -351,7 +355,8 @@ def _share_errors(forest: AdditiveForest, j: int, groups: list[list[int]]) -> Fl
     branch = tables.layout.branches(j)
     m, d = np.array([len(np.unique(branch[codes])) for codes in groups]), int(branch.max()) + 1
     sd = tables.noise(j) * math.sqrt(tables.codebook.n_classes)
-    noise, rows, most = sd * np.sqrt(m * (1 - m / d)) / tables.n, _share_of_rows(forest, j, groups), _most_rows(forest, j, groups)
+    n = max(tables.n * (1 - tables.unknown.get(j, 0.0)), 1.0)
+    noise, rows, most = sd * np.sqrt(m * (1 - m / d)) / n, _share_of_rows(forest, j, groups), _most_rows(forest, j, groups)
     unknown = np.where(most > rows + 1e-9, np.maximum(rows, most - rows), 0.0)
     return np.minimum(np.hypot(noise, unknown), 1.0)
 

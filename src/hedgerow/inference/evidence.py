@@ -61,8 +61,8 @@ def _rows(forest: AdditiveForest, j: int) -> Floats:
     tables = forest.tables
     if j not in tables.attributes:
         return forest.shares_of_codes(j) * tables.n
-    branch = tables.layout.branches(j)
-    return np.asarray((np.bincount(branch, forest.shares_of_codes(j)) * tables.n)[branch])
+    branch, n = tables.layout.branches(j), tables.n * (1 - tables.unknown.get(j, 0.0))
+    return np.asarray((np.bincount(branch, forest.shares_of_codes(j)) * n)[branch])
 
 
 def _expected(forest: AdditiveForest, j: int) -> Floats:

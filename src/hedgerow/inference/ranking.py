@@ -109,6 +109,7 @@ class ClassRanking:
     edges:            of the bins, from 0 to 1
     others, of_class: rows in each bin, noisy or exact
     upper:            whether a probability on an edge is in the bin above it, and not in that below
+    alike:            rows of a person, at most: for the chance of the draw they are as one
     """
 
     label: Any
@@ -117,10 +118,12 @@ class ClassRanking:
     of_class: NDArray[np.int64]
     noise_sd: float
     upper: bool = False
+    alike: int = 1
 
     def opposite(self, label: Any) -> ClassRanking:
         """The other of two classes: its probability is what is left to 1."""
-        return ClassRanking(label, 1 - self.edges[::-1], self.of_class[::-1], self.others[::-1], self.noise_sd, not self.upper)
+        others, of_class = self.of_class[::-1], self.others[::-1]
+        return ClassRanking(label, 1 - self.edges[::-1], others, of_class, self.noise_sd, not self.upper, self.alike)
 
     @property
     def clear(self) -> bool:
@@ -149,7 +152,7 @@ class ClassRanking:
         """What of the error is owed to the chance of who is in the rows."""
         rows, others = np.maximum(self.of_class, 0), np.maximum(self.others, 0)
         drawn = float((rows * self._v**2).sum()) / self._positive**2 + float((others * self._w**2).sum()) / self._negative**2
-        return min(0.5, math.sqrt(drawn)) if self.clear else 0.5
+        return min(0.5, math.sqrt(self.alike * drawn)) if self.clear else 0.5
 
     @property
     def losses(self) -> tuple[Floats, Floats]:
@@ -199,14 +202,14 @@ class ClassRanking:
 
         def share_error(share: float, total: float) -> float:
             noise = variance * (above * (1 - share) ** 2 + edge * share**2) / total**2
-            return min(0.5, math.sqrt(noise + share * (1 - share) / total))
+            return min(0.5, math.sqrt(noise + self.alike * share * (1 - share) / total))
 
         taken = recall * self._positive + false * self._negative
         precision, error = math.nan, 0.5
         if taken > max(CLEAR * self.noise_sd * math.sqrt(2 * above), 0):
             precision = recall * self._positive / taken
             noise = variance * above * ((1 - precision) ** 2 + precision**2) / taken**2
-            error = min(0.5, math.sqrt(noise + precision * (1 - precision) / taken))
+            error = min(0.5, math.sqrt(noise + self.alike * precision * (1 - precision) / taken))
         # A probability on an edge is in the bin below it: the next number above the edge is the least that is taken.
         threshold = float(self.edges[edge] if self.upper and edge < bins else np.nextafter(self.edges[edge], 2.0)) if edge else 0.0
         return OperatingPoint(
@@ -310,7 +313,7 @@ class Ranking:
             mean, rows = self._mean_loss(each), self._rows(each)
             for counts, losses in zip((each.others, each.of_class), each.losses, strict=True):
                 noise += float(each.noise_sd**2 * ((losses - mean) ** 2).sum()) / rows**2
-                draw += math.sqrt(float((np.maximum(counts, 0) * (losses - mean) ** 2).sum())) / rows
+                draw += math.sqrt(each.alike * float((np.maximum(counts, 0) * (losses - mean) ** 2).sum())) / rows
         return min(0.5, math.hypot(math.sqrt(noise), draw))
 
     def roc(self, label: Any = None) -> tuple[OperatingPoint, ...]:

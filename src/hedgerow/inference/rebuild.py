@@ -51,7 +51,7 @@ class Accumulated:
             )
         if self.drowned:
             return f"too much noise: {so_far}; {once}. Lower trees, fewer trees or a larger ε would help more than rebuilding."
-        return f"the noise is no reason to count all rows anew: {so_far} ({once})"
+        return f"the counts stand above their noise: {so_far}; {once}, and would tell more, where they may be brought together"
 
 
 def accumulated(forest: CountedForest) -> Accumulated | None:

@@ -60,7 +60,7 @@ class Cells:
 
 
 def bundled(trees: Sequence[ObliviousTree], most: int) -> tuple[Lookups, Cells]:
-    """most: cells of a bundle, unless it is of one tree alone, which has its leaves. Their numbers have 16 bits, as those of leaves have."""
+    """most: cells of a bundle, unless it is of one tree alone, which has its leaves. Their numbers have 16 bits, as those of leaves."""
     halves, pairs = _halves(trees)
     sizes = tuple([math.prod([own.radix for own in answers]) for _, answers in halves])
     return _lookups(halves, max(trees[0].sizes) + 1), _cells(pairs, sizes, min(most, MOST_LEAVES))

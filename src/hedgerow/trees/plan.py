@@ -175,7 +175,7 @@ class Plan:
             if self.delta and not any(event.rho for event in self.events):
                 more += ". The δ buys nothing here: for so few rows all noise is that of pure ε, with or without it"
             hint = f"{OF_FOUR}{self._of_values(of_class)}" if expected != LITTLE else ""
-            what = "rows of a class" if self.rows_per_person == 1 else "persons of a class"
+            what = "rows of a class" if self.rows_per_person == 1 else f"times {self.rows_per_person} rows of a class"
             return (
                 f"about {number(of_class, 2)} {what}, if all are as frequent, at {loss(self.epsilon, self.delta)}: {expected}{hint}{more}"
             )
