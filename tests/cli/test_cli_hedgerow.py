@@ -84,6 +84,9 @@ def test_a_forest_without_rules_says_so_and_what_to_use(here: Path, run: Callabl
         assert "This forest has no rules" in said
         assert "hedgerow show joint.json --attribute NAME" in said
         assert "--algorithm dpdf" in said
+    written = done(run("rules", "joint.json", "-o", "rules.csv")).output
+    assert "wrote rules.csv: 0 rules" in written
+    assert "This forest has no rules" in " ".join(written.split())
 
 
 def test_fit_says_what_epsilon_means_with_its_delta(here: Path, run: Callable[..., Any]) -> None:

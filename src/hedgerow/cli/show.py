@@ -117,13 +117,16 @@ def rules(
     found = release.rules(**wanted, top=most, sort=str(sort), pruned=not unpruned, above_noise=not noisy)
     left_out = None if noisy else within_noise(release.forest, **wanted, removed=None if unpruned else release.unused)
     kind = str(format) if format is not None else SUFFIXES.get(output.suffix.lower() if output is not None else "", "text")
-    if not found and output is None and not release.rules(sub_rules=True, above_noise=False, pruned=not unpruned, top=1):
+    none = not found and not release.rules(sub_rules=True, above_noise=False, pruned=not unpruned, top=1)
+    if none and output is None:
         say(NO_RULES.format(forest=forest))
         return
     written = WRITERS[kind](found, release.schema.target.name)
     if output is not None:
         output.write_text(written, encoding="utf-8")
         say(f"wrote {output}: {len(found):,} {'rule' if len(found) == 1 else 'rules'}")
+        if none:
+            note(NO_RULES.format(forest=forest))
     elif kind in ("text", "markdown"):
         say(written.rstrip("\n"))
     else:
