@@ -95,7 +95,13 @@ def run(quick: bool = False, rows: int = 0) -> list[Line]:
             times.others
         ),
         at_most("the same, peak memory of the whole process", f"{peak / 1e6:.0f} MB", "1,500 MB", peak / MOST_MEMORY, 1),
-        at_most(f"bytes a row over the encoded table, from {rows // 10:,} to {rows // 5:,} rows", f"{each:.1f}", f"8·(C + 2) = {limit}", each / limit, 1),
+        at_most(
+            f"bytes a row over the encoded table, from {rows // 10:,} to {rows // 5:,} rows",
+            f"{each:.1f}",
+            f"8·(C + 2) = {limit}",
+            each / limit,
+            1,
+        ),
     ]
 
 
