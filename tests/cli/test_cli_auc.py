@@ -13,6 +13,16 @@ import pytest
 from hedgerow import BudgetFile, Release
 
 
+def test_more_bins_are_another_score(fitted: SimpleNamespace, run: Callable[..., Any], tmp_path: Path) -> None:
+    words = ["evaluate", fitted.forest, fitted.test, "--epsilon", "1", "--auc", "--budget", tmp_path / "b.json"]
+    assert run("budget", "init", tmp_path / "b.json", "--epsilon", 5).exit_code == 0
+    for more in ([], ["--bins", 100]):
+        assert "area under the ROC curve" in run(*words, *more).stdout
+    refused = run(*words, "--bins", 100)
+    assert refused.exit_code != 0
+    assert "has paid for this score already" in refused.output
+
+
 def test_auc_thresholds_and_a_page(fitted: SimpleNamespace, run: Callable[..., Any], tmp_path: Path) -> None:
     page = tmp_path / "roc.html"
     result = run("evaluate", fitted.forest, fitted.test, "--epsilon", "1", "--auc", "-o", page, "--budget", fitted.budget)
@@ -37,6 +47,9 @@ def test_a_picture_that_cannot_be_is_refused_before_it_costs(fitted: SimpleNames
     before = fitted.budget.read_bytes()
     words = ["evaluate", fitted.forest, fitted.test, "--epsilon", "0.1", "--budget", fitted.budget]
     for more, said in [
+        (["--bins", 100], "in how many bins --auc counts rows"),
+        (["--bins", 100, "--auc", "--calibration"], "in how many bins --auc counts rows"),
+        (["--bins", 21, "--auc"], "expected an even number"),
         (["-o", tmp_path / "roc.svg"], "Add --auc"),
         (["--auc", "-o", tmp_path / "roc.png"], "ends in .svg or .html"),
         (["--auc", "-o", tmp_path / "none" / "roc.svg"], "does not exist"),

@@ -224,3 +224,21 @@ def test_the_curve_is_drawn(model: HedgerowClassifier) -> None:
     for page in (html_report(model.release_, score=score), score_page(model.release_, score)):
         assert f"Area under the ROC curve {score.auc:.3f}" in page
         assert ">false positive rate</th>" in page
+
+
+@pytest.mark.parametrize("centre", [-8.0, -5.0, -2.0, 0.0])
+def test_the_error_of_an_area_allows_for_rows_of_one_bin(centre: float) -> None:
+    """Exact counts of very many rows: what is left is that rows of one bin count as ties, most in the first where a class is rare."""
+    rng = np.random.default_rng(0)
+    margins = rng.normal(centre, 1.5, 400_000)
+    y = rng.random(margins.size) < 1 / (1 + np.exp(-margins))
+    p = 1 / (1 + np.exp(-margins))
+    counts = [np.histogram(p[which], EDGES)[0] for which in (~y, y)]
+    ranking = ClassRanking("yes", EDGES, counts[0], counts[1], 0.0)
+    off = roc_auc_score(y, p) - ranking.auc
+    assert 0 <= off < 2 * ranking.auc_ties
+    assert ranking.auc_error >= ranking.auc_ties
+    assert Ranking((ranking,), ("no", "yes")).auc_error == pytest.approx(ranking.auc_error)
+    assert ranking.opposite("no").auc_ties == pytest.approx(ranking.auc_ties)
+    fine = ClassRanking("yes", score_edges(100), *(np.histogram(p[which], score_edges(100))[0] for which in (~y, y)), 0.0)
+    assert fine.auc_ties < ranking.auc_ties

@@ -79,7 +79,10 @@ def init(
     if large := large_delta(made.delta):
         warn(large)
     if not made.delta:
-        say(f"it pays for pure ε alone; for a δ, which buys accuracy, make it with --delta {TOTAL_DELTA} instead", style="yellow")
+        say(
+            f"it pays for pure ε alone; for a δ, which buys accuracy on most tables, make it with --delta {TOTAL_DELTA} instead",
+            style="yellow",
+        )
         return
     say(f"{delta_left(made.delta)} (the ε and the δ of fits add up; a score takes no δ)")
     if made.delta < 2 * Fraction(SUGGESTED_DELTA):

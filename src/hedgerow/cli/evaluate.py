@@ -64,6 +64,15 @@ def evaluate(
             help="The class that recall, precision, area and thresholds are about.",
         ),
     ] = None,
+    bins: Annotated[
+        int | None,
+        typer.Option(
+            "--bins",
+            min=2,
+            show_default="20",
+            help="With --auc: how many bins of probability rows are counted in. More tell rows of a rare class apart; each has its noise.",
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="The ROC curve or the whole score: a name that ends in .svg or .html.", show_default=False),
@@ -125,6 +134,8 @@ def evaluate(
     auc, recalls = auc or bool(recall), tuple(recall or RECALLS)
     if not all(0 < each <= 1 for each in recalls):
         raise PlanError(f"--recall: got {', '.join(f'{each:g}' for each in recalls)}; expected a share above 0, at most 1, such as 0.8.")
+    if bins is not None and (not auc or calibration or plan):
+        raise PlanError("--bins: it says in how many bins --auc counts rows, without --calibration and --plan. Leave out one of them.")
     if rows is not None and not plan:
         raise PlanError("--rows: it belongs to --plan, which says what error a score would have. Add --plan, or leave it out.")
     if plan:
@@ -141,6 +152,7 @@ def evaluate(
     if public and (epsilon is not None or budget is not None):
         raise PlanError("--public: nothing is charged for public rows; leave out --epsilon and --budget, or --public.")
     how: dict[str, Any] = {"metrics": metrics_of(auc), "positive": positive, "n_jobs": threads(jobs)}
+    how |= {"bins": bins} if bins is not None else {}
     if public:
         _evaluate_public(forest, place, calibration, how, output, recalls)
         return
@@ -158,10 +170,12 @@ def evaluate(
     if isinstance(request_budget, TrackedBudgetFile) and not place.remote:
         rows_at = os.path.realpath(data) if os.path.exists(data) else data
         request = ["evaluate", release.content_hash, rows_at, table, query, str(exact_epsilon(epsilon)), auc, positive, calibration]
+        request += [bins] if bins is not None else []
         request_budget.pay_once(request, again)
     going_on: Any = nullcontext()
     if place.remote:
         asked = {"forest": release.content_hash, "metrics": how["metrics"], "positive": positive, "calibration": calibration}
+        asked |= {"bins": bins} if bins is not None else {}
         beside = output or (forest if os.access(forest.parent, os.W_OK) else Path(forest.name)).with_name(f"{forest.name}.score")
         going_on = place.service.going_on(beside, "evaluate", exact_epsilon(epsilon), request_budget, asked, again)
     found = None

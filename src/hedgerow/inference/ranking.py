@@ -37,6 +37,7 @@ Floats = NDArray[np.float64]
 RECALLS = (0.5, 0.8, 0.9)  # of thresholds that are shown
 THRESHOLD_HEADS = ("class", "area", "threshold", "recall", "precision", "false positive rate")
 CLEAR = 2.0  # a number of rows is told apart from none by so many errors
+END_BINS = 0.15  # how much better than by chance rows of the first and the last bin are told apart, perhaps
 
 
 def positive_code(classes: Sequence[Any], positive: Any = None) -> int | None:
@@ -136,8 +137,8 @@ class ClassRanking:
 
     @property
     def auc_error(self) -> float:
-        """Standard error: the noise on the counts and the draw of rows together."""
-        return min(0.5, math.hypot(self.auc_noise, self.auc_draw))
+        """Standard error: the noise on the counts, the draw of rows, and rows of one bin together."""
+        return min(0.5, math.hypot(self.auc_noise, self.auc_draw, self.auc_ties))
 
     @property
     def auc_noise(self) -> float:
@@ -153,6 +154,19 @@ class ClassRanking:
         rows, others = np.maximum(self.of_class, 0), np.maximum(self.others, 0)
         drawn = float((rows * self._v**2).sum()) / self._positive**2 + float((others * self._w**2).sum()) / self._negative**2
         return min(0.5, math.sqrt(self.alike * drawn)) if self.clear else 0.5
+
+    @property
+    def auc_ties(self) -> float:
+        """What of the error is owed to rows of one bin, which count as ties: the area may be so much larger. In a bin of width L, on the
+        scale of log-odds, rows that are spread evenly are told apart by L/12 better than by chance; nobody knows how far those of the first
+        and the last bin are spread.
+        """
+        if not self.clear:
+            return 0.5
+        inner, within = np.clip(self.edges[1:-1], 1e-9, 1 - 1e-9), np.full(len(self.others), END_BINS)
+        within[1:-1] = np.minimum(np.diff(np.log(inner / (1 - inner))) / 12, END_BINS)
+        both = np.maximum(self.of_class, 0) * np.maximum(self.others, 0)
+        return min(0.5, float(both @ within) / (self._positive * self._negative))
 
     @property
     def losses(self) -> tuple[Floats, Floats]:
@@ -264,12 +278,13 @@ class Ranking:
 
     @property
     def auc_error(self) -> float:
-        """Standard error. The noise of two classes is independent; of the draw, which is not, the mean error is taken."""
+        """Standard error. The noise of two classes is independent; of the draw and of ties, which are not, the mean error is taken."""
         clear = [each for each in self.of if each.clear]
         if not clear:
             return 0.5
         noise = math.sqrt(sum(each.auc_noise**2 for each in clear)) / len(clear)
-        return min(0.5, math.hypot(noise, float(np.mean([each.auc_draw for each in clear]))))
+        draw, ties = (float(np.mean([getattr(each, name) for each in clear])) for name in ("auc_draw", "auc_ties"))
+        return min(0.5, math.hypot(noise, draw, ties))
 
     @property
     def unclear(self) -> tuple[Any, ...]:

@@ -170,8 +170,8 @@ class Plan:
             of_class = self.rows / (self.n_classes * self.rows_per_person)
             least, expected = _words(EXPECTED[bool(self.delta)], of_class * float(self.epsilon))
             pays = of_class * float(self.epsilon) >= GAUSSIAN_FROM
-            helps = "More rows, a larger ε or a δ" if pays and not self.delta else "More rows or a larger ε"
-            more = f". {helps} would help" if least < ENOUGH else ""
+            helps = "More rows or a larger ε would help" + (", and on most tables a δ" if pays and not self.delta else "")
+            more = f". {helps}" if least < ENOUGH else ""
             if self.delta and not any(event.rho for event in self.events):
                 more += ". The δ buys nothing here: for so few rows all noise is that of pure ε, with or without it"
             hint = f"{OF_FOUR}{self._of_values(of_class)}" if expected != LITTLE else ""
