@@ -316,6 +316,15 @@ def test_trees_that_are_summed_together_have_their_own_sums(classes: int, most: 
             assert np.array_equal(sums, expected)
 
 
+@pytest.mark.parametrize("rows", [0, 1, 5])
+def test_with_one_class_alone_no_row_pulls_anywhere(rows: int) -> None:
+    """Nothing to learn, and nothing that depends on whether there are rows."""
+    found, tree = np.zeros((1, 5, 2), dtype=np.int64), one_question(SIZES, 0, range(5))
+    codes, labels = np.zeros((rows, 3), np.uint8), np.zeros(rows, np.uint16)
+    boosting_loops.add_tree_sums([tree], AdditiveModel(np.zeros(1), (), ()), True, codes, labels, None, found)
+    assert not found.any()
+
+
 def test_as_many_leaves_as_a_tree_may_have() -> None:
     sizes = (MOST_LEAVES - 1,)
     tree, codes = one_question(sizes, 0, range(MOST_LEAVES)), np.array([[0], [1], [MOST_LEAVES - 1]], np.uint16)

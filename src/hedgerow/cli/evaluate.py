@@ -170,7 +170,7 @@ def evaluate(
     if isinstance(request_budget, TrackedBudgetFile) and not place.remote:
         rows_at = os.path.realpath(data) if os.path.exists(data) else data
         request = ["evaluate", release.content_hash, rows_at, table, query, str(exact_epsilon(epsilon)), auc, positive, calibration]
-        request += [bins] if bins is not None else []
+        request += [f"{bins} bins"] if bins is not None else []
         request_budget.pay_once(request, again)
     going_on: Any = nullcontext()
     if place.remote:

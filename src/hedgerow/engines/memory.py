@@ -117,7 +117,9 @@ class MemoryRows(CountingEngine):
         return [counted[i % threads][i // threads] for i in range(len(trees))]
 
     def _margins_of(self, model: AdditiveModel, codes: NDArray[Any]) -> NDArray[np.float64] | None:
-        """Margins of all rows, kept for a model that goes on where this one ends: a booster asks again after each tree."""
+        """Margins of all rows, kept for a model that goes on where this one ends: a booster asks again after each tree. They change in
+        place: an engine is asked one query at a time, as a session does.
+        """
         if len(codes) * model.n_classes > KEPT_MARGINS:
             return None
         before, self._margins = self._margins, None  # an interrupt while they change leaves none

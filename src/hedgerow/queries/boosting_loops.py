@@ -18,7 +18,6 @@ from hedgerow.trees.routing import TOGETHER
 PACKED = 1 << 32  # a gradient sum and a Hessian sum share 64 bits: R · PACKED + H
 MOST_PACKED = 1 << 18  # rows whose sums surely fit: |R| and H of a row are at most GRID = 2^12
 MOST_CELLS = 1 << 11  # sums of a bundle of trees: as many as stay in the nearest cache
-FEW_EDGES = 16  # comparisons that are quicker than a look-up
 
 
 @numba.njit(nogil=True, cache=True)
@@ -91,7 +90,7 @@ def _vectors_of_two(gaps: Any, classes: Any, weight: float, euclidean: bool, mos
 
 @numba.njit(nogil=True, cache=True)
 def _add_in_cells(
-    codes: Any, vectors: Any, used: Any, levels: Any, first: Any, steps: Any, at: Any, by: Any, edges: Any,
+    codes: Any, vectors: Any, used: Any, levels: Any, first: Any, at: Any, by: Any, edges: Any, table: Any, steps: Any,
     members: Any, strides: Any, start: Any, begin: Any, sums: Any,
 ) -> None:  # fmt: skip
     """sums[cell of row i in bundle b] += vectors[i], for every bundle. The rest is as in `Lookups` and `Cells`."""
@@ -113,13 +112,13 @@ def _add_in_cells(
                 place[i] = 0
             for level in range(first[h], first[h + 1]):
                 column = columns[levels[level]]
-                if edges[level + 1] - edges[level] <= FEW_EDGES:
+                if table[level] < 0:
                     for k in range(edges[level], edges[level + 1]):
                         code, more = at[k], by[k]
                         for i in range(TOGETHER):
                             place[i] += more if column[i] >= code else np.uint16(0)
                 else:
-                    step = steps[level]
+                    step = steps[table[level]]
                     for i in range(TOGETHER):
                         place[i] += step[column[i]]
         for b in range(start.size - 1):
@@ -186,12 +185,12 @@ def add_tree_sums(
                 model.add_margins(rows, here)
             else:
                 here = margins[block]
-            if width == 1:
+            if model.n_classes == 2:
                 _vectors_of_two(here[:, 1] - here[:, 0], labels, weight, concentrated, most, own[:, 0])
             else:
                 _vectors(here, labels, weight, concentrated, most, own)
             _add_in_cells(
-                rows, own, lookups.used, lookups.levels, lookups.first, lookups.steps, lookups.at, lookups.by, lookups.edges,
+                rows, own, lookups.used, lookups.levels, lookups.first, lookups.at, lookups.by, lookups.edges, lookups.table, lookups.steps,
                 cells.members, cells.strides, cells.start, cells.begin, packed,
             )  # fmt: skip
         _take_apart(packed, cells.shapes, sums)

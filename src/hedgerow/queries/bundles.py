@@ -18,7 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.trees.oblivious import MOST_LEAVES, Answers, ObliviousTree, steps_of
+from hedgerow.trees.oblivious import MOST_LEAVES, Answers, ObliviousTree
+
+FEW_EDGES = 16  # comparisons that are quicker than a look-up
 
 Half = tuple[tuple[int, ...], tuple[Answers, ...]]  # what its levels ask about, and the answers
 Pair = tuple[int, int]  # a tree: its upper and its lower half
@@ -30,17 +32,19 @@ class Lookups:
 
     used:   the attributes that are asked about
     levels: which of them each level of a half asks; first: where the levels of a half begin
-    steps:  (levels, codes): what a code adds to the answer of its half
-    at, by: the same as edges: from code at[k] on the answer is by[k] more, modulo 2^16; edges: where those of a level begin
+    at, by: of a level with few edges: from code at[k] on the answer of its half is by[k] more, modulo 2^16
+    edges:  where the edges of a level begin
+    table:  of a level with more edges, which line of `steps` it has, what each code adds to the answer; else -1
     """
 
     used: NDArray[np.int64]
     levels: NDArray[np.int64]
     first: NDArray[np.int64]
-    steps: NDArray[np.uint16]
     at: NDArray[np.uint16]
     by: NDArray[np.uint16]
     edges: NDArray[np.int64]
+    table: NDArray[np.int64]
+    steps: NDArray[np.uint16]
 
 
 @dataclass(frozen=True)
@@ -78,14 +82,29 @@ def _halves(trees: Sequence[ObliviousTree]) -> tuple[list[Half], tuple[Pair, ...
 
 
 def _lookups(halves: list[Half], width: int) -> Lookups:
-    asked = [j for attributes, _ in halves for j in attributes]
+    asked, first = [j for attributes, _ in halves for j in attributes], _ends([len(attributes) for attributes, _ in halves])
     used = np.unique(np.array(asked, dtype=np.int64))
-    steps = np.concatenate([steps_of(answers, width) for _, answers in halves])
-    change = np.diff(steps, axis=1, prepend=np.uint16(0))  # modulo 2^16
-    level, code = np.nonzero(change)
-    edges = _ends(np.bincount(level, minlength=len(asked)))
-    first = _ends([len(attributes) for attributes, _ in halves])
-    return Lookups(used, np.searchsorted(used, asked), first, steps, code.astype(np.uint16), change[level, code], edges)
+    at, by, lengths, table = [np.zeros(0, dtype=np.uint16)], [np.zeros(0, dtype=np.int64)], [], []
+    many: list[tuple[Answers, int]] = []
+    for _, answers in halves:
+        stride = math.prod([own.radix for own in answers])
+        for own in answers:
+            stride //= own.radix
+            codes, change = own.edges
+            few = len(codes) <= FEW_EDGES
+            lengths.append(len(codes) if few else 0)
+            table.append(-1 if few else len(many))
+            if few:
+                at.append(codes)
+                by.append(change * stride)
+            else:
+                many.append((own, stride))
+    steps = np.zeros((len(many), width if many else 1), dtype=np.uint16)
+    for line, (own, stride) in zip(steps, many, strict=True):
+        line[: len(own)] = own.array * np.int64(stride)
+    ends = _ends(lengths)
+    changes = np.concatenate(by).astype(np.uint16)  # modulo 2^16
+    return Lookups(used, np.searchsorted(used, asked), first, np.concatenate(at), changes, ends, np.array(table, dtype=np.int64), steps)
 
 
 @lru_cache(maxsize=16)  # it is mostly the same for all rounds of a fit

@@ -26,7 +26,7 @@ MOST_LEVELS = 16
 class Answers:
     """The answer for each code of an attribute, and last for rows without a declared value: 0, 1, … It cannot be changed."""
 
-    __slots__ = ("_hash", "array", "radix")
+    __slots__ = ("_edges", "_hash", "array", "radix")
 
     def __init__(self, values: Sequence[int] | NDArray[Any]) -> None:
         given = np.asarray(values)
@@ -38,6 +38,17 @@ class Answers:
         self.array.setflags(write=False)
         self.radix = most + 1
         self._hash = hash(self.array.tobytes())
+        self._edges: tuple[NDArray[np.uint16], NDArray[np.int64]] | None = None
+
+    @property
+    def edges(self) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
+        """The codes from which on the answer is another, counted from 0, and by how much."""
+        if self._edges is None:
+            before = np.concatenate([[0], self.array[:-1]])
+            change: NDArray[np.int64] = self.array.astype(np.int64) - before
+            codes = np.flatnonzero(change)
+            self._edges = codes.astype(np.uint16), change[codes]
+        return self._edges
 
     def __len__(self) -> int:
         return len(self.array)
