@@ -59,7 +59,8 @@ def test_a_table_with_another_sign_between_columns_or_none_at_all(fitted: Simple
         assert (result.exit_code, "is empty; expected a header and rows" in " ".join(result.stderr.split())) == (2, True), result.stderr
     assert run("schema", "check", fitted.schema, colons, "--csv", "delimiter=:").exit_code == 0
     colons.write_text("31 no yes\n")  # without a header it is a row, which is not repeated
-    assert "31" not in run("schema", "check", fitted.schema, colons).stderr
+    said = run("schema", "check", fitted.schema, colons).stderr
+    assert "31" not in "".join(said.split()).replace(str(fitted.folder), "")  # whose name may hold any number
 
 
 @pytest.mark.parametrize("case", WRONG)
