@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from hedgerow import Categorical, HedgerowClassifier, Release, Schema, Target
@@ -123,6 +124,17 @@ def test_show_tells_what_the_attributes_do(grown: SimpleNamespace, run: Callable
     assert "guarantee" not in one
     scores = {line.split()[0]: number(line) for line in one.splitlines() if "│" in line}
     assert scores["current"] > scores["never"]  # as the rows were made
+
+
+def test_show_says_that_errors_leave_out_what_was_chosen(tmp_path: Path, run: Callable[..., Any]) -> None:
+    """Under top splits effects of other fits were several ± away, and only the documents said so."""
+    rng = np.random.default_rng(2)
+    X = {name: rng.integers(0, 2, 6000) for name in "abc"}
+    schema = Schema([Categorical(name, [0, 1]) for name in X], Target("y", [0, 1]))
+    for number, (delta, said) in enumerate(((0, True), (1e-6, False))):
+        HedgerowClassifier(schema, 8, delta, random_state=0).fit(X, X["a"] ^ X["b"]).release_.save(tmp_path / f"{number}.json")
+        text = " ".join(run("show", tmp_path / f"{number}.json").stdout.split())
+        assert ("Its effects may differ by several ±." in text) is said
 
 
 def test_show_of_one_attribute_has_all_its_values(tmp_path: Path, run: Callable[..., Any]) -> None:

@@ -37,6 +37,10 @@ def test_the_threshold_that_is_advised_does_not_fit_again() -> None:
     model = forest(budget, epsilon=50).fit(X, Y)
     with pytest.raises(PlanError, match=r"threshold_for\(recall=0.8\).*point\.takes\(model, new\).*FrozenEstimator\(model\)"):
         TunedThresholdClassifierCV(model, cv=2).fit(X, Y)
+    before = budget.spent
+    with pytest.raises(PlanError, match=r"one threshold after the other.*Nothing was spent.*threshold_for\(recall=0.8\)"):
+        TunedThresholdClassifierCV(model, cv=2, scoring=private_scorer("0.1", budget)).fit(X, Y)
+    assert budget.spent == before
     point = private_score(model, X, Y, epsilon=10, budget=budget, metrics=["auc"]).threshold_for(recall=0.8)
     spent = budget.spent
     fixed = FixedThresholdClassifier(FrozenEstimator(model), threshold=point.threshold, pos_label=point.label).fit(X, Y)

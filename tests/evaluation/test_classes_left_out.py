@@ -68,6 +68,21 @@ def test_a_warning_that_is_an_error_has_what_was_paid_for(model: PrivateRDTClass
     assert budget.remaining == 0
 
 
+def test_which_classes_are_left_out_follows_from_the_matrix(model: PrivateRDTClassifier) -> None:
+    """By the sums of the bins, whose noise is several times that of the matrix, the largest class was left out, and the smallest kept."""
+    rows = [int((name == TRUTH).sum()) for name in SCHEMA.target.classes]
+    for _ in range(30):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            score = private_score(model, TEST, TRUTH, epsilon="0.2", metrics=["auc"])
+        assert score.ranking is not None
+        assert score.ranking.left_out in {(), ("rare",)}
+        bins = len(score.ranking.of[0].others)
+        for each, own in zip(score.ranking.of, rows, strict=True):
+            assert abs(each.of_class.sum() - own) <= bins / 2 + 6 * score.rows_error
+            assert abs(each.others.sum() + each.of_class.sum() - score.rows) <= bins + 1
+
+
 def test_a_search_is_told(model: PrivateRDTClassifier) -> None:
     with pytest.warns(UnclearScoreWarning, match=WORDS):
         private_scorer(1, Budget(1), metric="auc")(model, TEST, TRUTH)

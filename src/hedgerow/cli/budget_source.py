@@ -107,8 +107,8 @@ class TrackedBudgetFile(_ChargeTracking, BudgetFile):
         if paid is not None and not again:
             raise PlanError(
                 f"{self.name} has paid for this score already (this forest, DATA and ε: {formatting.loss(paid.cost, paid.delta)} at "
-                f"{paid.when}). Nothing was spent. Take the score of then; if there is none, if the rows are others now, or to pay for one "
-                "with other noise, add --again."
+                f"{paid.when}). Nothing was spent. Take the score that was printed then, or written by -o: it is kept nowhere else. "
+                "If it is lost, if the rows are others now, or to pay for one with other noise, add --again."
             )
         self.score_key = f"{key}-{len(before)}" if before else key
 

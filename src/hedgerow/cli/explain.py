@@ -124,7 +124,7 @@ def show_effects(release: Release, attribute: str | None, output: Path | None) -
     """The effects of the most important attributes, or of one: as text, or as a picture."""
     from hedgerow.inference.effects import effect_named
     from hedgerow.plots.effect_svg import effects_svg
-    from hedgerow.plots.effect_text import FEW_LEGEND, VALUES, effect_text
+    from hedgerow.plots.effect_text import CHOSEN_LEGEND, FEW_LEGEND, VALUES, effect_text
 
     effects = release.effects()
     if attribute is not None:
@@ -136,6 +136,9 @@ def show_effects(release: Release, attribute: str | None, output: Path | None) -
         if any(effect.few_rows.any() for effect in effects[:IN_TEXT]):
             say()
             say(FEW_LEGEND)
+        if release.additive.tables.layout.asks:
+            say()
+            say(CHOSEN_LEGEND)
         rest = [effect.attribute for effect in effects[IN_TEXT:]]
         if rest:
             say()

@@ -126,6 +126,7 @@ def _check_scorers(found: Repetitions, estimator: Any) -> None:
     for each in found.scorers:
         if isinstance(each, PrivateScorer):
             positive_code(classes, each.positive)
+            continue
         about = getattr(getattr(each, "_score_func", None), "__name__", "")
         given = getattr(each, "_kwargs", {})
         if about in OF_ONE_CLASS and given.get("average", "binary") == "binary" and given.get("pos_label", 1) not in classes:

@@ -26,16 +26,14 @@ from hedgerow.engines.engine import Engine
 from hedgerow.engines.remote import RemoteEngine
 from hedgerow.errors import ExactScoreWarning, LargeEpsilonWarning, NoBudgetWarning, PlanError, TransformerWarning
 from hedgerow.estimators.class_order import sorted_classes
-from hedgerow.evaluation.scorer import PrivateScorer
+from hedgerow.evaluation.scorer import A_THRESHOLD, PrivateScorer
 
 said: set[str] = set()  # what was told once in this process
 LARGE = 20  # an ε above this protects hardly at all
 
 _THRESHOLD = (
     "TunedThresholdClassifierCV", "it chooses a threshold by exact scores of the rows",
-    'point = private_score(model, X, y, epsilon=…, metrics=["auc"]).threshold_for(recall=0.8) of a model that is fitted, then '
-    "point.takes(model, new), or FixedThresholdClassifier(FrozenEstimator(model), threshold=point.threshold, pos_label=point.label): "
-    "sklearn.frozen.FrozenEstimator keeps it from being fitted, and paid for, again",
+    A_THRESHOLD,
 )  # fmt: skip
 _CALIBRATION = (
     "CalibratedClassifierCV", "it learns from the rows, without noise, how to change probabilities",

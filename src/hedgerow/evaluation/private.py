@@ -281,6 +281,16 @@ def warn_about(score: PrivateScore, metrics: Sequence[str], paid: Any) -> None:
             raise
 
 
+def _agreeing(counts: NDArray[np.int64], totals: NDArray[np.int64], c: int) -> NDArray[np.int64]:
+    """Bins that add up to the rows of class c, and of the others, that the matrix has: it has far less noise, since it has fewer numbers.
+    By their own sums a class with many rows was left out, and one with few kept, as the noise would have it.
+    """
+    found, bins = counts.copy(), counts.shape[1]
+    for row, rows in ((OF_CLASS, totals[c]), (OTHERS, totals.sum() - totals[c])):
+        found[row] += np.rint((rows - counts[row].sum()) / bins).astype(np.int64)
+    return found
+
+
 def score_of(
     release: Release,
     questions: Sequence[CountingQuery[NDArray[np.int64]]],
@@ -297,7 +307,11 @@ def score_of(
         noise = query.event(price, release.schema.k).scale if price else Fraction(0)
         if isinstance(query, ScoreBins):
             sd = math.sqrt(noise_variance(noise)) if noise else 0.0
-            edges, scored = score_edges(query.bins), zip(query.classes, counts, strict=True)
+            totals: NDArray[np.int64] | None = None if matrix is None else matrix.sum(axis=1)
+            agreed = (
+                counts if totals is None or not price else [_agreeing(own, totals, c) for c, own in zip(query.classes, counts, strict=True)]
+            )
+            edges, scored = score_edges(query.bins), zip(query.classes, agreed, strict=True)
             of = tuple(ClassRanking(classes[c], edges, each[OTHERS], each[OF_CLASS], sd, alike=release.schema.k) for c, each in scored)
             of = tuple(each.opposite(classes[0]) for each in of) if len(classes) == 2 and about == 0 else of
             ranking = Ranking(of, classes)

@@ -13,6 +13,12 @@ from hedgerow.errors import PlanError, UnclearScoreWarning
 from hedgerow.evaluation.private import METRICS, private_score
 from hedgerow.inference.text import SCORE_MORE, is_lost
 
+A_THRESHOLD = (
+    'point = private_score(model, X, y, epsilon=…, metrics=["auc"]).threshold_for(recall=0.8) of a model that is fitted, then '
+    "point.takes(model, new), or FixedThresholdClassifier(FrozenEstimator(model), threshold=point.threshold, pos_label=point.label): "
+    "sklearn.frozen.FrozenEstimator keeps it from being fitted, and paid for, again"
+)
+
 
 @dataclass(frozen=True)
 class PrivateScorer:
@@ -34,6 +40,14 @@ class PrivateScorer:
             text = f"{self.metric}: this score is lost in the noise, and what is chosen by it is chosen by chance; {SCORE_MORE}."
             warnings.warn(text, UnclearScoreWarning, stacklevel=2)
         return -value if self.metric == "brier" else value  # scikit-learn takes the largest for the best
+
+    @property
+    def _score_func(self) -> Any:
+        """The metric of scikit-learn's own scorers: TunedThresholdClassifierCV would compute it for every threshold."""
+        raise PlanError(
+            "scoring: a private score is of a model, and cannot be computed for one threshold after the other, as "
+            f"TunedThresholdClassifierCV does. Nothing was spent. Use {A_THRESHOLD}."
+        )
 
 
 def private_scorer(epsilon: Any, budget: Budget, metric: str = "accuracy", positive: Any = None) -> PrivateScorer:

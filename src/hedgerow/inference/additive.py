@@ -301,7 +301,7 @@ class AdditiveForest:
     scores are multiplied by `scale`, one number, privately chosen: attributes that repeat each other make a model too sure of itself, and
     trees that are shrunk for their noise not sure enough. `scale_rate` is the ε of that choice, for one row of a person, and `reading_rate`
     that of the choice of the reading; 0 without one. `joint_noise` is the standard deviation of the noise on a sum of gradients of a joint
-    fit, after all of its rounds; 0 without one.
+    fit, after all of its rounds; 0 without one. `boosted_noise` is that of one sum of a boosted tree.
     """
 
     def __init__(
@@ -312,11 +312,12 @@ class AdditiveForest:
         scale_rate: float = 0.0,
         reading_rate: float = 0.0,
         joint_noise: float = 0.0,
+        boosted_noise: float = 0.0,
     ) -> None:
         layout, self.reading = checked_reading(forest, chosen)
         self.tables, self.correction = Tables(forest, layout, chosen.get("rules", OLD_RULES)), correction
         self.scale, self.scale_rate, self.reading_rate = float(chosen.get("scale", 1.0)), scale_rate, reading_rate
-        self.joint_noise = joint_noise
+        self.joint_noise, self.boosted_noise = joint_noise, boosted_noise
 
     @cached_property
     def model(self) -> AdditiveModel:

@@ -29,7 +29,7 @@ T = 1 / math.sqrt(3)
 @dataclass(frozen=True, eq=False)
 class TakenApart:
     """One tree. All by attribute: a leaf's contributions and their variances (leaves, classes); the tree of its own questions alone, with
-    what they do on average (leaves of that tree, classes) and the variance of that.
+    what they do on average (leaves of that tree, classes) and the variance of that, and how it changes the noise of the effect.
     """
 
     base: Floats
@@ -38,6 +38,23 @@ class TakenApart:
     own_trees: Mapping[int, ObliviousTree]
     typical: Mapping[int, Floats]
     variances: Mapping[int, Floats]
+    steps: Mapping[int, Step]
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What a tree adds to the noise in the effect of one attribute, and what it takes back of the noise before it.
+
+    tree:      its questions about the attribute alone
+    shares:    of rows in the leaves of that tree
+    variances: of their mean scores, the largest of all classes
+    back:      how much of a deviation of its scores from what its rows say each leaf takes back
+    """
+
+    tree: ObliviousTree
+    shares: Floats
+    variances: Floats
+    back: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,20 +84,33 @@ class _Axes:
     def of_leaves(self, values: Floats) -> Floats:
         return values.reshape(*self.tree.radix, self.classes).transpose(*self.order, len(self.order)).reshape(self.shape)
 
+    @property
+    def shares(self) -> Floats:
+        """Of rows in each leaf of the tree."""
+        found = np.ones(1)
+        for weight in self.weights:
+            found = np.multiply.outer(found, weight)
+        return self.to_leaves(found.reshape(*self.shape[:-1], 1))[:, 0]
+
     def to_leaves(self, values: Floats) -> Floats:
         spread = np.broadcast_to(values, self.shape).reshape(*(self.tree.radix[level] for level in self.order), self.classes)
         return np.asarray(spread.transpose(*np.argsort(self.order), len(self.order)).reshape(-1, self.classes))
 
 
-def taken_apart(tree: ObliviousTree, scores: Floats, variances: Floats, shares: Mapping[int, Floats]) -> TakenApart:
-    """shares: for each attribute the share of rows with each of its codes."""
+def taken_apart(
+    tree: ObliviousTree, scores: Floats, variances: Floats, shares: Mapping[int, Floats], pull: Floats | float = 0.0
+) -> TakenApart:
+    """shares: for each attribute the share of rows with each of its codes; pull: what a leaf with all rows would take back"""
     axes = _Axes(tree, shares, scores.shape[1])
     attributes, weights, shape = axes.attributes, axes.weights, axes.shape
     f, v = axes.of_leaves(scores), axes.of_leaves(variances)
     base = _mean(f, weights, None)
     typical = {j: _mean(f, weights, axis) - base for axis, j in enumerate(attributes)}
-    squared, noise = {}, {}
+    squared, noise, steps = {}, {}, {}
+    back = axes.of_leaves(np.minimum(pull * axes.shares, 1.0)[:, None].repeat(axes.classes, axis=1))
     for axis, j in enumerate(attributes):
+        of_sides = _mean(v, [weight**2 for weight in weights], axis).max(axis=1)
+        steps[j] = Step(axes.own[j], weights[axis], of_sides, _mean(back, weights, axis)[:, 0])
         own = _noise(v, weights[axis], axis, 1, -1)
         squared[j] = _mean(own, [weight**2 for weight in weights], axis)
         for other, weight in enumerate(weights):
@@ -95,7 +125,8 @@ def taken_apart(tree: ObliviousTree, scores: Floats, variances: Floats, shares: 
             mixed = mean + t * (mixed - mean)
         for axis, j in enumerate(attributes):
             sums[j] = sums[j] + length / t * (mixed - _along(mixed, weights[axis], axis))
-    return TakenApart(base[0], {j: axes.to_leaves(found) for j, found in sums.items()}, noise, axes.own, typical, squared)
+    contributions = {j: axes.to_leaves(found) for j, found in sums.items()}
+    return TakenApart(base[0], contributions, noise, axes.own, typical, squared, steps)
 
 
 def beyond_noise(found: Sequence[Typical], count: int, codes: NDArray[Any]) -> Floats:
@@ -118,6 +149,28 @@ def beyond_noise(found: Sequence[Typical], count: int, codes: NDArray[Any]) -> F
         squares += (now - before) ** 2 if number else 0.0
         before = now
     return np.maximum(count / max(count - 1, 1) * squares / 2 - noise, 0.0)
+
+
+def settled_variance(steps: Sequence[Step], codes: NDArray[Any], rows: Floats) -> Floats:
+    """(values,): the variance that the noise gives the effect of each value of an attribute after a joint fit and trees.
+
+    codes: a row for each value; rows: the share of rows that it has. Every tree that asks about the attribute brings noise, D on the mean
+    scores of its sides, and takes back the shares κ (`back`) of what the scores of its sides deviate by so far: with E, which gives each
+    value its side, A, the means over the values of a side, and B, which takes off the mean over all rows, the covariance of the effects is
+
+        Σ ← (1 − E·B·κ·A) Σ (1 − E·B·κ·A)ᵀ + E·B·D·Bᵀ·Eᵀ
+    """
+    found = np.zeros((len(codes), len(codes)))
+    for step in steps:
+        sides = step.tree.leaves_of(codes)
+        given = (sides[:, None] == np.arange(step.tree.n_nodes)).astype(np.float64)  # E
+        centre = given @ (np.eye(step.tree.n_nodes) - step.shares)  # E·B
+        mean = (given * rows[:, None]).T / np.maximum(given.T @ rows, 1e-300)[:, None]  # A
+        back = centre * step.back
+        kept = found - back @ (mean @ found)
+        kept = kept - (kept @ mean.T) @ back.T
+        found = kept + (centre * step.variances) @ centre.T
+    return np.diagonal(found).copy()
 
 
 def pairs_of(tree: ObliviousTree, scores: Floats, shares: Mapping[int, Floats]) -> list[tuple[ObliviousTree, ObliviousTree, Floats]]:

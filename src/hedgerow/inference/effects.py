@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import PlanError
 from hedgerow.inference.additive import AdditiveForest
-from hedgerow.inference.boosted_parts import beyond_noise
+from hedgerow.inference.boosted_parts import beyond_noise, settled_variance
 from hedgerow.inference.effect_noise import centred, floor_variance, mean_variance
 from hedgerow.inference.evidence import believed, chance_variance
 from hedgerow.inference.parts import Parts
@@ -49,6 +49,8 @@ class Effect:
                  it differs from even ones by more than noise                                     (values,)
     scores:      what the value adds to each class, on average; the mean over the classes is 0    (values, classes)
     errors:      standard errors that the noise gives the scores                                  (values, classes)
+    shift:       the part of them that all values have alike: scores stand against their mean over
+                 the noisy shares of rows                                                         (classes,)
     class_rows:  the share of rows of each class, from noisy counts                               (classes,)
     importance:  the attribute's share in what all attributes add
     importance_noise:  the share that an attribute with these errors would have by noise alone
@@ -80,6 +82,7 @@ class Effect:
     chance: Floats | None = None
     believed: Floats | None = None
     unknown: float = 0.0
+    shift: Floats | None = None
 
     @property
     def rows_note(self) -> str:
@@ -111,12 +114,13 @@ class Effect:
         """Whether it says more than noise, and the chance of who is in the table, would make it say.
 
         Each value is judged by its own errors, so that one of which nothing is known does not hide the others: all together by χ², weighted
-        by their rows, and each that has rows enough by itself, further away where there are many.
+        by their rows, and each that has rows enough by itself, further away where there are many. What all values have alike makes none of
+        them differ from the others.
         """
         if not self.errors.any():
             return self.importance > 0
-        chance = np.zeros_like(self.errors) if self.chance is None else self.chance
-        away = np.abs(self.scores) / np.maximum(np.hypot(self.errors, chance), 1e-6)
+        chance, shift = (0.0 if part is None else part for part in (self.chance, self.shift))
+        away = np.abs(self.scores) / np.maximum(np.sqrt(np.maximum(self.errors**2 - shift**2, 0.0) + chance**2), 1e-6)
         weight, classes = self.rows / self.rows.sum(), len(self.classes)
         values = 1 / float(weight @ weight)  # so many with even rows; their scores add up to about 0, and so do those of the classes
         if weight @ (away**2).mean(axis=1) > _largest_mean_square(max(values - 1, 1.0) * (classes - 1)):
@@ -222,10 +226,15 @@ def _effect(parts: Parts, j: int) -> Effect:
             reached += weight
             met.append((rows, weights[:, node]))
     reached = np.maximum(reached, 1e-300)
-    spread = mean_variance(parts.typical_variances[j], met, reached, floor_variance(parts.forest, j)[first])
+    shares = _share_of_rows(parts.forest, j, groups)
+    if j in parts.steps:
+        spread = np.repeat(settled_variance(parts.steps[j], met[0][0], shares)[:, None], codebook.n_classes, axis=1)
+    else:
+        spread = mean_variance(parts.typical_variances[j], met, reached, floor_variance(parts.forest, j)[first])
     if j in parts.boosted:
         spread += beyond_noise(parts.boosted[j], len(parts.forest.correction.boosted_trees), met[0][0])
-    errors = np.sqrt(spread)
+    found = centred(scores / reached)
+    shift = _share_noise(parts.forest, j, groups) ** 2 @ found**2 if parts.forest.joint_noise else np.zeros(codebook.n_classes)
     attribute = codebook.schema.attributes[j]
     cells = codebook.numeric_cells(j)
     edges = attribute.cell_edges(codebook.bins) if isinstance(attribute, Numeric) else ()
@@ -233,9 +242,9 @@ def _effect(parts: Parts, j: int) -> Effect:
         attribute.name,
         tuple(_in_words(codebook, j, codes) for codes in groups),
         tuple(plain(value) for value in codebook.schema.target.classes),
-        _share_of_rows(parts.forest, j, groups),
-        centred(scores / reached),
-        errors,
+        shares,
+        found,
+        np.sqrt(spread + shift),
         tables.pi,
         0.0,
         tuple(float(edges[code]) for code in first if 0 < code < cells) if cells else None,
@@ -245,6 +254,7 @@ def _effect(parts: Parts, j: int) -> Effect:
         chance=np.sqrt(chance_variance(parts.forest, j)[first]),
         believed=believed(parts.forest, j)[first],
         unknown=tables.unknown.get(j, 0.0),
+        shift=np.sqrt(shift),
     )
 
 
@@ -345,18 +355,22 @@ def _share_of_rows(forest: AdditiveForest, j: int, groups: list[list[int]]) -> F
     return np.array([by_code[codes].sum() for codes in groups])
 
 
-def _share_errors(forest: AdditiveForest, j: int, groups: list[list[int]]) -> Floats:
+def _share_noise(forest: AdditiveForest, j: int, groups: list[list[int]]) -> Floats:
     """Of m of d counted branches, whose noises are made to add up to that of all rows: sd·√(m·(1 − m/d)). A share that was drawn to even
-    ones is a little less off. Of a part of a branch all of its rows may be there, or none.
+    ones is a little less off.
     """
     tables = forest.tables
-    if j not in tables.attributes:
-        return np.full(len(groups), np.nan)
     branch = tables.layout.branches(j)
     m, d = np.array([len(np.unique(branch[codes])) for codes in groups]), int(branch.max()) + 1
     sd = tables.noise(j) * math.sqrt(tables.codebook.n_classes)
-    n = max(tables.n * (1 - tables.unknown.get(j, 0.0)), 1.0)
-    noise, rows, most = sd * np.sqrt(m * (1 - m / d)) / n, _share_of_rows(forest, j, groups), _most_rows(forest, j, groups)
+    return np.asarray(sd * np.sqrt(m * (1 - m / d)) / max(tables.n * (1 - tables.unknown.get(j, 0.0)), 1.0))
+
+
+def _share_errors(forest: AdditiveForest, j: int, groups: list[list[int]]) -> Floats:
+    """Their noise, and of a part of a branch that all of its rows may be there, or none."""
+    if j not in forest.tables.attributes:
+        return np.full(len(groups), np.nan)
+    noise, rows, most = _share_noise(forest, j, groups), _share_of_rows(forest, j, groups), _most_rows(forest, j, groups)
     unknown = np.where(most > rows + 1e-9, np.maximum(rows, most - rows), 0.0)
     return np.minimum(np.hypot(noise, unknown), 1.0)
 

@@ -16,8 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.inference.additive import TREE, AdditiveForest
-from hedgerow.inference.boosted_parts import Typical, taken_apart
-from hedgerow.inference.effect_noise import centred, correction_variance, reading_error, scale_error, table_variance, top_variance
+from hedgerow.inference.boosted_parts import Step, Typical, taken_apart
+from hedgerow.inference.effect_noise import (
+    centred,
+    correction_variance,
+    pull_of,
+    reading_error,
+    scale_error,
+    table_variance,
+    top_variance,
+)
 from hedgerow.inference.tables import Floats
 from hedgerow.trees.additive_model import AdditiveModel
 from hedgerow.trees.few_rows import margins_to_show
@@ -32,6 +40,7 @@ class Parts:
 
     scores, variances: for a row; typical, typical_variances: on average over rows with the same value of the attribute
     boosted: what an attribute does on average in each boosted tree that asks about it, where there was no joint fit before them
+    steps: the noise of an attribute's effect, step by step, where there was a joint fit
     """
 
     def __init__(self, forest: AdditiveForest) -> None:
@@ -40,6 +49,7 @@ class Parts:
         self.base: Floats = model.base.copy()
         self._scores: dict[int, list[tuple[AnyTree, Floats, Floats]]] = {}
         self.boosted: dict[int, list[Typical]] = {}
+        self.steps: dict[int, list[Step]] = {}
         own = len(layout.attributes)
         if layout.asks:
             self._take_top_apart(layout.top, model.scores[0])
@@ -67,19 +77,22 @@ class Parts:
         )
 
     def _take_boosted_apart(self, boosted: list[tuple[ObliviousTree, Floats, Floats]]) -> None:
-        """Contributions of the trees, and typical effects. The noise of one tree adds to that of the others: that later trees take back
-        some of what noise did before is left out, so that errors are rather too large where attributes are few."""
+        """Contributions of the trees, and typical effects. In what a row has, the noise of one tree adds to that of the others: that later
+        trees take back some of what noise did before is left out there, so that these errors are rather too large where attributes are few.
+        """
         shares = {j: self.forest.shares_of_codes(j) for j in range(len(self.forest.tables.codebook.sizes))}
         typical = {j: list(parts) for j, parts in self._scores.items()}
         joint = any(len(tree.attributes) == 1 for tree, _, _ in boosted)  # a level of its own for each attribute
         for number, (tree, scores, variance) in enumerate(boosted):
-            apart = taken_apart(tree, scores, variance, shares)
+            apart = taken_apart(tree, scores, variance, shares, pull_of(self.forest, variance) if len(tree.attributes) > 1 else 0.0)
             self.base += apart.base
             for j, own in apart.contributions.items():
                 self._add(j, tree, own, apart.noise[j])
                 on_average = apart.own_trees[j], apart.typical[j], apart.variances[j]
                 typical.setdefault(j, []).append(on_average)
-                if not joint:
+                if joint:
+                    self.steps.setdefault(j, []).append(apart.steps[j])
+                else:
                     self.boosted.setdefault(j, []).append(Typical(number, *on_average))
         self.typical, self.typical_variances = self._models(typical)
 

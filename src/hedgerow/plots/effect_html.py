@@ -14,8 +14,9 @@ from hedgerow.plots.waterfall_svg import waterfall_svg
 HOW_TO_READ = (
     "Each attribute adds to the scores of the classes, and the class with the highest sum is predicted. Adding 0.7 to the log-odds "
     "doubles the odds. The bands are what the noise may have done, and no more: a value with few rows, marked *, is drawn towards "
-    "the others, and may be wrong by more than its band, even in its sign. Nor do they tell what causes what, or how another sample of "
-    "people would look."
+    "the others, and may be wrong by more than its band, even in its sign. What was privately chosen (top splits, how strongly attributes "
+    "are read, the scale) is not in them, and another fit may choose otherwise. Nor do they tell what causes what, or how another sample "
+    "of people would look."
 )
 
 

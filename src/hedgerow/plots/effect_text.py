@@ -24,6 +24,11 @@ FEW_LEGEND = (
     '"few rows": too few to tell. What is said is mostly what the other values say, and may be wrong by more than its ±, even in its sign.'
 )
 
+CHOSEN_LEGEND = (
+    "The ± are of the noise alone: which top splits were asked, and how strongly attributes are read, was privately chosen, and another "
+    "fit may choose otherwise. Its effects may differ by several ±."
+)
+
 
 def signed(value: float) -> str:
     """ "+1.22", "−0.40"; what rounds to nothing has no sign."""

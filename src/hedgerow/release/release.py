@@ -125,15 +125,17 @@ class Release:
         for event in self.certificate.events:
             if event.query in spent:
                 spent[event.query] += float(Fraction(event.epsilon)) / self.schema.k
-        return AdditiveForest(self.forest, self.chosen, self.correction, spent["best_scale"], spent["best_model"], self._joint_noise)
+        return AdditiveForest(self.forest, self.chosen, self.correction, spent["best_scale"], spent["best_model"], *self._noise_of_sums)
 
     @property
-    def _joint_noise(self) -> float:
-        """The standard deviation of the noise on a sum of gradients after all rounds of a joint fit, which are the first; 0 without one."""
+    def _noise_of_sums(self) -> tuple[float, float]:
+        """Standard deviations of the noise on a sum of gradients: after all rounds of a joint fit, which are the first, and of a boosted
+        tree; 0 without one."""
         asked = self.chosen.get("joint rounds", 0)
         rounds = asked if isinstance(asked, int) else 0
-        first = [variance_of(event.noise) for event in self.certificate.events if event.query == "boost_round"][:rounds]
-        return math.sqrt(sum(first)) / len(first) / GRID if first else 0.0
+        events = [variance_of(event.noise) for event in self.certificate.events if event.query == "boost_round" and event.noise]
+        joint, boosted = events[:rounds], events[rounds:]
+        return math.sqrt(sum(joint)) / max(len(joint), 1) / GRID, math.sqrt(max(boosted, default=0.0)) / GRID
 
     def choices(self) -> list[tuple[str, str]]:
         """What the algorithm chose for itself, as (what, words) pairs."""
