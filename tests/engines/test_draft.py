@@ -340,6 +340,14 @@ def test_numbers_far_apart_and_one_class_alone_are_said(tmp_path: Path) -> None:
     assert "label has one value alone, 'one': add the other classes" in notes
 
 
+def test_a_target_with_many_values_is_asked_about(tmp_path: Path) -> None:
+    """An age as the target made a class of each year without a word."""
+    path = tmp_path / "table.csv"
+    path.write_text("x,age\n" + "".join(f"{i % 9},{20 + i % 60}\n" for i in range(1200)))
+    assert "age has 60 values, each a class of its own" in " ".join(draft_from_file(path, "age").notes)
+    assert "a class of its own" not in " ".join(draft_from_file(path, "x").notes)
+
+
 def test_a_target_that_is_an_amount_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("x,amount\n" + "".join(f"{i % 9 / 4},{i / 7}\n" for i in range(60)))

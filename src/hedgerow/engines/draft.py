@@ -46,6 +46,8 @@ from hedgerow.schema.column_types import held_by
 from hedgerow.schema.columns import columns_of, objects, one_column
 from hedgerow.schema.schema import Schema
 
+MANY_CLASSES = 20  # of a target: more are asked about
+
 
 def draft_of(table: Any, target: Any, person: str | None = None, rows_per_person: int | None = None, keep: Collection[str] = ()) -> Schema:
     """`Schema.draft`: of a data frame, a mapping or a file, with one warning that says what was read, changed and left out."""
@@ -178,6 +180,11 @@ def _notes(found: Mapping[str, Drafted], target: str, labels: Values, person: st
         notes.append(f"these dates fit two formats, check which is right: {'; '.join(said[EITHER])}")
     if len(labels.values) == 1:
         notes.append(f"{target} has one value alone, {labels.values[0]!r}: add the other classes, or there is nothing to learn")
+    if len(labels.values) > MANY_CLASSES:
+        notes.append(
+            f"{target} has {len(labels.values):,} values, each a class of its own: with so many, few rows tell about each. If it is a "
+            "number, put it into classes first (for example below and above a limit)"
+        )
     if labels.gaps:
         notes.append(f"rows without a value of {target} are not counted")
     if any(isinstance(each.attribute, Numeric) for each in found.values()):

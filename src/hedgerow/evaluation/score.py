@@ -200,7 +200,8 @@ class PrivateScore:
         label, share = self.majority
         always = f"always {label!r}: {share:.3f} ± {self.majority_error:.2g}"
         told = [("recall", self.recall, self.recall_error), ("precision", self.precision, self.precision_error)]
-        told += [("AUC", self.auc, self.auc_error)] if self.ranking is not None else []
+        if self.ranking is not None:
+            told += [("AUC", self.auc, self.auc_error), ("Brier score", self.brier, self.brier_error)]
         of = "mean of the classes" if self.positive is None else f"of {self.positive!r}"
         each = ", ".join(f"{name} {score_with_error(value, error)}" for name, value, error in told)
         each += f" ({self.ranking.words()})" if self.ranking is not None and self.ranking.left_out else ""
