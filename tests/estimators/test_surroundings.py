@@ -174,7 +174,7 @@ def test_a_search_that_cannot_be_paid_whole_is_refused_before_the_first_fit() ->
         cross_val_score(piped(FunctionTransformer(), budget=budget), X, Y, scoring=private_scorer("0.5", budget), cv=5)
     with pytest.raises(BudgetError, match=r"3 fits and 6 scores need ε = 27 together"):
         cross_validate(forest(budget), X, Y, scoring={"a": private_scorer(2, budget)}, cv=3, return_train_score=True)
-    with pytest.raises(BudgetError, match=r"4 \+ 1 fits and 4 scores need ε = 53 together"):  # an ε of its own for each candidate
+    with pytest.raises(BudgetError, match=r"4 \+ 1 fits and 4 scores need ε = 72 together"):  # an ε of its own for each candidate
         GridSearchCV(forest(budget), {"epsilon": [1, 20]}, scoring=private_scorer("2.5", budget), cv=2).fit(X, Y)
     said = r"2 fits need \(ε = 2, δ = 2e-06\) together, and the budget has ε = 24 left.*has nothing to tune but max_passes"
     with pytest.raises(BudgetError, match=said):

@@ -119,25 +119,31 @@ def test_later_trees_take_back_what_noise_did_before() -> None:
     """Simulated: each tree adds noise to the mean scores of its sides, and takes back a part of what these deviate by."""
     rng, codes = np.random.default_rng(6), np.arange(3)[:, None] * np.array([[1, 0, 0, 0]])
     rows = np.array([0.6, 0.3, 0.1])
-    first = Step(ObliviousTree(SIZES, (0,), ((0, 1, 2, 3),)), np.append(rows, 0.0), np.array([0.01, 0.02, 0.05, 0.0]), np.zeros(4))
-    steps = [first]
+    variances = np.array([0.01, 0.02, 0.05, 0.0])[:, None] * [1.0, 2.0]
+    steps = [Step(ObliviousTree(SIZES, (0,), ((0, 1, 2, 3),)), np.append(rows, 0.0), variances, np.zeros((4, 2)))]
     for number in range(30):
         sides = [(0, 1, 1, 0), (0, 0, 1, 0), (0, 1, 0, 0)][number % 3]
         shares = np.bincount(sides[:3], rows)
-        steps.append(Step(ObliviousTree(SIZES, (0,), (sides,)), shares, np.array([0.002, 0.004]), 0.3 * shares))
-    draws = np.zeros((4000, 3))
-    for step in steps:
-        at = step.tree.leaves_of(codes)
-        sides = np.zeros((len(draws), step.tree.n_nodes))
-        for side in set(at.tolist()):
-            sides[:, side] = np.average(draws[:, at == side], axis=1, weights=rows[at == side])
-        said = rng.normal(size=sides.shape) * np.sqrt(step.variances) - step.back * sides
-        draws = draws + (said - (said @ step.shares)[:, None])[:, at]
-    np.testing.assert_allclose(settled_variance(steps, codes, rows), draws.var(axis=0), rtol=0.12)
+        own = np.array([[0.002, 0.004], [0.004, 0.004]]), shares[:, None] * [0.3, 0.6]
+        steps.append(Step(ObliviousTree(SIZES, (0,), (sides,)), shares, *own))
+    found = settled_variance(steps, codes, rows)
+    for c in range(2):
+        draws = np.zeros((4000, 3))
+        for step in steps:
+            at = step.tree.leaves_of(codes)
+            of_sides = np.zeros((len(draws), step.tree.n_nodes))
+            for side in set(at.tolist()):
+                of_sides[:, side] = np.average(draws[:, at == side], axis=1, weights=rows[at == side])
+            said = rng.normal(size=of_sides.shape) * np.sqrt(step.variances[:, c]) - step.back[:, c] * of_sides
+            draws = draws + (said - (said @ step.shares)[:, None])[:, at]
+        np.testing.assert_allclose(found[:, c], draws.var(axis=0), rtol=0.12)
     untouched = [Step(step.tree, step.shares, step.variances, 0 * step.back) for step in steps]
-    assert (settled_variance(untouched, codes, rows) > 2 * settled_variance(steps, codes, rows)).all()
-    apart = taken_apart(ObliviousTree(SIZES, (0, 1), ((0, 1, 1, 0), (0, 1, *[0] * (SIZES[1] - 1)))), np.zeros((4, 2)), np.full((4, 2), 0.5),
-                        {0: rows, 1: np.array([0.8, 0.2, *[0.0] * (SIZES[1] - 2)])}, np.full(4, 2.0))  # fmt: skip
+    assert (settled_variance(untouched, codes, rows) > 1.5 * found).all()
+    questions, other = ((0, 1, 1, 0), (0, 1, *[0] * (SIZES[1] - 1))), np.array([0.8, 0.2, *[0.0] * (SIZES[1] - 2)])
+    apart = taken_apart(
+        ObliviousTree(SIZES, (0, 1), questions), np.zeros((4, 2)), np.full((4, 2), 0.5), {0: rows, 1: other}, np.array([[2.0, 1.0]] * 4)
+    )
     np.testing.assert_allclose(apart.steps[0].shares, [0.6, 0.4])
     np.testing.assert_allclose(apart.steps[0].variances, 0.5 * (0.8**2 + 0.2**2))
-    np.testing.assert_allclose(apart.steps[0].back, [0.8 * min(2 * 0.48, 1) + 0.2 * 2 * 0.12, 0.8 * 2 * 0.32 + 0.2 * 2 * 0.08])
+    np.testing.assert_allclose(apart.steps[0].back[:, 1], [0.8 * 0.48 + 0.2 * 0.12, 0.8 * 0.32 + 0.2 * 0.08])
+    np.testing.assert_allclose(apart.steps[0].back[:, 0], 2 * apart.steps[0].back[:, 1])

@@ -145,6 +145,13 @@ def test_tables_mark_values_of_which_less_than_half_is_believed() -> None:
     assert not effect_named(release.effects(), "n", release.schema.names).few_rows.any()
 
 
+def test_a_rare_class_alone_marks_no_value() -> None:
+    """Values with thousands of rows were, since too few of them were of the rarest of seven classes."""
+    scores, believed = [[0.4, 0.1, -0.5], [0.4, 0.1, -0.5]], np.array([[0.9, 0.9, 0.1], [0.2, 0.9, 0.1]])
+    effect = replace(an_effect(scores, [[0.1] * 3] * 2, [0.5, 0.5], ("a", "b", "rare")), believed=believed)
+    assert effect.few_rows.tolist() == [False, True]
+
+
 def test_a_value_without_rows_has_no_number() -> None:
     """It was shown as 0.00 with no error, as if that were known."""
     effect = an_effect([[0, 0], [-0.5, 0.5]], [[0, 0], [0.1, 0.1]], [0.0, 1.0], ("n", "y"))

@@ -51,13 +51,14 @@ class Repetitions:
         return self.folds * len(self.candidates)
 
     def cost_of_fits(self, estimator: Any) -> tuple[Fraction, Fraction]:
-        """ε and δ of all fits. A candidate may have an ε of its own; of the last fit the least is counted."""
+        """ε and δ of all fits. A candidate may have an ε of its own; of the last fit the most is counted: any of them may be the best."""
         amounts = [
             (exact_epsilon(_setting(each, "epsilon", estimator.epsilon)), exact_delta(_setting(each, "delta", estimator.delta)))
             for each in self.candidates
         ]
-        last = min(amounts) if self.refit else (Fraction(0), Fraction(0))
-        return self.folds * sum(each[0] for each in amounts) + last[0], self.folds * sum(each[1] for each in amounts) + last[1]
+        epsilons, deltas = zip(*amounts, strict=True)
+        last = (max(epsilons), max(deltas)) if self.refit else (Fraction(0), Fraction(0))
+        return self.folds * sum(epsilons) + last[0], self.folds * sum(deltas) + last[1]
 
 
 def check_repetitions(estimator: Any) -> None:

@@ -47,8 +47,8 @@ class Step:
 
     tree:      its questions about the attribute alone
     shares:    of rows in the leaves of that tree
-    variances: of their mean scores, the largest of all classes
-    back:      how much of a deviation of its scores from what its rows say each leaf takes back
+    variances: of their mean scores (leaves of that tree, classes)
+    back:      how much of a deviation of its scores from what its rows say each leaf takes back (leaves of that tree, classes)
     """
 
     tree: ObliviousTree
@@ -107,10 +107,10 @@ def taken_apart(
     base = _mean(f, weights, None)
     typical = {j: _mean(f, weights, axis) - base for axis, j in enumerate(attributes)}
     squared, noise, steps = {}, {}, {}
-    back = axes.of_leaves(np.minimum(pull * axes.shares, 1.0)[:, None].repeat(axes.classes, axis=1))
+    back = axes.of_leaves(np.minimum(np.broadcast_to(pull, scores.shape) * axes.shares[:, None], 1.0))
     for axis, j in enumerate(attributes):
-        of_sides = _mean(v, [weight**2 for weight in weights], axis).max(axis=1)
-        steps[j] = Step(axes.own[j], weights[axis], of_sides, _mean(back, weights, axis)[:, 0])
+        of_sides = _mean(v, [weight**2 for weight in weights], axis)
+        steps[j] = Step(axes.own[j], weights[axis], of_sides, _mean(back, weights, axis))
         own = _noise(v, weights[axis], axis, 1, -1)
         squared[j] = _mean(own, [weight**2 for weight in weights], axis)
         for other, weight in enumerate(weights):
@@ -152,25 +152,27 @@ def beyond_noise(found: Sequence[Typical], count: int, codes: NDArray[Any]) -> F
 
 
 def settled_variance(steps: Sequence[Step], codes: NDArray[Any], rows: Floats) -> Floats:
-    """(values,): the variance that the noise gives the effect of each value of an attribute after a joint fit and trees.
+    """(values, classes): the variance that the noise gives the effect of each value of an attribute after a joint fit and trees.
 
     codes: a row for each value; rows: the share of rows that it has. Every tree that asks about the attribute brings noise, D on the mean
     scores of its sides, and takes back the shares κ (`back`) of what the scores of its sides deviate by so far: with E, which gives each
-    value its side, A, the means over the values of a side, and B, which takes off the mean over all rows, the covariance of the effects is
+    value its side, A, the means over the values of a side, and B, which takes off the mean over all rows, the covariance of the effects is,
+    for each class,
 
         Σ ← (1 − E·B·κ·A) Σ (1 − E·B·κ·A)ᵀ + E·B·D·Bᵀ·Eᵀ
     """
-    found = np.zeros((len(codes), len(codes)))
+    classes = steps[0].variances.shape[1]
+    found = np.zeros((classes, len(codes), len(codes)))
     for step in steps:
         sides = step.tree.leaves_of(codes)
         given = (sides[:, None] == np.arange(step.tree.n_nodes)).astype(np.float64)  # E
         centre = given @ (np.eye(step.tree.n_nodes) - step.shares)  # E·B
         mean = (given * rows[:, None]).T / np.maximum(given.T @ rows, 1e-300)[:, None]  # A
-        back = centre * step.back
+        back = centre * step.back.T[:, None, :]
         kept = found - back @ (mean @ found)
-        kept = kept - (kept @ mean.T) @ back.T
-        found = kept + (centre * step.variances) @ centre.T
-    return np.diagonal(found).copy()
+        kept = kept - (kept @ mean.T) @ back.transpose(0, 2, 1)
+        found = kept + (centre * step.variances.T[:, None, :]) @ centre.T
+    return np.diagonal(found, axis1=1, axis2=2).T.copy()
 
 
 def pairs_of(tree: ObliviousTree, scores: Floats, shares: Mapping[int, Floats]) -> list[tuple[ObliviousTree, ObliviousTree, Floats]]:

@@ -122,18 +122,18 @@ def correction_variance(errors: Floats, scale: float) -> Floats:
 
 
 def pull_of(forest: AdditiveForest, variances: Floats) -> Floats:
-    """(leaves,): how much of a deviation of the scores each leaf of a boosted tree would take back if it held all rows.
+    """(leaves, classes): how much of a deviation of the scores each leaf of a boosted tree would take back if it held all rows.
 
     A leaf steps by w·ΣR, and its error is w·σ. Scores that are off by d change ΣR by −H·d·C/(C − 1), H = rows·p(1 − p): it takes back
-    w·H·C/(C − 1). For p(1 − p) that of all rows together is taken, the least of the classes, and of the whole a part: it was chosen on five
-    tables, of which errors are then 1.1 to 1.3 times the spread of repeated fits (medians), and on ten others 0.9 to 1.4 times.
+    w·H·C/(C − 1). For p(1 − p) that of all rows together is taken, of the class, and of the whole a part: it was chosen on five tables, of
+    which errors are then 1.1 to 1.3 times the spread of repeated fits (medians), and on ten others 0.9 to 1.4 times.
     """
     classes, pi = forest.tables.codebook.n_classes, forest.tables.pi
     if not forest.boosted_noise:
-        return np.zeros(len(variances))
+        return np.zeros_like(variances)
     of_errors = 1.0 if classes == 2 else 1 - 1 / classes  # what `correction_variance` makes of equal errors
-    w = np.sqrt(variances.max(axis=1) / of_errors) / forest.scale / forest.boosted_noise
-    return np.asarray(w * forest.tables.n * float((pi * (1 - pi)).min()) * TAKEN_BACK * classes / (classes - 1))
+    w = np.sqrt(variances / of_errors) / forest.scale / forest.boosted_noise
+    return np.asarray(w * forest.tables.n * pi * (1 - pi) * TAKEN_BACK * classes / (classes - 1))
 
 
 def scale_error(rate: float, rows: float) -> float:

@@ -131,13 +131,14 @@ class Effect:
 
     @property
     def few_rows(self) -> NDArray[np.bool_]:
-        """(values,): whether a value has too few rows to tell: most of its score, for the class that it speaks for most or against most, is
-        that of the other values. It may be wrong by more than its error.
+        """(values,): whether a value has too few rows to tell: most of its score is that of the other values, and it may be wrong by more
+        than its error. Of two classes the rarer one decides; of more, both that which it speaks for most and that which it speaks against
+        most must be so: of a very rare class hardly any value has rows enough, which says nothing of the others.
         """
         if self.believed is None or not self.scores.any():
             return np.zeros(len(self.values), dtype=bool)
         own = np.take_along_axis(self.believed, np.stack([self.scores.argmax(axis=1), self.scores.argmin(axis=1)], axis=1), axis=1)
-        return np.asarray(own.min(axis=1) < MOSTLY)
+        return np.asarray((own.min(axis=1) if len(self.classes) == 2 else own.max(axis=1)) < MOSTLY)
 
     @property
     def noise_size(self) -> float:
@@ -228,7 +229,7 @@ def _effect(parts: Parts, j: int) -> Effect:
     reached = np.maximum(reached, 1e-300)
     shares = _share_of_rows(parts.forest, j, groups)
     if j in parts.steps:
-        spread = np.repeat(settled_variance(parts.steps[j], met[0][0], shares)[:, None], codebook.n_classes, axis=1)
+        spread = settled_variance(parts.steps[j], met[0][0], shares)
     else:
         spread = mean_variance(parts.typical_variances[j], met, reached, floor_variance(parts.forest, j)[first])
     if j in parts.boosted:
