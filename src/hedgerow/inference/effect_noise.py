@@ -126,7 +126,7 @@ def pull_of(forest: AdditiveForest, variances: Floats) -> Floats:
 
     A leaf steps by w·ΣR, and its error is w·σ. Scores that are off by d change ΣR by −H·d·C/(C − 1), H = rows·p(1 − p): it takes back
     w·H·C/(C − 1). For p(1 − p) that of all rows together is taken, of the class, and of the whole a part: it was chosen on five tables, of
-    which errors are then 1.1 to 1.3 times the spread of repeated fits (medians), and on ten others 0.9 to 1.4 times.
+    which errors are then 1.1 to 1.3 times the spread of repeated fits (medians), and on others 0.9 to 1.4 times, of many classes 1.6.
     """
     classes, pi = forest.tables.codebook.n_classes, forest.tables.pi
     if not forest.boosted_noise:
