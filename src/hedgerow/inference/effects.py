@@ -235,7 +235,9 @@ def _effect(parts: Parts, j: int) -> Effect:
     if j in parts.boosted:
         spread += beyond_noise(parts.boosted[j], len(parts.forest.correction.boosted_trees), met[0][0])
     found = centred(scores / reached)
-    shift = _share_noise(parts.forest, j, groups) ** 2 @ found**2 if parts.forest.joint_noise else np.zeros(codebook.n_classes)
+    shift = np.zeros(codebook.n_classes)
+    if parts.forest.joint_noise and j in tables.attributes:
+        shift = _share_noise(parts.forest, j, groups) ** 2 @ found**2
     attribute = codebook.schema.attributes[j]
     cells = codebook.numeric_cells(j)
     edges = attribute.cell_edges(codebook.bins) if isinstance(attribute, Numeric) else ()
