@@ -282,8 +282,8 @@ def warn_about(score: PrivateScore, metrics: Sequence[str], paid: Any) -> None:
 
 
 def _agreeing(counts: NDArray[np.int64], totals: NDArray[np.int64], c: int) -> NDArray[np.int64]:
-    """Bins that add up to the rows of class c, and of the others, that the matrix has. Its sums have far less noise: a row is in one cell of
-    the matrix, and in one bin of every class. By their own sums a class with many rows was left out, and one with few kept, as the noise
+    """Bins that add up to the rows of class c, and of the others, that the matrix has. Its sums have far less noise: a row is in one cell
+    of the matrix, and in one bin of every class. By their own sums a class with many rows was left out, and one with few kept, as the noise
     would have it.
     """
     found, bins = counts.copy(), counts.shape[1]
