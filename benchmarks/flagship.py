@@ -17,7 +17,7 @@ from hedgerow_experiments.peers.fits import Answer, Fit
 from hedgerow_experiments.peers.tables import table_of
 
 ROWS, QUICK_ROWS = 1_000_000, 100_000
-TARGET = 5
+TARGETS = {"pure": 5, "delta": 3}  # so many times as fast as DP-EBM
 DELTA = "1e-6"
 
 
@@ -26,7 +26,7 @@ def beside_dp_ebm(rounds: int) -> list[Line]:
     what = "fit Adult beside DP-EBM"
     why = missing("interpret") if os.environ.get(FOLDER_VARIABLE) else f"{FOLDER_VARIABLE} is not set"
     if why:
-        return [not_run(what, why, f"≥ {TARGET}")]
+        return [not_run(what, why, f"≥ {TARGETS['pure']}")]
     table = table_of("adult")
     train, _ = table.folds[0]
     X, y = table.rows(train), table.labels[train]
@@ -44,7 +44,9 @@ def beside_dp_ebm(rounds: int) -> list[Line]:
     lines = []
     for name, words in (("pure", "ε = 1"), ("delta", f"ε = 1, δ = {DELTA}")):
         mine, theirs = taken.best[name], taken.best["peer"]
-        lines.append(at_least(f"{what}, {words}", seconds(mine), f"DP-EBM {seconds(theirs)}", theirs / mine, TARGET).timed(taken.others))
+        lines.append(
+            at_least(f"{what}, {words}", seconds(mine), f"DP-EBM {seconds(theirs)}", theirs / mine, TARGETS[name]).timed(taken.others)
+        )
     return lines
 
 

@@ -120,6 +120,7 @@ TESTS: dict[str, list[str]] = {  # a file that is not there is left out
     ],
     **{f"queries/{name}.py": ANY_QUERY for name in NAMES_OF_QUERIES if not name.startswith(BOOSTING)},
     **{f"queries/{name}.py": ["tests/queries/test_boosting.py", *ANY_QUERY] for name in NAMES_OF_QUERIES if name.startswith(BOOSTING)},
+    "trees/lookups.py": ["tests/trees/test_lookups.py", "tests/queries/test_boosting.py"],
     "queries/forms.py": ["tests/queries/test_forms.py", *ANY_QUERY],
     "queries/kernels.py": [*LOOPS, "tests/queries/test_gradients.py", "tests/private_table/test_best_scale.py", *ANY_QUERY],
     "accounting/charges.py": ["tests/mechanisms/test_mechanisms.py", *QUERIES],
@@ -148,6 +149,7 @@ COMPILED = {  # machine code that depends on a module, and tests that are quick 
     "engines/persons.py": ("engines/__pycache__/persons.*.nb?", ["tests/engines/test_persons.py"]),
     "queries/kernels.py": ("queries/__pycache__/kernels.*.nb?", [*LOOPS, BOUNDED]),
     "queries/boosting_loops.py": ("queries/__pycache__/boosting_loops.*.nb?", ["tests/queries/test_boosting.py"]),
+    "trees/lookups.py": ("*/__pycache__/*loo[pk]*.nb?", ["tests/trees/test_lookups.py"]),  # its loops are compiled into others, too
 }
 LIBRARIES = (
     "pytest hypothesis hypothesis.strategies hypothesis.extra numpy numba scipy.stats scipy.optimize sklearn.base sklearn.utils.validation "

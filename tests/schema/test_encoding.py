@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from strategies import schemas, small_schema, small_table, tables
 
@@ -145,6 +145,28 @@ def test_extreme_integers_do_not_wrap_into_the_domain() -> None:
 def test_wide_integer_domains_are_searched() -> None:
     codebook = Codebook(Schema([Categorical("zip", [10, 99_999, 10**12])], Target("y", [0, 1])))
     assert codebook.encode(np.array([[10], [11], [99_999], [10**12]])).ravel().tolist() == [0, 3, 1, 2]
+
+
+TEXTS = st.text(alphabet="ab\0é\U0001f600 0.-truefalTRUEFAL", max_size=6)
+
+
+@settings(max_examples=200)
+@example(["\0ab"], [""], "<")
+@given(st.lists(TEXTS, min_size=1, max_size=9, unique_by=text_of), st.lists(TEXTS, max_size=20), st.sampled_from("<>"))
+def test_arrays_of_text_have_the_code_of_each_text_by_itself(declared: list[str], values: list[str], order: str) -> None:
+    """Longer and shorter than any that is declared, spelled otherwise, with a zero inside, in either order of bytes."""
+    attribute = Categorical("a", [text for text in declared if text] or ["a"], other="another one", missing="none")
+    (coder, _) = Codebook(Schema([attribute], Target("c", [0, 1]))).coders
+    block = np.array([*values, *declared, ""]).astype(f"{order}U9")
+    assert coder.encode(block).tolist() == [code_by_definition(attribute, 1, text) for text in block.tolist()]
+    assert coder.encode(block[::-2]).tolist() == [code_by_definition(attribute, 1, text) for text in block[::-2].tolist()]
+    assert coder.encode(block[:0]).tolist() == []
+
+
+def test_many_texts_are_told_apart() -> None:
+    names = [f"place {number}" for number in range(3_000)]
+    (coder, _) = Codebook(Schema([Categorical("a", names, other="another")], Target("c", [0, 1]))).coders
+    assert coder.encode(np.array([*names, "place 3000", "place", "place 12 ", ""])).tolist() == [*range(3_000), *[3_000] * 4]
 
 
 def test_labels_of_any_type() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hedgerow.errors import ReleaseError
 from hedgerow.trees.additive_model import AdditiveModel
 from hedgerow.trees.few_rows import few_margins
-from hedgerow.trees.oblivious import Answers, ObliviousTree, one_question, runs_of, tree_of_runs
+from hedgerow.trees.oblivious import ObliviousTree, one_question, runs_of, tree_of_runs
 
 
 @st.composite
@@ -91,9 +91,3 @@ def test_trees_that_make_no_tree_together_are_refused() -> None:
     for upper, lower in ((wide, wide), (many, many), (one_question((2,), 0, (0, 1, 1)), one_question((3,), 0, (0, 1, 1, 1)))):
         with pytest.raises(ReleaseError, match="oblivious tree: expected at most 16 levels and 65536 leaves, over the same attributes"):
             upper.above(lower)
-
-
-def test_edges_say_where_the_answer_changes() -> None:
-    codes, change = Answers([2, 2, 0, 5, 5]).edges
-    assert (codes.tolist(), change.tolist()) == ([0, 2, 3], [2, -2, 5])
-    assert Answers([0, 0]).edges[0].size == 0

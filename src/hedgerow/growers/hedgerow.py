@@ -34,7 +34,7 @@ from hedgerow.errors import PlanError
 from hedgerow.growers.budget_shares import BudgetShares, price_of_rows
 from hedgerow.growers.joint_fit import JointFit
 from hedgerow.growers.leaf_steps import LeafSteps
-from hedgerow.growers.proposals import HALVES, Proposals
+from hedgerow.growers.proposals import CANDIDATES, Proposals
 from hedgerow.growers.sizes import MOST_CELLS, TOP_KEEPS, TOP_SHARE, Settings, Sizes, top_questions
 from hedgerow.inference.additive import FLAT, RULES, SCALES, Reading, Tables
 from hedgerow.inference.cells import equal_mass, fewer
@@ -86,7 +86,7 @@ def plan(codebook: Codebook, settings: Settings, epsilon: Fraction, delta: Fract
         if sizes.reading:
             events.append(BestModel.cost(shares.choice(sizes.reading, PERMUTE_AND_FLIP), k, BRIER))
     if sizes.rounds:
-        events += BoostRound.costs(shares.price(sizes.of_round), k, HALVES**2, sizes.together, classes) * sizes.rounds
+        events += BoostRound.costs(shares.price(sizes.of_round), k, CANDIDATES, sizes.together, classes) * sizes.rounds
     if sizes.scale:
         events.append(BestScale.cost(shares.choice(sizes.scale, PERMUTE_AND_FLIP), k, BRIER))
     source = "declared public" if public else "assumed; fit charges for a noisy count"
@@ -284,7 +284,7 @@ def _joint(table: PrivateTable, shares: BudgetShares, sizes: Sizes, tables: Tabl
     for _ in range(sizes.joint):
         _, sums = table.ask(BoostRound(trees, model, shares.concentrated, len(trees)), price)
         fit.learn([own[: tree.n_nodes] / GRID for tree, own in zip(trees, sums, strict=True)])
-        model = AdditiveModel(start.base, (*start.trees, *trees), (*start.scores, *fit.now()))
+        model = start.plus(trees, fit.now())
     return Correction(tuple(trees), tuple(fit.result()), tuple(fit.errors()))
 
 
@@ -317,18 +317,18 @@ def _boosted(
     rng: np.random.Generator,
 ) -> Correction:
     codebook, classes = table.codebook, table.codebook.n_classes
-    model = AdditiveModel(start.base, (*start.trees, *joint.trees), (*start.scores, *joint.scores))
+    model = start.plus(joint.trees, joint.scores)
     scores, told = _of_joint(codebook, tables, joint) if joint.trees else _of_tables(codebook, tables)
     proposals = Proposals(codebook.sizes, cells_of(codebook), cells, scores, np.maximum(told, 1e-9), rng)
     if not proposals.any:
         return joint
     price = shares.price(sizes.of_round)
-    event = BoostRound.costs(price, codebook.schema.k, HALVES**2, sizes.together, classes)[-1]
+    event = BoostRound.costs(price, codebook.schema.k, CANDIDATES, sizes.together, classes)[-1]
     sd = math.sqrt(variance_of(noise_of(event))) / GRID
     steps = LeafSteps(classes, sd, sizes.step(shares.concentrated), hessian_weight(shares.concentrated))
     found = _Boosted()
     for _ in range(sizes.rounds):
-        trees = [tree for _ in range(sizes.together) for tree in proposals.candidates(sizes.depth)]
+        trees = proposals.candidates(sizes.depth, sizes.together)
         chosen, sums = table.ask(BoostRound(trees, model, shares.concentrated, sizes.together), price)
         for place, own in zip(chosen, sums, strict=True):
             step, error = steps.of(own / GRID)
@@ -337,7 +337,7 @@ def _boosted(
             found.scores.append(step)
             found.errors.append(error)
         new = slice(-sizes.together, None)
-        model = AdditiveModel(model.base, (*model.trees, *found.trees[new]), (*model.scores, *found.scores[new]))
+        model = model.plus(found.trees[new], found.scores[new])
     return Correction((*joint.trees, *found.trees), (*joint.scores, *found.scores), (*joint.errors, *found.errors))
 
 
@@ -368,5 +368,5 @@ def _of_joint(codebook: Codebook, tables: Tables, joint: Correction) -> tuple[li
 def _scale(table: PrivateTable, shares: BudgetShares, sizes: Sizes, start: AdditiveModel, correction: Correction) -> float:
     if not sizes.scale:
         return SCALES[0]
-    model = AdditiveModel(start.base, (*start.trees, *correction.trees), (*start.scores, *correction.scores))
+    model = start.plus(correction.trees, correction.scores)
     return SCALES[table.ask(BestScale(model, SCALES), shares.choice(sizes.scale, PERMUTE_AND_FLIP))]

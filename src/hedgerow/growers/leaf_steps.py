@@ -58,10 +58,11 @@ class LeafSteps:
         gradient, hessian = sums[:, :width], np.maximum(sums[:, width:] / self.w, 1e-3)
         if self.classes == 2:
             self.variance.learn(gradient, hessian)
-            gradient, hessian = np.hstack([-gradient, gradient]), np.hstack([hessian, hessian])
-        gradient, v = gradient - gradient.mean(axis=1, keepdims=True), self.variance.v
+        else:
+            gradient = gradient - gradient.mean(axis=1, keepdims=True)
+        v = self.variance.v
         weight = self.eta * (self.classes - 1) / self.classes / (hessian + self.sd**2 / (v * hessian) + 1 / v)
         step = np.clip(weight * gradient, -LARGEST, LARGEST)
-        step -= step.mean(axis=1, keepdims=True)
+        step = np.hstack([-step, step]) if self.classes == 2 else step - step.mean(axis=1, keepdims=True)
         error = np.minimum(weight * self.sd, LARGEST).max(axis=1, keepdims=True)  # one for all classes of a leaf, as a file holds it
         return np.rint(step * STEPS) / STEPS, np.repeat(np.rint(error * STEPS) / STEPS, self.classes, axis=1)

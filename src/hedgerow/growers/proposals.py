@@ -13,7 +13,9 @@ FORGOTTEN = 0.03  # and how far each chosen tree moves them all together again
 MOST_VALUES = 2_000  # a category with more is in its table alone: a question about it would be as long
 NEAR = 0.7  # share of the cuts of numbers that are drawn near chosen ones
 CUTS_LEARNT, WIDTH = 0.1, 2.0  # how far each chosen cut moves the chances to those around it, and how far that is, in cells
-HALVES = 5  # upper and lower halves that are drawn: each pair of them is a candidate
+DRAWN = 64  # questions about a category that are drawn at once
+UPPERS, LOWERS = 4, 6  # halves that are drawn: each upper one with each lower one is a candidate, and four such share their sums
+CANDIDATES = UPPERS * LOWERS
 
 
 class Proposals:
@@ -37,7 +39,9 @@ class Proposals:
         small = [bool(number) or size <= MOST_VALUES for number, size in zip(numeric, sizes, strict=True)]
         self.usable = np.array([int(cell.max()) > 0 and fits for cell, fits in zip(cells, small, strict=True)], dtype=np.float64)
         self.chance = self._shared(told + 0.05 * told.max())
-        self._known: dict[tuple[int, int, bytes], Answers] = {}  # there are few, and each is asked about often
+        self._known: dict[tuple[int, bytes], Answers] = {}  # there are few, and each is asked about often
+        self._ready: dict[int, list[Answers]] = {}
+        self._near: dict[tuple[int, int], NDArray[np.float64]] = {}
         self.places = [max(1, int(cell[number - 1])) if number else 0 for cell, number in zip(cells, numeric, strict=True)]
         self.below = [np.arange(1, places + 1) / max(1, places) for places in self.places]  # the chance of a cut there or below
 
@@ -46,15 +50,18 @@ class Proposals:
         """Whether there is anything to ask about."""
         return bool(self.usable.any())
 
-    def candidates(self, depth: int) -> list[ObliviousTree]:
-        """HALVES² trees of so many levels: every upper half with every lower one."""
-        asked = self.rng.choice(len(self.sizes), size=(HALVES, depth), p=self.chance).tolist()
-        answers = [[self._question(j) for j in levels] for levels in asked]
-        uppers, lowers = (
-            [ObliviousTree(self.sizes, tuple(levels[part]), tuple(own[part])) for levels, own in zip(asked, answers, strict=True)]
-            for part in (slice(0, depth // 2), slice(depth // 2, depth))
-        )
-        return [upper.above(lower) for upper in uppers for lower in lowers]
+    def candidates(self, depth: int, groups: int = 1) -> list[ObliviousTree]:
+        """In each group CANDIDATES trees of so many levels: every upper half with every lower one."""
+        levels = (depth // 2, depth - depth // 2)
+        asked = [self.rng.choice(len(self.sizes), (groups, n, own), p=self.chance) for n, own in zip((UPPERS, LOWERS), levels, strict=True)]
+        counts = np.bincount(np.concatenate([own.ravel() for own in asked])).tolist()
+        drawn = {j: iter(self._questions(j, n)) for j, n in enumerate(counts) if n}
+
+        def halves(group: list[list[int]]) -> list[ObliviousTree]:
+            return [ObliviousTree(self.sizes, tuple(own), tuple([next(drawn[j]) for j in own])) for own in group]
+
+        pairs = zip(*[[halves(group) for group in own.tolist()] for own in asked], strict=True)
+        return [upper.above(lower) for uppers, lowers in pairs for upper in uppers for lower in lowers]
 
     def learn(self, tree: ObliviousTree) -> None:
         for j, answers in zip(tree.attributes, tree.answers, strict=True):
@@ -66,37 +73,51 @@ class Proposals:
 
     def _learn_cut(self, j: int, answers: Answers) -> None:
         """Cuts of a number near one that was chosen are drawn more often."""
-        cut = int(self.cells[j][int(np.argmax(answers.array[: self.numeric[j]]))])
-        near = np.exp(-0.5 * ((np.arange(1, self.places[j] + 1) - cut) / WIDTH) ** 2).cumsum()
-        self.below[j] = (1 - CUTS_LEARNT) * self.below[j] + CUTS_LEARNT * near / near[-1]
+        cut = int(self.cells[j][int(answers.array[: self.numeric[j]].argmax())])
+        if (j, cut) not in self._near:
+            near = np.exp(-0.5 * ((np.arange(1, self.places[j] + 1) - cut) / WIDTH) ** 2).cumsum()
+            self._near[j, cut] = CUTS_LEARNT * near / near[-1]
+        self.below[j] = (1 - CUTS_LEARNT) * self.below[j] + self._near[j, cut]
 
     def _shared(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         usable = weights * self.usable
         return np.asarray(usable / max(usable.sum(), 1e-300))
 
-    def _question(self, j: int) -> Answers:
-        """Yes or no for every code: a threshold for a number, else some of the values. A value without a cell of its own has any side."""
-        d, cells = self.sizes[j], self.numeric[j]
-        if cells:
-            cell, rest = self.cells[j][:cells], self.rng.random(d + 1 - cells) < 0.5
-            near, places = self.rng.random() < NEAR, self.places[j]
-            cut = 1 + (int(self.below[j][:-1].searchsorted(self.rng.random())) if near else int(self.rng.integers(places)))
-            key = (j, cut, rest.tobytes())
-            if key not in self._known:
-                self._known[key] = Answers(np.concatenate([cell >= cut, rest]))
-            return self._known[key]
-        sides = self.rng.random(d + 1) < 0.5
+    def _questions(self, j: int, n: int) -> list[Answers]:
+        """So many, yes or no for every code."""
+        if self.numeric[j]:
+            return self._thresholds(j, n)
+        ready = self._ready.setdefault(j, [])  # of categories, which are drawn in the same way in each round
+        if len(ready) < n:
+            ready += self._sets(j, max(n, DRAWN))
+        self._ready[j] = ready[n:]
+        return ready[:n]
+
+    def _thresholds(self, j: int, n: int) -> list[Answers]:
+        """Of a number. A code without a cell of its own has any side."""
+        near = self.below[j][:-1].searchsorted(self.rng.random(n))
+        cut = 1 + np.where(self.rng.random(n) < NEAR, near, self.rng.integers(self.places[j], size=n))
+        answers = np.empty((n, self.sizes[j] + 1), dtype=np.bool_)
+        answers[:, : self.numeric[j]] = self.cells[j][: self.numeric[j]] >= cut[:, None]
+        answers[:, self.numeric[j] :] = self.rng.random((n, self.sizes[j] + 1 - self.numeric[j])) < 0.5
+        return self._answers(j, answers)
+
+    def _sets(self, j: int, n: int) -> list[Answers]:
+        """Some of the values of a category, but not all or none; a part of them are put in the order of a released score, and cut there."""
+        d = self.sizes[j]
+        answers = self.rng.random((n, d + 1)) < 0.5
         if d == 2:
-            sides[:2] = (False, True)
-        elif self.rng.random() < ORDERED:
-            own = self.scores[j][:, self.rng.integers(self.scores[j].shape[1])]
-            order = np.argsort(own + 1e-6 * self.rng.random(d))
-            sides[:d] = False
-            sides[order[self.rng.integers(1, d) :]] = True
-        elif sides[:d].all() or not sides[:d].any():
-            sides[:d] = False
-            sides[self.rng.integers(d)] = True
-        key = (j, 0, sides.tobytes())
-        if key not in self._known:
-            self._known[key] = Answers(sides)
-        return self._known[key]
+            answers[:, :2] = (False, True)
+            return self._answers(j, answers)
+        sides = answers[:, :d]
+        alike = np.flatnonzero(sides.all(axis=1) | ~sides.any(axis=1))
+        sides[alike] = np.arange(d) == self.rng.integers(d, size=(len(alike), 1))
+        ordered = np.flatnonzero(self.rng.random(n) < ORDERED)
+        own = self.scores[j].T[self.rng.integers(self.scores[j].shape[1], size=len(ordered))]
+        rank = (own + 1e-6 * self.rng.random(own.shape)).argsort(axis=1).argsort(axis=1)
+        sides[ordered] = rank >= self.rng.integers(1, d, size=(len(ordered), 1))
+        return self._answers(j, answers)
+
+    def _answers(self, j: int, sides: NDArray[np.bool_]) -> list[Answers]:
+        keys = [(j, own.tobytes()) for own in sides]
+        return [self._known.get(key) or self._known.setdefault(key, Answers(own)) for key, own in zip(keys, sides, strict=True)]

@@ -10,7 +10,7 @@ import numpy as np
 
 from hedgerow.formatting import number
 from hedgerow.growers.budget_shares import BudgetShares
-from hedgerow.growers.proposals import HALVES
+from hedgerow.growers.proposals import CANDIDATES
 from hedgerow.inference.layout import cells_of
 from hedgerow.queries.boosting import MOST_SUMS
 from hedgerow.queries.boosting import MOST_TREES as MOST_CANDIDATES
@@ -107,7 +107,7 @@ class Sizes:
         depth = min(max(round(DEPTH_ADDED[gaussian] + math.log2(max(x, 1.0)) / 3), 2), MOST_DEPTH)
         most = min(MOST_TREES[gaussian], max(MOST_TREES[gaussian] // 2, MOST_SCORES // (classes << depth)))  # not at the cost of depth
         trees = min(max(round(TREES_PER_ROOT[gaussian] * math.sqrt(x)), FEWEST_TREES[gaussian]), most)
-        sums = min(MOST_SUMS // (HALVES**2 * MOST_TOGETHER * width), MOST_SCORES // (trees * classes))
+        sums = min(MOST_SUMS // (CANDIDATES * MOST_TOGETHER * width), MOST_SCORES // (trees * classes))
         deepest = math.floor(math.log2(max(1, sums)))  # what can be summed in a pass, and held and sent as a model
         if joint:
             a = min(max(JOINT_NU / nu, JOINT_LEAST), JOINT_MOST)
@@ -168,7 +168,7 @@ class Sizes:
             return f"for {100 * float(share):.3g} % of the budget"
 
         which = f"{self.measured} of {self.attributes} attributes, the most telling by private choice" if self.chooses else "all attributes"
-        trees = f"{self.rounds * self.together} of depth {self.depth}, {paid(self.trees)}; each is one of {HALVES**2}, by private choice"
+        trees = f"{self.rounds * self.together} of depth {self.depth}, {paid(self.trees)}; each is one of {CANDIDATES}, by private choice"
         return {
             "signal to noise": f"{number(self.x)} rows of a class for each unit of noise, if all the budget went to one number",
             "cells": f"at most {MOST_CELLS} of about equal mass for each of {self.numbers} numbers, {paid(self.cells)}"

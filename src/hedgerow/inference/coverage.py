@@ -56,16 +56,19 @@ def not_counted(forest: CountedForest, rows: int | None, rows_sd: float = 0.0) -
             "anything is paid."
         )
     totals, whole, lacking = found.totals, found.whole, found.lacking
+    names = _suspects(forest, lacking)
     if lacking and whole > 0:
-        worst = min(lacking, key=lambda t: totals[t])
+        where = f"in {_first_few(names)}" if names else f"in attributes of {len(lacking)} of {len(totals)} trees"
+        share = min((whole - min(totals[lacking])) / whole, 1)
         said.append(
-            f"about {min((whole - totals[worst]) / whole, 1):.0%} of the rows are counted in no leaf of tree {worst + 1}"
-            + (f" (and {len(lacking) - 1} more trees lack rows)" if len(lacking) > 1 else "")
-            + _suspects(forest, lacking, worst)
-            + ": they hold values or classes that the schema does not declare. Declare them, or name branches for them with "
-            "`other` and `missing`."
+            f"{'up to' if len(names) > 1 else 'about'} {share:.0%} of the rows have {where} no value that the schema declares, and are not "
+            "counted there. Declare them, or name branches for them with `other` and `missing`."
         )
-    return " ".join(said) + _beyond_the_limit(forest, rows) if said else None
+    if found.share > HALF or len(names) > 1:
+        said.append(
+            f"Or columns are mixed up: in an array without names they stand in the order of the schema, {_first_few(_names(forest))}."
+        )
+    return " ".join([*said[:1], *(text[0].upper() + text[1:] for text in said[1:])]) + _beyond_the_limit(forest, rows) if said else None
 
 
 def only_labels_missing(forest: CountedForest, rows: int | None) -> bool:
@@ -155,7 +158,8 @@ def hardly_any(forest: CountedForest) -> str | None:
     return (
         f"about {max(whole, 0):,.0f} ± {error:,.0f} rows are counted, and noise alone may make as many: these are too few rows for this "
         f"ε, or the column {plain(target.name)} holds other values than the declared classes ({known}), or an attribute others than are "
-        "declared. `hedgerow schema check`, in Python `schema.check(table)`, tells its owner which, and costs nothing."
+        "declared, or the columns of an array are not in the order of the schema. `hedgerow schema check`, in Python "
+        "`schema.check(table)`, tells its owner which, and costs nothing."
     )
 
 
@@ -237,7 +241,7 @@ def _named_where_nearly_all(
 
 
 def _first_few(said: list[str]) -> str:
-    return ", ".join(said[:FEW]) + (f" and {len(said) - FEW} more columns" if len(said) > FEW else "")
+    return ", ".join(said[:FEW]) + (f" and {len(said) - FEW} more column{'s' * (len(said) > FEW + 1)}" if len(said) > FEW else "")
 
 
 def _unread_share(forest: CountedForest, t: int, a: int, whole: tuple[float, float]) -> float:
@@ -357,10 +361,15 @@ def _beyond_the_limit(forest: CountedForest, rows: int | None) -> str:
     return f" Or persons have more than {schema.k} rows, which are not counted: `rows` should be the number that is."
 
 
-def _suspects(forest: CountedForest, lacking: Collection[int], worst: int) -> str:
-    """The attributes that all trees which lack rows ask about, and no other tree does; else those of the worst tree, if they are few."""
-    asked = _asked(forest)
+def _suspects(forest: CountedForest, lacking: Collection[int]) -> list[str]:
+    """Attributes of which trees lack rows: what all these trees ask about and no other tree does; else what they ask about alone."""
+    asked, names = _asked(forest), _names(forest)
     full = set().union(*(asked[t] for t in range(len(asked)) if t not in lacking))
-    suspects = set.intersection(*(asked[t] for t in lacking)) - full or asked[worst]
-    names = [plain(forest.codebook.schema.names[a]) for a in sorted(suspects)]
-    return f", where {' and '.join(names)} {'is' if len(names) == 1 else 'are'} split on" if 0 < len(names) <= FEW else ""
+    own = [asked[t] - full for t in lacking]
+    common = set.intersection(*own) if own else set()
+    alone = set().union(*(attributes for attributes in own if len(attributes) == 1))
+    return [names[a] for a in sorted(common if 0 < len(common) <= FEW else alone)]
+
+
+def _names(forest: CountedForest) -> list[str]:
+    return [plain(name) for name in forest.codebook.schema.names]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,7 @@ class BoostRound(GradientQuery, CountingQuery[tuple[list[int], NDArray[np.int64]
         return bound(n_classes, False), bound(n_classes, True) ** 2
 
     @classmethod
+    @lru_cache(maxsize=64, typed=True)  # a fit asks for the same ones in every round
     def costs(cls, price: Price, k: int, group: int, chosen: int, n_classes: int) -> tuple[Event, ...]:
         """Of a round: a choice in each group, if it has more than one tree, and the sums of all chosen trees."""
         if not isinstance(price, (Fraction, Rho)):

@@ -7,17 +7,19 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba import uint64 as at
 from numpy.typing import NDArray
 
 from hedgerow.queries.boosting import bound, hessian_weight
 from hedgerow.queries.bundles import bundled
 from hedgerow.trees.additive_model import BLOCK, GRID, AdditiveModel, exp_minus, gradient_width
+from hedgerow.trees.lookups import read_columns, say
 from hedgerow.trees.oblivious import ObliviousTree
 from hedgerow.trees.routing import TOGETHER
 
 PACKED = 1 << 32  # a gradient sum and a Hessian sum share 64 bits: R · PACKED + H
 MOST_PACKED = 1 << 18  # rows whose sums surely fit: |R| and H of a row are at most GRID = 2^12
-MOST_CELLS = 1 << 11  # sums of a bundle of trees: as many as stay in the nearest cache
+MOST_CELLS = 1 << 12  # sums of a bundle of trees: as many as stay in the nearest cache
 
 
 @numba.njit(nogil=True, cache=True)
@@ -90,7 +92,7 @@ def _vectors_of_two(gaps: Any, classes: Any, weight: float, euclidean: bool, mos
 
 @numba.njit(nogil=True, cache=True)
 def _add_in_cells(
-    codes: Any, vectors: Any, used: Any, levels: Any, first: Any, at: Any, by: Any, edges: Any, table: Any, steps: Any,
+    codes: Any, vectors: Any, used: Any, levels: Any, first: Any, code: Any, more: Any, edges: Any, table: Any, steps: Any,
     members: Any, strides: Any, start: Any, begin: Any, sums: Any,
 ) -> None:  # fmt: skip
     """sums[cell of row i in bundle b] += vectors[i], for every bundle. The rest is as in `Lookups` and `Cells`."""
@@ -101,26 +103,11 @@ def _add_in_cells(
     one = np.empty(TOGETHER, dtype=np.int64)  # the vectors, where they have one number; behind the last row nothing is added
     for above in range(0, codes.shape[0], TOGETHER):
         rows = min(TOGETHER, codes.shape[0] - above)
-        for i in range(rows):
-            for u in range(used.size):
-                columns[u, i] = codes[above + i, used[u]]
+        read_columns(codes, above, rows, used, columns)
         for i in range(TOGETHER):
             one[i] = vectors[above + i, 0] if i < rows else 0
         for h in range(first.size - 1):
-            place = half[h]
-            for i in range(TOGETHER):
-                place[i] = 0
-            for level in range(first[h], first[h + 1]):
-                column = columns[levels[level]]
-                if table[level] < 0:
-                    for k in range(edges[level], edges[level + 1]):
-                        code, more = at[k], by[k]
-                        for i in range(TOGETHER):
-                            place[i] += more if column[i] >= code else np.uint16(0)
-                else:
-                    step = steps[table[level]]
-                    for i in range(TOGETHER):
-                        place[i] += step[column[i]]
+            say(h, columns, levels, first, code, more, edges, table, steps, half[h])
         for b in range(start.size - 1):
             own = sums[begin[b] : begin[b + 1]]
             for i in range(TOGETHER):
@@ -141,18 +128,29 @@ def _add_in_cells(
 @numba.njit(nogil=True, cache=True)
 def _take_apart(cells: Any, shapes: Any, sums: Any) -> None:
     """sums[t, leaf] += the sums of all cells whose answers lead to that leaf of tree t, for every tree: gradients first, then Hessians."""
-    width = cells.shape[1]
+    width, flat = at(cells.shape[1]), cells.reshape(-1)
     for t in range(shapes.shape[0]):
-        begin, uppers, between, lowers, behind = shapes[t]
-        for leaf in range(uppers * lowers):
-            cell = begin + (leaf // lowers * between * lowers + leaf % lowers) * behind
+        begin, before, uppers, between, lowers, behind = shapes[t]
+        packed = np.zeros(at(uppers * lowers) * width, dtype=np.int64)
+        cell, line = at(begin) * width, at(lowers) * width
+        for place in range(before * uppers * between):
+            own = packed[at(place // between % uppers) * line :]
+            if behind == 1:  # as they stand, which is quicker
+                for k in range(line):
+                    own[k] += flat[cell + k]
+                cell += line
+                continue
+            for lower in range(at(lowers)):
+                for j in range(width):
+                    total = 0
+                    for last in range(at(behind)):
+                        total += flat[cell + last * width + j]
+                    own[lower * width + j] += total
+                cell += at(behind) * width
+        for leaf in range(at(uppers * lowers)):
             for j in range(width):
-                packed = 0
-                for other in range(between):
-                    for last in range(behind):
-                        packed += cells[cell + other * lowers * behind + last, j]
-                sums[t, leaf, j] += packed >> 32
-                sums[t, leaf, width + j] += packed & (PACKED - 1)
+                sums[t, leaf, j] += packed[leaf * width + j] >> 32
+                sums[t, leaf, width + j] += packed[leaf * width + j] & (PACKED - 1)
 
 
 def add_tree_sums(
@@ -189,8 +187,5 @@ def add_tree_sums(
                 _vectors_of_two(here[:, 1] - here[:, 0], labels, weight, concentrated, most, own[:, 0])
             else:
                 _vectors(here, labels, weight, concentrated, most, own)
-            _add_in_cells(
-                rows, own, lookups.used, lookups.levels, lookups.first, lookups.at, lookups.by, lookups.edges, lookups.table, lookups.steps,
-                cells.members, cells.strides, cells.start, cells.begin, packed,
-            )  # fmt: skip
+            _add_in_cells(rows, own, *lookups, cells.members, cells.strides, cells.start, cells.begin, packed)
         _take_apart(packed, cells.shapes, sums)

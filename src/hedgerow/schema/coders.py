@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -160,8 +160,7 @@ class CategoricalCoder(Coder):
         if kind == "f":
             return self._floats(as_floats(block))
         if kind == "U":
-            texts = _Texts(lambda text: self._any_value(text, {}))  # of this block only: the values are private and must not live on
-            return np.fromiter(map(texts.__getitem__, block.tolist()), dtype=np.int32, count=len(block))
+            return self._texts(block)
         known: dict[Any, int] = {}
         return np.fromiter((self._any_value(value, known) for value in block.tolist()), dtype=np.int32, count=len(block))
 
@@ -193,6 +192,27 @@ class CategoricalCoder(Coder):
         place = np.minimum(np.searchsorted(keys, block), len(keys) - 1)
         return np.where(keys[place] == block, codes[place], np.int32(self.other))
 
+    def _texts(self, block: NDArray[Any]) -> NDArray[Any]:
+        """Text as it is declared by a compiled loop; any other by itself, which is seldom."""
+        from hedgerow.schema.coding_loops import look_up_text
+
+        codes = np.empty(len(block), dtype=np.int32)
+        look_up_text(_characters(block), *self._declared_texts, codes)
+        others, known = np.flatnonzero(codes < 0), dict[Any, int]()
+        codes[others] = [self._any_value(text, known) for text in block[others].tolist()]
+        return codes
+
+    @cached_property
+    def _declared_texts(self) -> tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.int32]]:
+        """The characters of each, where they stand in a hash table, and their codes."""
+        from hedgerow.schema.coding_loops import fill_slots
+
+        texts = {text: code for text, code in self.code_of_text.items() if text_of(text) == text != "" and not text.endswith("\0")}
+        characters = _characters(np.array([*texts, ""]))[:-1]
+        slots = np.full(4 << len(texts).bit_length(), -1, dtype=np.int32)
+        fill_slots(characters, slots)
+        return characters, slots, np.array(list(texts.values()), dtype=np.int32)
+
     def _any_value(self, value: Any, known: dict[Any, int]) -> int:
         """The code of any object. Text is remembered; other values are not, since equal ones may differ in their text."""
         try:
@@ -206,15 +226,10 @@ class CategoricalCoder(Coder):
             return self.other
 
 
-class _Texts(dict[str, int]):
-    """Codes of texts, each found once."""
-
-    def __init__(self, find: Callable[[str], int]) -> None:
-        self._find = find
-
-    def __missing__(self, text: str) -> int:
-        code = self[text] = self._find(text)
-        return code
+def _characters(block: NDArray[Any]) -> NDArray[np.uint32]:
+    """Of an array of text: (texts, characters), filled up with 0."""
+    width = max(1, block.dtype.itemsize // 4)
+    return np.ascontiguousarray(block, dtype=f"=U{width}").view(np.uint32).reshape(len(block), width)
 
 
 def _number(text: str) -> int | float | None:

@@ -28,23 +28,6 @@ def add_scores(codes: Any, ask: Any, onward: Any, height: int, scores: Any, out:
                 out[start + i, c] += scores[node[i], c]
 
 
-@numba.njit(nogil=True, cache=True)
-def add_leaf_scores(codes: Any, attributes: Any, steps: Any, scores: Any, out: Any) -> None:
-    """The same for an oblivious tree: level by level, so that the rows of a block do not wait for each other."""
-    leaf = np.empty(TOGETHER, dtype=np.uint16)
-    for start in range(0, codes.shape[0], TOGETHER):
-        rows = min(TOGETHER, codes.shape[0] - start)
-        for i in range(rows):
-            leaf[i] = 0
-        for level in range(attributes.size):
-            j = attributes[level]
-            for i in range(rows):
-                leaf[i] += steps[level, codes[start + i, j]]
-        for i in range(rows):
-            for c in range(scores.shape[1]):
-                out[start + i, c] += scores[leaf[i], c]
-
-
 @numba.njit(inline="always")
 def exp_minus(x: float) -> float:
     """e^(-x) for x >= 0, to about 13 digits, by sums, products and a table of exact numbers: the same bits wherever it is computed."""

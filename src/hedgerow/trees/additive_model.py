@@ -9,7 +9,9 @@ library's exp may differ in the last bit between a loop's vector part and its re
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 MOST_SCORE = 1e6  # no sum of such scores leaves the range in which floats are precise
 GRID = 2**12  # whole steps for 1 in a gradient
 BLOCK = 8_192  # rows whose codes and margins stay in cache while each tree adds to them
+AT_ONCE = 1 << 13  # scores of trees that are added in one loop: as many as stay in a near cache
 
 
 class _Frozen(np.ndarray[Any, np.dtype[np.float64]]):
@@ -51,6 +54,12 @@ class AdditiveModel:
         shapes = [(tree.n_nodes, *classes) for tree in self.trees]
         if len(classes) != 1 or [scores.shape for scores in self.scores] != shapes:
             raise PlanError("additive model: expected one score for each class, in the base and in every node of every tree.")
+
+    def plus(self, trees: Sequence[Tree | ObliviousTree], scores: Sequence[NDArray[np.float64]]) -> AdditiveModel:
+        """This model with trees added at the end: only these are checked."""
+        more, whole = AdditiveModel(self.base, tuple(trees), tuple(scores)), object.__new__(AdditiveModel)
+        whole.__dict__.update(base=self.base, trees=self.trees + more.trees, scores=self.scores + more.scores)
+        return whole
 
     @property
     def n_classes(self) -> int:
@@ -78,11 +87,13 @@ class AdditiveModel:
     def add_margins(self, codes: NDArray[Any], out: NDArray[np.float64], n_jobs: int = 1, known: int = 0) -> None:
         """The same into an array that is there. `known`: it holds the margins of the model's first so many trees already."""
 
+        adders = list(_adders(self.trees[known:], self.scores[known:]))
+
         def work(block: slice) -> None:
             if not known:
                 out[block] = self.base
-            for tree, scores in zip(self.trees[known:], self.scores[known:], strict=True):
-                tree.add_scores(codes[block], scores, out[block])
+            for add in adders:
+                add(codes[block], out[block])
 
         in_threads(work, (slice(start, start + BLOCK) for start in range(0, len(codes), BLOCK)), n_jobs)
 
@@ -93,6 +104,24 @@ class AdditiveModel:
         margins = self.margins(codes, n_jobs)
         softmax(margins)
         return margins
+
+
+def _adders(trees: Sequence[Tree | ObliviousTree], scores: Sequence[NDArray[np.float64]]) -> Iterator[Callable[[NDArray[Any], Any], None]]:
+    """What adds the scores of all trees, in their order, to the margins of rows: oblivious trees that follow each other at once."""
+    from hedgerow.trees.lookups import adder
+
+    batch: list[tuple[ObliviousTree, NDArray[np.float64]]] = []
+    for tree, own in zip(trees, scores, strict=True):
+        full = isinstance(tree, Tree) or sum(other.size for _, other in batch) + own.size > AT_ONCE
+        if batch and full:
+            yield adder(batch)
+            batch = []
+        if isinstance(tree, Tree):
+            yield partial(tree.add_scores, own)
+        else:
+            batch.append((tree, own))
+    if batch:
+        yield adder(batch)
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,29 +26,21 @@ MOST_LEVELS = 16
 class Answers:
     """The answer for each code of an attribute, and last for rows without a declared value: 0, 1, … It cannot be changed."""
 
-    __slots__ = ("_edges", "_hash", "array", "radix")
+    __slots__ = ("_hash", "array", "radix")
 
     def __init__(self, values: Sequence[int] | NDArray[Any]) -> None:
         given = np.asarray(values)
         sound = given.ndim == 1 and given.size and given.dtype.kind in "iub"
-        least, most = (int(given.min()), int(given.max())) if sound else (-1, -1)
+        if given.dtype == np.bool_ and sound:
+            least, most = 0, int(b"\x01" in given.tobytes())  # the same, sooner
+        else:
+            least, most = (int(given.min()), int(given.max())) if sound else (-1, -1)
         if not 0 <= least <= most < MOST_LEAVES:
             raise ReleaseError(f"oblivious tree: expected for each code an answer from 0 to {MOST_LEAVES - 1}.")
         self.array: NDArray[np.uint16] = given.astype(np.uint16)
         self.array.setflags(write=False)
         self.radix = most + 1
         self._hash = hash(self.array.tobytes())
-        self._edges: tuple[NDArray[np.uint16], NDArray[np.int64]] | None = None
-
-    @property
-    def edges(self) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
-        """The codes from which on the answer is another, counted from 0, and by how much."""
-        if self._edges is None:
-            before = np.concatenate([[0], self.array[:-1]])
-            change: NDArray[np.int64] = self.array.astype(np.int64) - before
-            codes = np.flatnonzero(change)
-            self._edges = codes.astype(np.uint16), change[codes]
-        return self._edges
 
     def __len__(self) -> int:
         return len(self.array)
@@ -83,7 +75,8 @@ class ObliviousTree:
         radix = tuple([each.radix for each in answers])
         n_nodes, m = math.prod(radix), len(self.sizes)
         sound = len(self.attributes) == len(answers) <= MOST_LEVELS and n_nodes <= MOST_LEAVES
-        sound = sound and all(0 <= j < m and len(each.array) == self.sizes[j] + 1 for j, each in zip(self.attributes, answers, strict=True))
+        sound = sound and not [j for j in self.attributes if not 0 <= j < m]
+        sound = sound and [len(each.array) for each in answers] == [self.sizes[j] + 1 for j in self.attributes]
         if not sound:
             raise ReleaseError(
                 f"oblivious tree: expected at most {MOST_LEVELS} levels, {MOST_LEAVES} leaves, and on each level an answer for every code."
@@ -123,12 +116,6 @@ class ObliviousTree:
         for j, step in zip(self.attributes, self.steps, strict=True):
             leaf += step[codes[:, j]]
         return leaf
-
-    def add_scores(self, codes: NDArray[Any], scores: NDArray[np.float64], out: NDArray[np.float64]) -> None:
-        """Add to every row of `out` what its leaf scores: (leaves, classes)."""
-        from hedgerow.trees.additive_loops import add_leaf_scores
-
-        add_leaf_scores(codes, np.array(self.attributes, dtype=np.int64), self.steps, scores, out)
 
 
 def steps_of(answers: Sequence[Answers], width: int, stride: int = 1) -> NDArray[np.uint16]:

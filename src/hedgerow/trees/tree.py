@@ -113,7 +113,7 @@ class Tree:
         entries = np.concatenate([end, np.where(self.branch < 0, end[owner], state[self.branch])])
         return entries.astype(np.uint32) if entries.max() < 2**32 else entries  # small tables stay in the nearest cache
 
-    def add_scores(self, codes: NDArray[Any], scores: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    def add_scores(self, scores: NDArray[np.float64], codes: NDArray[Any], out: NDArray[np.float64]) -> None:
         """Add to every row of `out` what the node where it ends scores: (nodes, classes)."""
         from hedgerow.trees.additive_loops import add_scores
 
