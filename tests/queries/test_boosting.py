@@ -22,6 +22,7 @@ from hedgerow.mechanisms.coins import SeededCoins
 from hedgerow.private_table import PrivateTable
 from hedgerow.queries import BoostRound, ChooseTree, boosting_loops
 from hedgerow.queries.boosting import MOST_SUMS, MOST_TREES, _roots, bound, hessian_weight, scores_of_trees, tree_score
+from hedgerow.queries.bundles import bundled
 from hedgerow.schema.attributes import Categorical, Target
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Schema
@@ -314,6 +315,38 @@ def test_trees_that_are_summed_together_have_their_own_sums(classes: int, most: 
             expected = np.zeros_like(sums)
             np.add.at(expected, tree.leaves_of(codes), own)
             assert np.array_equal(sums, expected)
+
+
+def halves_of_sizes(*sizes: int) -> list[ObliviousTree]:
+    """Of one level each, all different."""
+    return [one_question((64,) * 20, j, np.arange(65) % size) for j, size in enumerate(sizes)]
+
+
+@pytest.mark.parametrize(
+    ("uppers", "lowers", "most", "bundles"),
+    [
+        ([8] * 4, [8] * 6, 1 << 12, 6),  # two and two
+        ([8] * 5, [8] * 5, 1 << 12, 8),  # and at the end one and three
+        ([8] * 4, [8] * 6, (1 << 12) - 1, 12),
+        ([8] * 4, [8] * 6, 64, 24),
+        ([8] * 4, [8] * 6, 1, 24),
+        ([8] * 4, [8] * 6, 0, 24),
+        ([8] * 4, [8] * 6, 1 << 30, 4),  # 2^16 cells at most: their numbers have 16 bits
+        ([2] * 3, [64] * 2, 1 << 10, 2),  # all three above
+        ([64], [2] * 6, 1 << 9, 2),
+    ],
+)
+def test_in_as_few_bundles_as_the_cells_allow(uppers: list[int], lowers: list[int], most: int, bundles: int) -> None:
+    halves = halves_of_sizes(*uppers, *lowers)
+    trees = [upper.above(lower) for upper in halves[: len(uppers)] for lower in halves[len(uppers) :]]
+    _, cells = bundled(trees, most)
+    assert len(cells.start) - 1 == bundles
+    assert np.diff(cells.begin).max() <= max(min(most, 1 << 16), max(uppers) * max(lowers))
+
+
+def test_one_tree_has_its_leaves_whatever_the_cells() -> None:
+    _, cells = bundled(halves_of_sizes(64, 64, 2, 2), 3)
+    assert np.diff(cells.begin).tolist() == [64, 64, 2, 2]
 
 
 @pytest.mark.parametrize("rows", [0, 1, 5])
