@@ -76,10 +76,16 @@ def _equals(value: Fraction) -> str:
 
 
 def bound(value: float) -> str:
-    """All digits that were declared, as a person writes them: 1,000,000 and not 1e+06."""
+    """All digits that were declared, as a person writes them: 1,000,000 and not 1e+06; and 1996, which may be a year."""
     if abs(value) >= _LONG or 0 < abs(value) < 1e-6:
         return _minus(f"{value:g}")
-    return _minus(_trimmed(Decimal(repr(float(value)))))
+    return _of_value(Decimal(repr(float(value))))
+
+
+def _of_value(value: Decimal) -> str:
+    """A value of a column: from five digits on with commas."""
+    text = _minus(_trimmed(value))
+    return text if abs(value) >= 10_000 else text.replace(",", "")
 
 
 def edges(ends: Sequence[float]) -> list[str]:
@@ -99,7 +105,7 @@ def rounded(value: float, width: float) -> str:
     if not 0 < width < math.inf or "e" in exact:
         return exact
     step = Decimal(1).scaleb(math.floor(math.log10(width / 10)))
-    shorter = _minus(_trimmed((Decimal(repr(float(value))) / step).to_integral_value() * step))
+    shorter = _of_value((Decimal(repr(float(value))) / step).to_integral_value() * step)
     return shorter if _digits(shorter) < _digits(exact) else exact
 
 

@@ -66,6 +66,8 @@ def test_what_may_be_asked_for_is_rounded_down() -> None:
 def test_edges_are_as_round_as_the_cells_allow() -> None:
     assert formatting.edges([18, 25.6875, 28.25, 40.0625, 120]) == ["18", "25.7", "28.2", "40", "120"]
     assert formatting.edges([0, 1e6 / 3, 2e6 / 3, 1e6]) == ["0", "330,000", "670,000", "1,000,000"]
+    assert formatting.edges([1972, 1996, 2018]) == ["1972", "1996", "2018"]  # years have no commas
+    assert formatting.edges([-5000, 0, 2500.5, 9999, 20_000]) == ["−5000", "0", "2500", "10,000", "20,000"]
     book = Codebook(SCHEMA, 16)
     assert values_in_words(book, 0, [4, 5]) == "25 to 37.5"
     assert values_in_words(book, 1, [15]) == "938,000 or more"
