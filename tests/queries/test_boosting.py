@@ -334,6 +334,7 @@ def halves_of_sizes(*sizes: int) -> list[ObliviousTree]:
         ([8] * 4, [8] * 6, 1 << 30, 4),  # 2^16 cells at most: their numbers have 16 bits
         ([2] * 3, [64] * 2, 1 << 10, 2),  # all three above
         ([64], [2] * 6, 1 << 9, 2),
+        ([8], [64, 8, 2], 1 << 9, 2),
     ],
 )
 def test_in_as_few_bundles_as_the_cells_allow(uppers: list[int], lowers: list[int], most: int, bundles: int) -> None:
