@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from hedgerow import Categorical, HedgerowClassifier, Release, Schema, Target
+from hedgerow.plots.effect_text import legend_of_choices
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def number(line: str) -> float:
 def test_explain_adds_up_and_agrees_with_predict(grown: SimpleNamespace, run: Callable[..., Any]) -> None:
     result = run("explain", grown.forest, grown.test, "--row", 3)
     assert result.exit_code == 0, result.output
-    head, about, *lines = result.stdout.splitlines()
+    head, about, *lines = result.stdout.split("\n\n")[0].splitlines()  # below it is what was privately chosen
     assert about.strip() == "what adds to the log-odds of yes:"
     assert lines[0].split("  ")[1] == "intercept"
     assert {line.split()[0] for line in lines[1:-1]} == {"smoker", "age", "sex"}
@@ -192,6 +193,23 @@ def test_boosted_trees_are_told(place: SimpleNamespace, run: Callable[..., Any],
     assert boosted[0] in page
     assert boosted[0] in shown
     assert f"{boosted[1]} of " in page[page.index("Boosted trees</h2>") :]
+
+
+def test_a_scale_that_was_privately_chosen_is_said_to_be_in_no_error(tmp_path: Path, run: Callable[..., Any]) -> None:
+    """Of a survey all effects of one fit were two thirds of those of others, and only the report said that this may be."""
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 3, 4_000), rng.integers(0, 2, 4_000)
+    y = (rng.random(4_000) < 0.2 + 0.2 * a + 0.1 * b).astype(int)
+    schema = Schema([Categorical("a", [0, 1, 2]), Categorical("b", [0, 1])], Target("y", [0, 1]))
+    release = HedgerowClassifier(schema, 3, "1e-6", random_state=0).fit({"a": a, "b": b}, y).release_
+    release.save(tmp_path / "forest.json")
+    (tmp_path / "new.csv").write_text("a,b\n1,1\n", encoding="utf-8")
+    said = f"All effects are scaled by {release.additive.scale:g}, which was privately chosen"
+    for words in (["show"], ["explain", tmp_path / "new.csv", "--row", 1]):
+        assert said in " ".join(run(words[0], tmp_path / "forest.json", *words[1:]).stdout.split())
+    for rate in (10**6, 0):  # so dear that it is right, or none
+        release.additive.scale_rate = rate
+        assert legend_of_choices(release.additive) is None
 
 
 def test_values_with_few_rows_are_marked_and_the_mark_is_explained_once(tmp_path: Path, run: Callable[..., Any]) -> None:

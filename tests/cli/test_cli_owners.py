@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 import shutil
@@ -20,7 +21,7 @@ from hedgerow import BudgetFile, Release
 from hedgerow.engines.files import TableFile
 from hedgerow.errors import MergeError, ReleaseError
 from hedgerow.release.files import with_hash
-from hedgerow.release.public_plan import PlanDocument
+from hedgerow.release.public_plan import PlanDocument, PublicPlan
 
 DATA = Path(__file__).parents[1] / "data"
 RDT = ["--algorithm", "rdt", "--trees", 4, "--depth", 2, "--epsilon", "0.5", "--seed", 1]
@@ -247,6 +248,10 @@ def test_a_budget_file_from_before_keeps_what_was_paid(planned: SimpleNamespace,
         entry["key"] = entry["key"].split("-")[0] + after
         planned.budget.write_text(json.dumps(document))
         refused(run(*words, "-o", "b2.json"), 2, "budget.json has paid for these counts already")
+    plan = PublicPlan.load("plan.json").content_hash  # until lately with its ε
+    document["entries"][0]["key"] = hashlib.sha256(json.dumps([plan, "b", None]).encode()).hexdigest()[:32]
+    planned.budget.write_text(json.dumps(document))
+    refused(run(*words, "-o", "b2.json"), 2, "budget.json has paid for these counts already")
     done(run(*words, "-o", "b2.json", "--again"))
 
 

@@ -422,8 +422,12 @@ def test_the_same_counts_are_paid_once(kind: str, tmp_path: Path, looks: list[st
     for same in ({"owner": "B"}, {"owner": "A", "batch": "May"}, {"batch": "June"}, {"batch": "May"}, {}):
         with pytest.raises(PlanError, match="Nothing was spent"):
             count(depth_plan(), *small_table(100), budget=budget, **same)
-    count(depth_plan("1/2"), *small_table(100), owner="A", budget=budget)  # another plan
-    assert budget.spent == Fraction(13, 2)
+    for who in ("A", ""):  # for another ε in the same trees: merged with the first, these rows would count twice, as other people
+        with pytest.raises(PlanError, match=r"has paid for .* already.* The same rows would be paid for twice, and may be merged once"):
+            count(depth_plan("1/2"), *small_table(100), owner=who, budget=budget)
+    count(depth_plan("1/2"), *small_table(100), owner="A", budget=budget, again=True)
+    count(depth_plan(seed=1), *small_table(100), owner="A", budget=budget)  # other trees
+    assert budget.spent == Fraction(15, 2)
 
 
 def test_counts_that_were_paid_anew_at_first_are_known() -> None:

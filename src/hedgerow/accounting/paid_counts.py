@@ -16,19 +16,28 @@ from hedgerow.errors import PlanError
 
 @dataclass(frozen=True)
 class Counts:
-    """trees: the hash of the plan or forest in which rows are counted; owner, batch: how the rows are named"""
+    """source: the plan or forest in which rows are counted; owner, batch: how the rows are named
 
-    trees: str
+    Of a plan its trees count, whatever its ε: rows that were counted in them for another ε would be merged twice.
+    """
+
+    source: Any
     owner: str
     batch: str | None
 
     @property
-    def _named(self) -> str:
-        return _hash([self.trees, self.owner, self.batch])
+    def _trees(self) -> list[str]:
+        """How entries name what was counted in, the first from now on: until lately a plan was named with its ε."""
+        if not hasattr(self.source, "trees"):  # a forest that is counted into becomes another one, with a batch more
+            return [self.source.content_hash]
+        plan = self.source.document()
+        return [_hash([plan.schema, plan.bins, *[[tree.attribute, tree.branch] for tree in plan.trees]]), plan.content_hash]
 
-    @property
-    def _of_anybody(self) -> str:
-        return _hash([self.trees, self.batch])
+    def _named(self, trees: str) -> str:
+        return _hash([trees, self.owner, self.batch])
+
+    def _of_anybody(self, trees: str) -> str:
+        return _hash([trees, self.batch])
 
     def check_unpaid(self, budget: Budget, owner_given: bool) -> None:
         """Refuse counts that the budget has paid for: in the same trees, of the same owner and batch.
@@ -36,8 +45,9 @@ class Counts:
         owner_given: False where nobody has named an owner, so that the same rows may be there under another name: refused, too
         """
         paid = [(entry, entry.key.split("-")) for entry in budget.entries if entry.cost or entry.delta]
-        same = next((entry for entry, key in paid if key[0] == self._named), None)
-        alike = None if owner_given else next((entry for entry, key in paid if key[1:2] == [self._of_anybody]), None)
+        named, of_anybody = set(map(self._named, self._trees)), set(map(self._of_anybody, self._trees))
+        same = next((entry for entry, key in paid if key[0] in named), None)
+        alike = None if owner_given else next((entry for entry, key in paid if of_anybody & set(key[1:2])), None)
         before = same or alike
         if before is None:
             return
@@ -52,8 +62,9 @@ class Counts:
 
     def key(self, budget: Budget, again: bool) -> str:
         """Of the entry. Two processes that count the same at once get the same, and one of them pays; `again`: one that nobody has."""
-        number = uuid.uuid4().hex if again else str(sum(entry.key.split("-")[0] == self._named for entry in budget.entries))
-        return f"{self._named}-{self._of_anybody}-{number}"
+        named, of_anybody = self._named(self._trees[0]), self._of_anybody(self._trees[0])
+        number = uuid.uuid4().hex if again else str(sum(entry.key.split("-")[0] == named for entry in budget.entries))
+        return f"{named}-{of_anybody}-{number}"
 
 
 def _hash(names: list[Any]) -> str:

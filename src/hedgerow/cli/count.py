@@ -90,7 +90,7 @@ def count(
         warn_of_alike(source, named, key)
     request_budget = open_budget(budget, cost, getattr(source, "delta", 0), place.remote)  # in the trees of a forest pure ε
     if not place.remote and not again:  # the name of an output says nothing about whose rows they are
-        Counts(source.content_hash, named, batch).check_unpaid(request_budget, owner_given=owner is not None or sign is not None)
+        Counts(source, named, batch).check_unpaid(request_budget, owner_given=owner is not None or sign is not None)
     with paid_query(request_budget, unfinished="No counts were saved."):
         if place.remote and isinstance(source, PublicPlan):
             release = place.service.counts(source, epsilon, request_budget, output, again)
@@ -131,6 +131,11 @@ def count(
         say(
             "persons: not stated to be in this table only, so a merge adds this ε to that of others. If nobody has rows in two "
             "tables, whoever merges can state it: `hedgerow merge --disjoint`."
+        )
+    elif not place.remote:
+        say(
+            "persons: you state that nobody in this table is in another one of the plan. Merge these rows once: counted again, they are "
+            "the same persons."
         )
     if any(not part.counted and not part.stated_beforehand for part in release.certificate.parts):
         say(

@@ -70,7 +70,7 @@ def explain(
     if row is None and len(codes) > 1:
         note(f"row 1 of {len(codes):,} is explained; --row 3 or --row 1-{min(len(codes), MOST_ROWS)} shows others")
     if output is None:
-        _say(found, top)
+        _say(release, found, top)
         return
     output.write_text(_picture(release, found, top, output.suffix.lower()), encoding="utf-8")
     say(f"wrote {output}: {len(found)} {'row' if len(found) == 1 else 'rows'} explained")
@@ -98,13 +98,16 @@ def _numbers(given: list[str]) -> list[int]:
     return list(numbers)
 
 
-def _say(found: tuple[Explanation, ...], top: int) -> None:
-    from hedgerow.plots.effect_text import FEW_LEGEND, explanation_text
+def _say(release: Release, found: tuple[Explanation, ...], top: int) -> None:
+    from hedgerow.plots.effect_text import FEW_LEGEND, explanation_text, legend_of_choices
 
     say("\n\n".join(explanation_text(one, top) for one in found))
     if any(said.few for one in found for said in one.top(top)[0]):
         say()
         say(FEW_LEGEND)
+    if legend := legend_of_choices(release.additive):
+        say()
+        say(legend)
 
 
 def _picture(release: Release, found: tuple[Explanation, ...], top: int, suffix: str) -> str:
@@ -124,7 +127,7 @@ def show_effects(release: Release, attribute: str | None, output: Path | None) -
     """The effects of the most important attributes, or of one: as text, or as a picture."""
     from hedgerow.inference.effects import effect_named
     from hedgerow.plots.effect_svg import effects_svg
-    from hedgerow.plots.effect_text import CHOSEN_LEGEND, FEW_LEGEND, VALUES, effect_text
+    from hedgerow.plots.effect_text import FEW_LEGEND, VALUES, effect_text, legend_of_choices
 
     effects = release.effects()
     if attribute is not None:
@@ -136,9 +139,9 @@ def show_effects(release: Release, attribute: str | None, output: Path | None) -
         if any(effect.few_rows.any() for effect in effects[:IN_TEXT]):
             say()
             say(FEW_LEGEND)
-        if release.additive.tables.layout.asks:
+        if legend := legend_of_choices(release.additive):
             say()
-            say(CHOSEN_LEGEND)
+            say(legend)
         rest = [effect.attribute for effect in effects[IN_TEXT:]]
         if rest:
             say()

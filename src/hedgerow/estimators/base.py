@@ -78,8 +78,10 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         Parameters
         ----------
         X : data frame, mapping of columns, array, path, SQLTable, Spark DataFrame or table of an owner's service
-            The rows. Files, fit("data.csv"), fit("data/*.parquet"), a database, fit(hedgerow.SQLTable(…)), and a Spark DataFrame are
-            read where they are, in a few passes. A table of an owner's service stays there: only noisy answers come back.
+            The rows. Columns are found by their names; those of an array, which has none, must stand in the order of `schema.names`:
+            `schema.check(X, y)`, the owner's own look, tells before anything is paid. Files, fit("data.csv"), fit("data/*.parquet"), a
+            database, fit(hedgerow.SQLTable(…)), and a Spark DataFrame are read where they are, in a few passes. A table of an owner's
+            service stays there: only noisy answers come back.
         y : array, optional
             The labels. A data frame or mapping that holds the target column needs none; of a file they are its target column.
         progress : callable, optional

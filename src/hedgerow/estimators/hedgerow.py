@@ -24,7 +24,8 @@ class HedgerowClassifier(MergeableForestClassifier):
     epsilon : int, float, str, Decimal or Fraction
         The exact privacy loss of one `fit`. Where no `schema.rows` is declared, 3 % of it pays for a noisy number of rows.
     delta : number, default=0
-        A small chance that ε may not hold, such as 1e-6: it buys much accuracy, by Gaussian noise, under which many trees cost little.
+        A small chance that ε may not hold, such as 1e-6: it buys much accuracy on most tables, by Gaussian noise, under which many trees
+        cost little. Where rows times ε are below about 1,000, pure ε may be as good, or better.
     max_passes : int, optional
         So many passes over the rows at most, where each is dear (a stream, Spark, a service): fewer rounds, with more trees in each.
     bins : int, default=250

@@ -53,7 +53,7 @@ def not_counted(forest: CountedForest, rows: int | None, rows_sd: float = 0.0) -
             f"about {found.share:.0%} of the rows are missing from the counts: the column {plain(target.name)} "
             f"(the target){also} is empty there, or holds values that the schema does not declare. Declared classes are "
             f"{', '.join(map(plain, target.classes))}. `hedgerow schema check` (`schema.check(table)`) tells its owner which, before "
-            "anything is paid."
+            "anything is paid. Rows without a label tell nothing, and are best left out before a fit."
         )
     totals, whole, lacking = found.totals, found.whole, found.lacking
     names = _suspects(forest, lacking)
@@ -182,8 +182,9 @@ def not_read(forest: CountedForest) -> str | None:
     """
     named = _named_where_nearly_all(forest, _unread_share, lambda attribute: f": {_what_to_check(attribute)}")
     return named and (
-        f"nearly all rows are counted as missing or undeclared in {named}: nothing is learnt from that. If the table has values there, "
-        "they are written otherwise than they are read: correct the table or the schema before you pay again."
+        f"nearly all rows are counted as missing or undeclared in {named}: little is learnt from that. If they are missing in the table, "
+        "all is well, and the column may be left out. If the table has values there, they are written otherwise than they are read: "
+        "correct the table or the schema before you pay again."
     )
 
 

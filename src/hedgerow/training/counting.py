@@ -102,7 +102,7 @@ def count(
         plan = PublicPlan.of(plan, cost, trees_chosen_beforehand)
     recipe, coins, key = recipe_for(plan), SYSTEM, None
     if isinstance(budget, Budget) and not is_private_table(X):
-        counts = Counts(given.content_hash, owner, batch)
+        counts = Counts(given, owner, batch)
         if not again:
             counts.check_unpaid(budget, owner_given=bool(owner))
         key = counts.key(budget, again)
