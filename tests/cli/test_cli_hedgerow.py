@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from hedgerow import BudgetFile, Release
+from hedgerow.accounting.noise import variance_of
 from hedgerow.datasets import patients
 
 
@@ -51,6 +53,22 @@ def test_it_is_the_one_without_a_name(here: Path, run: Callable[..., Any]) -> No
     assert BudgetFile("pure.json").spent == 1
     table = patients(2000, seed=9)
     assert (release.predict(table.X) == table.y).mean() > 0.6
+
+
+def test_a_verdict_for_a_noisy_number_of_rows_says_how_sure_that_is(
+    here: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was told for the number that 3 % of ε pay for, without its error, though the counts know it better."""
+    monkeypatch.setattr("hedgerow.cli.fit.UNSURE", 0.01)
+    words = ["fit", "a.csv", "--schema", "schema.toml", "--budget", "pure.json", "-o", "forest.json"]
+    said = done(run(*words, "--epsilon", "0.05")).stdout
+    found = re.search(r"verdict, for about ([\d,]+) ± ([\d,]+) rows: about", said)
+    assert found, said
+    rows, error = (int(text.replace(",", "")) for text in found.groups())
+    release = Release.load("forest.json")
+    asked = next(event for event in release.certificate.events if event.query == "rows")
+    assert 0 < error < variance_of(asked.noise) ** 0.5
+    assert abs(rows - len(Path("a.csv").read_text().splitlines()) + 1) < 8 * error
 
 
 def test_a_plan_without_a_size_says_which_option_to_give(here: Path, run: Callable[..., Any]) -> None:

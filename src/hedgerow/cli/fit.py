@@ -222,6 +222,7 @@ def fit(
 
 CLEAR_SHARE = 0.05  # of the rows: a share of a class with a larger error is not told
 MOSTLY = 0.7  # of the rows: above it an accuracy tells little
+UNSURE = 0.05  # of the number of rows: so large an error is told
 LEAST_FOR_A_SCORE, MOST_FOR_A_SCORE = Fraction(1, 100), Fraction(1)  # ε that is proposed: at most a careful total for a table
 
 
@@ -231,7 +232,7 @@ def _say_expected(recipe: Recipe, schema: Schema, release: Release, made_there: 
     Returns whether the released numbers show nothing wrong, but for rows without a declared class.
     """
     from hedgerow.accounting.meaning import sentence
-    from hedgerow.inference.coverage import class_rows, only_labels_missing
+    from hedgerow.inference.coverage import only_labels_missing
     from hedgerow.training.planning import plan
     from hedgerow.training.settling import mismatches_of
 
@@ -247,12 +248,22 @@ def _say_expected(recipe: Recipe, schema: Schema, release: Release, made_there: 
         say("verdict: none; first put right what is warned of above")
         return False
     with suppress(PlanError):  # it is paid for and saved: nothing may fail now
-        rows = round(class_rows(release.forest)[0].sum()) if counted else rows
-        verdict = plan(recipe, schema, None if rows is None else max(1, int(rows))).verdict
+        known, error = _rows_of(release, counted) if counted or "rows" in release.released else (schema.rows, 0.0)
+        verdict = plan(recipe, schema, None if known is None else max(1, round(known))).verdict
+        about = f", for about {known:,.0f} ± {error:,.0f} rows" if known is not None and error > UNSURE * known else ""
         if verdict:
-            say(f"verdict{', of the rows that are counted' if counted else ''}: {verdict}")
+            say(f"verdict{', of the rows that are counted' if counted else ''}{about}: {verdict}")
     _say_majority(release)
     return True
+
+
+def _rows_of(release: Release, counted: bool) -> tuple[float, float]:
+    """The number of rows and its error: what the counts hold, or the noisy number that was asked for, whichever is surer."""
+    from hedgerow.accounting.noise import variance_of
+    from hedgerow.inference.coverage import all_rows
+
+    asked = [(float(release.released["rows"]), variance_of(e.noise) ** 0.5) for e in release.certificate.events if e.query == "rows"]
+    return min([all_rows(release.forest), *([] if counted else asked)], key=lambda found: found[1])
 
 
 def _say_majority(release: Release) -> None:

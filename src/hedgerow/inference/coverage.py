@@ -150,7 +150,7 @@ def without_rows(forest: CountedForest) -> str | None:
 
 def hardly_any(forest: CountedForest) -> str | None:
     """A sentence about counts that may hold no row at all, or None."""
-    whole, error = _all_rows(forest)
+    whole, error = all_rows(forest)
     if whole >= FEWEST * error:
         return None
     target = forest.codebook.schema.target
@@ -223,7 +223,7 @@ class Unknown:
         return [int(a) for a in np.argsort(-self.unknown, kind="stable") if self.unknown[a] > MANY_UNKNOWN * self.rows]
 
 
-def _all_rows(forest: CountedForest) -> tuple[float, float]:
+def all_rows(forest: CountedForest) -> tuple[float, float]:
     """The number of rows that all trees together show, and its error: that of one tree is far less sure."""
     rows, error = class_rows(forest)
     return float(rows.sum()), error * math.sqrt(len(rows))
@@ -233,7 +233,7 @@ def _named_where_nearly_all(
     forest: CountedForest, share_of: Callable[[CountedForest, int, int, tuple[float, float]], float], words: Callable[[Attribute], str]
 ) -> str | None:
     """The attributes of which some tree shows that share of the rows above NEARLY_ALL, by name with these words; None without any."""
-    whole, said = _all_rows(forest), []
+    whole, said = all_rows(forest), []
     for a, attribute in enumerate(forest.codebook.schema.attributes):
         share = max((share_of(forest, t, a, whole) for t in range(len(forest.trees))), default=0.0)
         if share > NEARLY_ALL:
