@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ import hedgerow
 from hedgerow import Budget, Categorical, HedgerowClassifier, Numeric, PrivateRDTClassifier, Schema, Target
 from hedgerow.errors import SchemaMismatchWarning
 from hedgerow.inference.coverage import at_upper_bound, hardly_any, not_counted, only_labels_missing
+from hedgerow.schema.codebook import Codebook
+from hedgerow.trees.forest import CountedForest
+from hedgerow.trees.tree import TreeBuilder
 
 RNG = np.random.default_rng(5)
 ROWS = 20_000
@@ -97,3 +101,21 @@ def test_a_question_near_the_upper_end_is_no_bound(epsilon: int) -> None:
         HedgerowClassifier(schema, epsilon, budget=Budget(epsilon)).fit(
             {"level": level, "b": X.b.to_numpy()}, np.where(level < 91.5, "yes", "no")
         )
+
+
+def test_the_columns_of_the_tree_that_lacks_most_are_named() -> None:
+    """One that lacks few, in a tree of its own, was named for the others."""
+    schema = Schema([Categorical(name, [0, 1]) for name in "abcd"], Target("y", [0, 1]))
+    trees, counts = [], []
+    for asked, rows in (("d", 100_000), ("a", 92_000), ("bc", 40_000)):
+        builder = TreeBuilder((2,) * 4)
+        leaves = [0]
+        for name in asked:
+            leaves = [child for leaf in leaves for child in builder.split(leaf, "abcd".index(name), [0, 1])]
+        trees.append(builder.build())
+        counts.append(np.full((len(leaves), 2), rows // (2 * len(leaves))))
+    forest = CountedForest(Codebook(schema), tuple(trees), tuple(counts), (Fraction(2),))
+    said = str(not_counted(forest, 100_000))
+    assert said.startswith("up to 60% of the rows have in a, b, c no value that the schema declares")
+    both = replace(forest, trees=forest.trees[:2], counts=forest.counts[:2])
+    assert str(not_counted(both, 100_000)).startswith("about 8% of the rows have in a no value that the schema declares")

@@ -169,6 +169,15 @@ def test_many_texts_are_told_apart() -> None:
     assert coder.encode(np.array([*names, "place 3000", "place", "place 12 ", ""])).tolist() == [*range(3_000), *[3_000] * 4]
 
 
+@pytest.mark.parametrize("many", [10, 20_000])
+def test_a_long_text_needs_no_room_for_all(many: int) -> None:
+    """A table of all declared texts, each as wide as the longest, would have needed gigabytes."""
+    names = [*(f"v{number}" for number in range(many)), "z" * 100_000, "y" * 64, "x" * 65]
+    (coder, _) = Codebook(Schema([Categorical("a", names)], Target("c", [0, 1]))).coders
+    assert coder.encode(np.array(["v2", "y" * 64, "x" * 65, "v", "z" * 99])).tolist() == [2, many + 1, many + 2, many + 3, many + 3]
+    assert sum(array.nbytes for array in coder._declared_texts) < 1 << 22  # type: ignore[attr-defined]
+
+
 def test_labels_of_any_type() -> None:
     for classes in ([1, 2], [-1, 1], [True, False], ["a", "b"], [0.5, 1.5]):
         codebook = Codebook(Schema([Numeric("a", 0, 1)], Target("y", classes)))

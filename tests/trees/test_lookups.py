@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -68,3 +70,10 @@ def test_margins_are_the_sums_of_what_the_leaves_score_in_the_order_of_the_trees
     assert np.array_equal(model.margins(codes), expected)
     model.add_margins(codes, known, known=2)
     assert np.array_equal(known, expected)
+    again = pickle.loads(pickle.dumps(model))  # noqa: S301  after it was used, too
+    assert np.array_equal(again.margins(codes), expected)
+
+
+def test_any_truth_is_the_second_answer() -> None:
+    assert Answers(np.array([0, 255, 0], dtype=np.uint8).view(np.bool_)).radix == 2
+    assert Answers(np.zeros(3, dtype=np.bool_)).radix == 1

@@ -56,7 +56,7 @@ def not_counted(forest: CountedForest, rows: int | None, rows_sd: float = 0.0) -
             "anything is paid. Rows without a label tell nothing, and are best left out before a fit."
         )
     totals, whole, lacking = found.totals, found.whole, found.lacking
-    names = _suspects(forest, lacking)
+    names = _suspects(forest, found)
     if lacking and whole > 0:
         where = f"in {_first_few(names)}" if names else f"in attributes of {len(lacking)} of {len(totals)} trees"
         share = min((whole - min(totals[lacking])) / whole, 1)
@@ -362,14 +362,20 @@ def _beyond_the_limit(forest: CountedForest, rows: int | None) -> str:
     return f" Or persons have more than {schema.k} rows, which are not counted: `rows` should be the number that is."
 
 
-def _suspects(forest: CountedForest, lacking: Collection[int]) -> list[str]:
-    """Attributes of which trees lack rows: what all these trees ask about and no other tree does; else what they ask about alone."""
-    asked, names = _asked(forest), _names(forest)
+def _suspects(forest: CountedForest, found: _Missing) -> list[str]:
+    """Attributes of which trees lack rows: what all these trees ask about and no other tree does; else what the worst of them asks about,
+    and what others ask about alone. None where these are many.
+    """
+    asked, names, lacking = _asked(forest), _names(forest), found.lacking
+    if not lacking:
+        return []
     full = set().union(*(asked[t] for t in range(len(asked)) if t not in lacking))
-    own = [asked[t] - full for t in lacking]
-    common = set.intersection(*own) if own else set()
-    alone = set().union(*(attributes for attributes in own if len(attributes) == 1))
-    return [names[a] for a in sorted(common if 0 < len(common) <= FEW else alone)]
+    own = {t: asked[t] - full or asked[t] for t in lacking}
+    common = set.intersection(*(asked[t] - full for t in lacking))
+    worst = own[min(lacking, key=lambda t: found.totals[t])]
+    if 0 < len(common) <= FEW:
+        return [names[a] for a in sorted(common)]
+    return [names[a] for a in sorted(worst.union(*(each for each in own.values() if len(each) == 1)))] if len(worst) <= FEW else []
 
 
 def _names(forest: CountedForest) -> list[str]:

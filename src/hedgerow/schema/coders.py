@@ -14,6 +14,7 @@ from hedgerow.schema.columns import objects
 from hedgerow.schema.dates import day_of, day_of_object, days_of_datetimes, has_separators
 
 _WIDE = 1 << 16  # integer domains wider than this are searched instead of looked up
+LONG_TEXT, MOST_TEXTS = 64, 1 << 14  # characters of a value, and values, that a compiled loop looks up
 NARROW = 256  # integer domains up to this are looked up for all attributes of a row in one pass
 
 
@@ -207,7 +208,9 @@ class CategoricalCoder(Coder):
         """The characters of each, where they stand in a hash table, and their codes."""
         from hedgerow.schema.coding_loops import fill_slots
 
-        texts = {text: code for text, code in self.code_of_text.items() if text_of(text) == text != "" and not text.endswith("\0")}
+        few = self.code_of_text if len(self.code_of_text) <= MOST_TEXTS else {}  # others, and long ones, would need much room
+        plain = [text for text in few if text_of(text) == text != "" and len(text) <= LONG_TEXT and not text.endswith("\0")]
+        texts = {text: few[text] for text in plain}
         characters = _characters(np.array([*texts, ""]))[:-1]
         slots = np.full(4 << len(texts).bit_length(), -1, dtype=np.int32)
         fill_slots(characters, slots)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -87,7 +87,7 @@ class AdditiveModel:
     def add_margins(self, codes: NDArray[Any], out: NDArray[np.float64], n_jobs: int = 1, known: int = 0) -> None:
         """The same into an array that is there. `known`: it holds the margins of the model's first so many trees already."""
 
-        adders = list(_adders(self.trees[known:], self.scores[known:]))
+        adders = list(_adders(self.trees[known:], self.scores[known:])) if known else self._all_adders
 
         def work(block: slice) -> None:
             if not known:
@@ -96,6 +96,14 @@ class AdditiveModel:
                 add(codes[block], out[block])
 
         in_threads(work, (slice(start, start + BLOCK) for start in range(0, len(codes), BLOCK)), n_jobs)
+
+    @cached_property
+    def _all_adders(self) -> list[Callable[[NDArray[Any], Any], None]]:
+        """Kept, since a stream asks again for every block."""
+        return list(_adders(self.trees, self.scores))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"base": self.base, "trees": self.trees, "scores": self.scores}
 
     def probabilities(self, codes: NDArray[Any], n_jobs: int = 1) -> NDArray[np.float64]:
         """The softmax of the margins: (rows, classes)."""
@@ -111,13 +119,15 @@ def _adders(trees: Sequence[Tree | ObliviousTree], scores: Sequence[NDArray[np.f
     from hedgerow.trees.lookups import adder
 
     batch: list[tuple[ObliviousTree, NDArray[np.float64]]] = []
+    numbers = 0
     for tree, own in zip(trees, scores, strict=True):
-        full = isinstance(tree, Tree) or sum(other.size for _, other in batch) + own.size > AT_ONCE
-        if batch and full:
+        numbers += own.size
+        if batch and (isinstance(tree, Tree) or numbers > AT_ONCE):
             yield adder(batch)
-            batch = []
+            batch, numbers = [], own.size
         if isinstance(tree, Tree):
             yield partial(tree.add_scores, own)
+            numbers = 0
         else:
             batch.append((tree, own))
     if batch:
