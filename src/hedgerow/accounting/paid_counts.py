@@ -6,6 +6,7 @@ import hashlib
 import json
 import uuid
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from hedgerow import formatting
@@ -25,7 +26,7 @@ class Counts:
     owner: str
     batch: str | None
 
-    @property
+    @cached_property
     def _trees(self) -> list[str]:
         """How entries name what was counted in, the first from now on: until lately a plan was named with its ε."""
         if not hasattr(self.source, "trees"):  # a forest that is counted into becomes another one, with a batch more
