@@ -29,6 +29,8 @@ from hedgerow import (
     Schema,
     SNRForestClassifier,
     Target,
+    private_calibration,
+    private_score,
 )
 from hedgerow.errors import (
     BudgetError,
@@ -41,6 +43,7 @@ from hedgerow.errors import (
     UnreviewedSchemaWarning,
 )
 from hedgerow.estimators import all_estimators, surroundings
+from hedgerow.evaluation.public import public_score
 from hedgerow.mechanisms.coins import SeededCoins
 
 PRIVATE = [PrivateRDTClassifier, SNRForestClassifier]
@@ -102,6 +105,48 @@ def test_labels_of_the_wrong_type_are_refused_with_a_hint() -> None:
     with pytest.raises(TableError, match="declare them with the type"):
         PrivateRDTClassifier(schema, 1, budget=budget).fit(columns, np.zeros(20, dtype=int))
     assert budget.spent == 0
+
+
+TWO = Schema([Numeric("a", 0, 10), Numeric("b", 0, 10)], Target("class", [0, 1]))
+
+
+def rows_in_another_order() -> tuple[pd.DataFrame, np.ndarray]:
+    """The class follows from a, which the table has second and the schema first."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"b": rng.uniform(0, 10, 2000), "a": rng.uniform(0, 10, 2000)})
+    return table, (table["a"] > 5).to_numpy().astype(int)
+
+
+def test_named_columns_may_stand_in_any_order() -> None:
+    table, labels = rows_in_another_order()
+    model = HedgerowClassifier(TWO, 5).fit(table, labels)
+    assert dict(zip(model.feature_names_in_, model.feature_importances_, strict=True))["a"] > 0.9
+    for order in (["a", "b"], ["b", "a"]):
+        assert (model.predict(table[order]) == labels).mean() > 0.95
+        assert (model.predict({name: table[name] for name in order}) == labels).mean() > 0.95
+
+
+def test_an_array_is_refused_where_the_fit_had_another_order_than_the_schema() -> None:
+    """scikit-learn would take it in the order of the fit, a release in that of the schema."""
+    table, labels = rows_in_another_order()
+    budget = Budget(6)
+    model = HedgerowClassifier(TWO, 5, budget=budget).partial_fit(table, labels)
+    array = table.to_numpy()
+    for use in (
+        lambda: model.predict(array),
+        lambda: model.predict_proba(array),
+        lambda: private_score(model, array, labels, epsilon=1, budget=budget),
+        lambda: private_calibration(model, array, labels, epsilon=1, budget=budget),
+        lambda: public_score(model, array, labels),
+        lambda: model.partial_fit(array, labels),
+    ):
+        with pytest.raises(TableError, match=r"fitted on b, a, and the schema declares a, b, another order\. Nothing was spent"):
+            use()
+    assert budget.spent == 5
+    in_order = HedgerowClassifier(TWO, 5).fit(table[["a", "b"]], labels)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        assert (in_order.predict(table[["a", "b"]].to_numpy()) == labels).mean() > 0.9
+    assert (model.release_.predict(table[["a", "b"]].to_numpy()) == labels).mean() > 0.9
 
 
 @private

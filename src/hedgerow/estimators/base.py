@@ -31,7 +31,7 @@ from hedgerow.mechanisms.coins import SYSTEM, Coins
 from hedgerow.private_table import is_private_table
 from hedgerow.release.release import Release
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.columns import columns_of, one_column, rows_as_array
+from hedgerow.schema.columns import check_fitted_order, columns_of, one_column, rows_as_array
 from hedgerow.schema.schema import Schema
 from hedgerow.training import planning, rows
 from hedgerow.training.algorithms import Algorithm
@@ -197,9 +197,12 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
             X, y, persons = self._checked_to_infer(X, y)
             schema = draft_from_table(X, y, _free_name("target", X))
         else:
-            X, y, persons = rows.checked_table(X, y, self._declared_schema("fit"), type(self).__name__)
+            schema = self._declared_schema("fit")
+            order = rows.declared_order(X, schema)
+            X, y, persons = rows.checked_table(X, y, schema, type(self).__name__)
             self._check_columns(X, reset=True)
-            schema = rows.reviewed(self._declared_schema("fit"), accept_draft)
+            rows.reviewed(schema, accept_draft)
+            self._order_in_fit = order
         return rows.open_memory(X, y, persons, self._codebook(schema, X), self._threads(), progress, self._coins)
 
     def _place(self, X: Any, progress: Progress | None, accept_draft: bool) -> Engine:
@@ -243,8 +246,9 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         return X, y, None
 
     def _checked_rows(self, X: Any) -> Any:
-        X = rows.declared_only(X, self.release_.schema, some=bool(self.release_.forest.united))
+        X = rows.declared_only(X, self.release_.schema, bool(self.release_.forest.united), any_order=not self._inferred)
         if not rows.is_frame(X):
+            check_fitted_order(getattr(self, "_order_in_fit", None), self.release_.schema.names, X)
             X = X if isinstance(X, np.ndarray) or hasattr(X, "__array__") else rows_as_array(X, self.release_.schema.names)
             X = check_array(X, dtype=None, ensure_all_finite=False)
         self._check_columns(X, reset=False)

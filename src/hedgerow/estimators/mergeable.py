@@ -20,6 +20,7 @@ from hedgerow.release.public_plan import PublicPlan
 from hedgerow.release.release import Release
 from hedgerow.schema.attributes import Target, text_of
 from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.columns import check_fitted_order
 from hedgerow.schema.schema import Schema
 from hedgerow.settings import whole
 from hedgerow.training import planning, shared_plans
@@ -102,7 +103,8 @@ class MergeableForestClassifier(PrivateForestClassifier):
             name.check_new(self.release_.certificate.parts)
             codebook = self.release_.codebook
             if y is not None and hasattr(X, "shape"):
-                self._check_columns(declared_only(X, codebook.schema), reset=False)
+                check_fitted_order(getattr(self, "_order_in_fit", None), codebook.schema.names, X)
+                self._check_columns(declared_only(X, codebook.schema, any_order=not self._inferred), reset=False)
             drafted = accept_draft or self._inferred
             reader = self._like(schema=codebook.schema, bins=codebook.bins)
             with closing(reader._engine_for(X, y, progress, drafted)) as engine:

@@ -39,7 +39,7 @@ from hedgerow.release.certificate import Certificate, certificate_of, part_of
 from hedgerow.release.release import Release
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.column_types import check_column_types, check_label_type
-from hedgerow.schema.columns import columns_of, labels_column
+from hedgerow.schema.columns import check_fitted_order, columns_of, labels_column
 
 METRICS = ("accuracy", "recall", "precision", "auc", "brier")
 OF_SCORES = ("auc", "brier")  # they need the scores of the rows, not only the predicted classes
@@ -70,7 +70,7 @@ def private_score(
              than two classes the mean over all, of areas without the classes that the noise hides, which a warning names. `score.positive`
              says which.
     """
-    release, before = scored_model(release, "private_score")
+    release, before = scored_model(release, "private_score", X)
     amount = exact_epsilon(epsilon)
     about = positive_code(release.schema.target.classes, positive)
     questions = score_queries(release, metrics, bins, about)
@@ -109,7 +109,7 @@ def private_calibration(
 
     The answer tells whether its probabilities mean what they say. For rows that are public, `calibration` is exact and free.
     """
-    release = scored_release(release, "private_calibration")
+    release = scored_release(release, "private_calibration", X)
     amount = exact_epsilon(epsilon)
     bins = checked_bins(bins)
     scale = Reliability.cost(amount, release.schema.k).scale
@@ -132,7 +132,7 @@ def private_evaluation(
     n_jobs: int = 1,
 ) -> tuple[PrivateScore, Calibration]:
     """Both for one ε, charged at once: half of it pays for the score, half for the calibration. They share a certificate of ε."""
-    release = scored_release(release, "private_evaluation")
+    release = scored_release(release, "private_evaluation", X)
     amount = exact_epsilon(epsilon)
     half = amount / 2
     bins = checked_bins(bins)
@@ -154,15 +154,18 @@ def private_evaluation(
     return score, calibration
 
 
-def scored_release(release: Any, who: str) -> Release:
-    found, before = scored_model(release, who)
+def scored_release(release: Any, who: str, X: Any = None) -> Release:
+    found, before = scored_model(release, who, X)
     if before:
         raise PlanError(f"{who}: got a Pipeline; expected a Release or a fitted estimator. Nothing was spent. private_score takes one.")
     return found
 
 
-def scored_model(model: Any, who: str) -> tuple[Release, list[Any]]:
-    """The release, and the fitted steps of scikit-learn's Pipeline in front of it; of a search, those of its best estimator."""
+def scored_model(model: Any, who: str, X: Any = None) -> tuple[Release, list[Any]]:
+    """The release, and the fitted steps of scikit-learn's Pipeline in front of it; of a search, those of its best estimator.
+
+    X: the rows, of which an array is refused where the order of its columns is not sure
+    """
     model, before = getattr(model, "best_estimator_", model), []
     while hasattr(model, "steps") and hasattr(model, "named_steps"):  # a Pipeline: this room does not import scikit-learn
         before += [step for _, step in model.steps[:-1] if step is not None and not isinstance(step, str)]
@@ -173,6 +176,8 @@ def scored_model(model: Any, who: str) -> tuple[Release, list[Any]]:
             f"{who}: got {type(model).__name__}; expected a Release or a fitted estimator of hedgerow, alone or as the last step of a "
             "Pipeline. Nothing was spent on the score."
         )
+    if not before:
+        check_fitted_order(getattr(model, "_order_in_fit", None), release.schema.names, X)
     return release, before
 
 

@@ -53,7 +53,7 @@ def public_score(
     For private rows use `private_score`; `positive` is the same as there. All rows are scored, also where a person has several: a limit
     protects persons, and nothing is protected here.
     """
-    release = scored_release(release, "public_score")
+    release = scored_release(release, "public_score", X)
     about = positive_code(release.schema.target.classes, positive)
     questions = score_queries(release, metrics, bins, about)
     with closing(scored_rows(release, X, y, n_jobs, "public_score", every_row(release))) as engine:
@@ -69,7 +69,7 @@ def calibration(release: Any, X: Any, y: Any = None, bins: int = 10, *, n_jobs: 
 
     `release` is a Release, or an estimator that has one; X a file, a data frame or an array. For private rows use `private_calibration`.
     """
-    release = scored_release(release, "calibration")
+    release = scored_release(release, "calibration", X)
     bins = checked_bins(bins)
     with closing(scored_rows(release, X, y, n_jobs, "calibration", every_row(release))) as engine:
         counts = ExactTable(engine).ask(Reliability(ready_probabilities(release), bins))

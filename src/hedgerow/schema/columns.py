@@ -43,6 +43,20 @@ def columns_of(table: Any, names: Sequence[str], any_type: bool = False, dates: 
     return [array[:, j] for j in range(len(names))]
 
 
+def check_fitted_order(fitted: Any, names: Sequence[str], table: Any) -> None:
+    """Refuse an array for a model that was fitted on columns in another order than the schema's: it may stand in either.
+
+    fitted: the names of the columns in `fit`, in their order, or None
+    """
+    order = [] if fitted is None else [str(name) for name in fitted]
+    if hasattr(table, "__array__") and not hasattr(table, "columns") and sorted(order) == sorted(names) and order != list(names):
+        first = [f"{', '.join(each[:4])}{', …' if len(each) > 4 else ''}" for each in (order, names)]
+        raise TableError(
+            f"table: got an array, whose columns have no names; the model was fitted on {first[0]}, and the schema declares {first[1]}, "
+            "another order. Nothing was spent. Give a data frame or a mapping, whose columns are found by their names."
+        )
+
+
 def absent_columns(table: Any, names: Sequence[str]) -> list[str]:
     """The declared columns that a table with named columns does not have; at least one must be there."""
     if isinstance(table, Mapping):

@@ -144,10 +144,12 @@ def check_lengths(X: Any, y: Any) -> None:
         raise TableError("fit: X and y do not have the same number of rows.")
 
 
-def declared_only(X: Any, schema: Schema, some: bool = False) -> Any:
-    """The declared columns of a table that has others, too: an id, a label, what a draft left out. A prediction does not need them.
+def declared_only(X: Any, schema: Schema, some: bool = False, any_order: bool = True) -> Any:
+    """The declared columns, in the order of the schema, of a table that has others, too: an id, a label, what a draft left out. A
+    prediction does not need them.
 
-    some: a table may lack declared columns
+    some:      a table may lack declared columns
+    any_order: nor need they stand in that order
     """
     if isinstance(X, np.ndarray) or not is_frame(X):
         return X
@@ -156,8 +158,16 @@ def declared_only(X: Any, schema: Schema, some: bool = False) -> Any:
         if not some:
             require(schema.names, X if isinstance(X, Mapping) else getattr(X, "column_names", X.columns))
         return select(X, there)
-    more = len(X) > len(schema.names) if isinstance(X, Mapping) else X.shape[1] > len(schema.names)
-    return select(X, schema.names) if more and all(has_column(X, name) for name in schema.names) else X
+    have = [str(name) for name in (X if isinstance(X, Mapping) else getattr(X, "column_names", X.columns))]
+    other = have != list(schema.names) if any_order else len(have) > len(schema.names)
+    return select(X, schema.names) if there and other else X
+
+
+def declared_order(X: Any, schema: Schema) -> list[str] | None:
+    """The declared columns in the order in which they stand; None where they have no names, or the rows are not here."""
+    if not is_frame(X):
+        return None
+    return [str(name) for name in (X if isinstance(X, Mapping) else getattr(X, "column_names", X.columns)) if str(name) in schema.names]
 
 
 def is_frame(X: Any) -> bool:
