@@ -47,10 +47,14 @@ def test_a_forest_can_be_fitted_updated_counted_and_scored(where: str, places: S
     assert result.exit_code == 0, result.output
     total = sum(int(counts.sum()) for counts in Release.load("forest.json").forest.counts) / 3
     assert abs(total - 2000) < 400
+    seen = run("evaluate", "forest.json", *words, "--epsilon", "1", "--budget", "total.json")
+    assert seen.exit_code == 2
+    assert "total.json has paid for a fit on DATA itself (ε = 1, as this forest, at 20" in seen.stderr
+    assert "Nothing was spent" in seen.stderr
     done = [
         run("update", "forest.json", *words, "--budget", "total.json", "-o", "more.json"),
         run("count", "forest.json", *words, "--budget", "total.json", "-o", "counts.json", "--again"),
-        run("evaluate", "forest.json", *words, "--epsilon", "1", "--budget", "total.json"),
+        run("evaluate", "forest.json", *words, "--epsilon", "1", "--budget", "total.json", "--training-rows"),
     ]
     for result in done:
         assert result.exit_code == 0, result.output

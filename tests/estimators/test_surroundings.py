@@ -280,7 +280,7 @@ def test_several_processes_share_a_budget_file(tmp_path: Any) -> None:
 @pytest.mark.parametrize("metric", ["accuracy", "recall", "precision", "auc", "brier"])
 def test_a_scorer_of_each_metric(metric: str) -> None:
     budget = Budget(20)
-    score = private_scorer(10, budget, metric)(forest(epsilon=50).fit(X, Y), X, Y)
+    score = private_scorer(10, budget, metric)(forest(epsilon=50).fit(X, Y), X.copy(), Y)
     assert (-0.25 <= score <= 0) if metric == "brier" else (0.7 <= score <= 1)
     assert budget.spent == 10
     with pytest.raises(PlanError, match="metric"):

@@ -41,7 +41,7 @@ def test_the_threshold_that_is_advised_does_not_fit_again() -> None:
     with pytest.raises(PlanError, match=r"one threshold after the other.*Nothing was spent.*threshold_for\(recall=0.8\)"):
         TunedThresholdClassifierCV(model, cv=2, scoring=private_scorer("0.1", budget)).fit(X, Y)
     assert budget.spent == before
-    point = private_score(model, X, Y, epsilon=10, budget=budget, metrics=["auc"]).threshold_for(recall=0.8)
+    point = private_score(model, X.copy(), Y, epsilon=10, budget=budget, metrics=["auc"]).threshold_for(recall=0.8)
     spent = budget.spent
     fixed = FixedThresholdClassifier(FrozenEstimator(model), threshold=point.threshold, pos_label=point.label).fit(X, Y)
     assert ((fixed.predict(X) == "yes") == point.takes(model, X)).all()

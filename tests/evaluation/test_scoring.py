@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,19 @@ import pytest
 from sklearn.model_selection import cross_val_score
 from strategies import small_schema, small_table
 
-from hedgerow import Budget, Categorical, PrivateRDTClassifier, Schema, Target, private_score, private_scorer, score_error
-from hedgerow.errors import BudgetError, PlanError, SchemaMismatchWarning, TableError
+from hedgerow import (
+    Budget,
+    Categorical,
+    PrivateRDTClassifier,
+    Schema,
+    Target,
+    private_calibration,
+    private_score,
+    private_scorer,
+    score_error,
+)
+from hedgerow.errors import BudgetError, PlanError, SchemaMismatchWarning, SeenRowsWarning, TableError
+from hedgerow.evaluation.private import private_evaluation
 from hedgerow.evaluation.public import public_score
 from hedgerow.plots.report import score_page
 
@@ -131,7 +143,7 @@ def test_the_error_is_forecast_for_one_class() -> None:
     rows = pd.DataFrame({"c": (labels == "perhaps") + (labels == "yes") * 2})
     model = PrivateRDTClassifier(schema, 5, random_state=0).fit(rows, labels)
     metrics = ["recall", "auc"]
-    score = private_score(model, rows, labels, epsilon=1, metrics=metrics, positive="yes")
+    score = private_score(model, rows.copy(), labels, epsilon=1, metrics=metrics, positive="yes")
     errors = {
         positive: score_error(model, 6000, 1, metrics, accuracy=0.99, auc=0.99, positive=positive) for positive in (None, "yes", "no")
     }
@@ -142,6 +154,25 @@ def test_the_error_is_forecast_for_one_class() -> None:
     assert two[0] == two[1]  # of two classes the last, as a score has it
     with pytest.raises(PlanError, match="positive: got 'never'"):
         score_error(MODEL, 100, 1, positive="never")
+
+
+def test_rows_of_the_fit_are_told_before_they_are_scored(tmp_path: Path) -> None:
+    rows = pd.DataFrame(TEST)
+    rows.assign(**{MODEL.schema.target.name: TRUTH}).to_csv(tmp_path / "rows.csv", index=False)
+    budget = Budget(20)
+    for own, others, labels in ((rows, rows.copy(), TRUTH), (tmp_path / "rows.csv", rows, None)):
+        model = PrivateRDTClassifier(MODEL.schema, 1, random_state=0).fit(own, labels)
+        for look in (private_score, private_calibration, private_evaluation):
+            with pytest.warns(SeenRowsWarning, match="these are the rows that the model was fitted on, which flatter it"):
+                look(model, own, labels, epsilon=1, budget=budget)
+            look(model, others, TRUTH, epsilon=1, budget=budget)  # warnings are errors here
+            look(model.release_, own, labels, epsilon=1, budget=budget)  # of a release nothing is known
+    assert budget.spent == 18
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(SeenRowsWarning):
+            private_score(model, str(tmp_path / "rows.csv"), epsilon=1, budget=budget)
+    assert budget.spent == 18
 
 
 def test_a_score_lost_in_the_noise_names_the_forecast() -> None:

@@ -9,6 +9,7 @@ import hashlib
 import json
 import signal
 import threading
+import uuid
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -28,6 +29,7 @@ from hedgerow.accounting.units import ROW, Unit
 from hedgerow.cli.console import complain, gauge, say, warn
 from hedgerow.cli.errors import INTERRUPTED
 from hedgerow.errors import BudgetError, NoBudgetWarning, PlanError
+from hedgerow.release.release import Release
 
 
 class _ChargeTracking:
@@ -36,12 +38,12 @@ class _ChargeTracking:
     The key of the charge is noted before it is written, and whether it was written is read when needed: Ctrl-C may come in between.
     sent: of a request to a service that goes on with it: how to fetch its answer
     request_key: of a request to a service that an earlier run may have charged
-    score_key:   of a score of rows that are here
+    own_key:     of a fit or a score of rows that are here
     """
 
     _key = ""
     request_key = ""
-    score_key = ""
+    own_key = ""
     sent = ""
     given_back = False
     free = False
@@ -72,8 +74,8 @@ class _ChargeTracking:
     def reserve(self, epsilon: Any, what: str, delta: Any = 0, unit: Unit = ROW) -> Reservation:
         """A request that an earlier run has charged is not charged again: its service alone looks at rows, and charges them itself."""
         base: Any = super()
-        if self.score_key:
-            once: Reservation = base.reserve_under(self.score_key, epsilon, what, delta, unit)
+        if self.own_key:
+            once: Reservation = base.reserve_under(self.own_key, epsilon, what, delta, unit)
             return once
         if not self.request_key:
             reservation: Reservation = base.reserve(epsilon, what, delta, unit)
@@ -101,7 +103,7 @@ class TrackedBudgetFile(_ChargeTracking, BudgetFile):
         score: all that makes it the same request
         again: then it is charged under another key
         """
-        key = hashlib.sha256(json.dumps(score).encode()).hexdigest()[:32]
+        key = _key_of(score)
         before = [entry for entry in self.entries if entry.key.split("-")[0] == key]
         paid = next((entry for entry in before if entry.cost or entry.delta), None)
         if paid is not None and not again:
@@ -110,7 +112,27 @@ class TrackedBudgetFile(_ChargeTracking, BudgetFile):
                 f"{paid.when}). Nothing was spent. Take the score that was printed then, or written by -o: it is kept nowhere else. "
                 "If it is lost, if the rows are others now, or to pay for one with other noise, add --again."
             )
-        self.score_key = f"{key}-{len(before)}" if before else key
+        self.own_key = f"{key}-{len(before)}" if before else key
+
+    def pay_for_fit(self, rows: Sequence[Any]) -> None:
+        """Charge a fit under a key that says which rows it is of (where they are, nothing in them)."""
+        self.own_key = f"{_key_of(['fit', *rows])}-{uuid.uuid4().hex}"
+
+    def check_not_seen(self, rows: Sequence[Any], release: Release) -> None:
+        """Refuse a score on rows of which this file has paid for a fit at the forest's ε and δ: they flatter it."""
+        own, certificate = _key_of(["fit", *rows]), release.certificate
+        loss = Fraction(certificate.epsilon or 0), Fraction(certificate.delta or 0)
+        fit = next((entry for entry in self.entries if entry.key.split("-")[0] == own and (entry.cost, entry.delta) == loss), None)
+        if fit is not None:
+            raise PlanError(
+                f"{self.name} has paid for a fit on DATA itself ({formatting.loss(*loss)}, as this forest, at {fit.when}): the rows that a "
+                "forest was trained on flatter it. Nothing was spent. Give rows that were kept apart; or, if these are others by now, or "
+                "to pay for this score all the same, add --training-rows."
+            )
+
+
+def _key_of(request: Sequence[Any]) -> str:
+    return hashlib.sha256(json.dumps(request).encode()).hexdigest()[:32]
 
 
 class RemoteBudget(TrackedBudget):

@@ -89,9 +89,7 @@ def evaluate(
     ] = None,
     training_rows: Annotated[
         bool,
-        typer.Option(
-            "--training-rows", help="Of a service: score a forest on the very rows that it was trained on, which flatter it, all the same."
-        ),
+        typer.Option("--training-rows", help="Score a forest on the very rows that it was trained on, which flatter it, all the same."),
     ] = False,
     budget: BudgetPath = None,
     again: Annotated[bool, typer.Option("--again", help="Pay anew for a score that was paid for before.")] = False,
@@ -106,7 +104,7 @@ def evaluate(
     """Measure a forest on private test rows: a noisy confusion matrix and the accuracy, each with its error.
 
     An exact test score would leak, so this one is noisy and charged like any other query. Use rows that were not used
-    for training (at a service others are refused, as far as it is known, unless --training-rows says so). The ± of the
+    for training (others are refused, as far as a service or the budget file knows, unless --training-rows says so). The ± of the
     accuracy is one standard error: noise and the chance of the draw of test rows together.
     With --calibration, half of the ε pays for the confusion matrix and half for counts that tell whether a forest that
     says 80 % is right in 80 of 100 cases. With --auc the rows are counted by the probability that the forest gives a
@@ -168,8 +166,9 @@ def evaluate(
         place.service.check_scored(release, training_rows)
     request_budget = open_budget(budget, epsilon, owners=place.remote)
     if isinstance(request_budget, TrackedBudgetFile) and not place.remote:
-        rows_at = os.path.realpath(data) if os.path.exists(data) else data
-        request = ["evaluate", release.content_hash, rows_at, table, query, str(exact_epsilon(epsilon)), auc, positive, calibration]
+        if not training_rows:
+            request_budget.check_not_seen(place.named, release)
+        request = ["evaluate", release.content_hash, *place.named, str(exact_epsilon(epsilon)), auc, positive, calibration]
         request += [f"{bins} bins"] if bins is not None else []
         request_budget.pay_once(request, again)
     going_on: Any = nullcontext()

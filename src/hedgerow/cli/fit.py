@@ -175,7 +175,7 @@ def fit(
         summarise(release, output)
         return
 
-    from hedgerow.cli.budget_source import open_budget, paid_query, print_remaining
+    from hedgerow.cli.budget_source import TrackedBudgetFile, open_budget, paid_query, print_remaining
 
     recipe = options.recipe()
     charged: Any = epsilon
@@ -192,6 +192,8 @@ def fit(
         recipe = mergeable(recipe).first_batch(recipe)
         how["name"] = TableName(batch, checked_owner(owner, ""))
     request_budget = open_budget(budget, charged, exact_delta(delta or 0), place.remote)
+    if isinstance(request_budget, TrackedBudgetFile) and not place.remote:
+        request_budget.pay_for_fit(place.named)
     made_there = place.remote and not named and sampler == "hedgerow" and place.service.makes(options, declared)
     with paid_query(request_budget, unfinished="No forest was saved."):
         if made_there:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -95,7 +96,7 @@ class Place:
     ) -> None:
         from hedgerow.engines.sql import DUCKDB_ENDINGS, IN_MEMORY, POSTGRES
 
-        self.data, self._master = data, master
+        self.data, self._table, self._query, self._master = data, table, query, master
         self._spark = engine is EngineName.spark
         self._sql, self._purpose = None, purpose
         self.remote = data.startswith(("https://", "http://"))
@@ -121,6 +122,11 @@ class Place:
         self._rows: Any = self._sql if self._sql is not None else csv_rows(data, csv)
         if csv is not None and (self.remote or self._sql is not None):
             raise PlanError("--csv: it says how CSV files are written, and DATA is none. Leave it out.")
+
+    @property
+    def named(self) -> list[str | None]:
+        """How the rows are named, from whichever folder a command is run: nothing that is in them."""
+        return [os.path.realpath(self.data) if os.path.exists(self.data) else self.data, self._table, self._query]
 
     @property
     def files(self) -> list[Path]:

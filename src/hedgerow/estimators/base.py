@@ -25,6 +25,7 @@ from hedgerow.engines.table_check import where_missing
 from hedgerow.errors import PlanError, SchemaError, UnknownValuesWarning
 from hedgerow.estimators.class_order import class_order, in_columns, sorted_classes
 from hedgerow.estimators.surroundings import numbered_classes
+from hedgerow.evaluation.seen_rows import note_rows
 from hedgerow.inference.class_weights import IN_FIT
 from hedgerow.inference.coverage import Unknown
 from hedgerow.mechanisms.coins import SYSTEM, Coins
@@ -98,6 +99,7 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         """
         refuse_weights(type(self).__name__, refused)
         self._check_surroundings(no_guarantee)
+        note_rows(self, X)
         y = y if self._numbered is None else self._numbered[np.asarray(y)]
         with closing(self._engine_for(X, y, progress, accept_draft)) as engine:
             self._train(engine)
@@ -202,7 +204,9 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
             X, y, persons = rows.checked_table(X, y, schema, type(self).__name__)
             self._check_columns(X, reset=True)
             rows.reviewed(schema, accept_draft)
-            self._order_in_fit = order
+            self.__dict__.pop("_order_in_fit", None)
+            if order is not None and order != list(schema.names):
+                self._order_in_fit = order  # of the declared columns: names, which the schema has, too
         return rows.open_memory(X, y, persons, self._codebook(schema, X), self._threads(), progress, self._coins)
 
     def _place(self, X: Any, progress: Progress | None, accept_draft: bool) -> Engine:

@@ -26,6 +26,7 @@ from hedgerow.engines.person_ids import person_column
 from hedgerow.engines.remote import RemoteSource, remote_schema
 from hedgerow.errors import BudgetError, HedgerowWarning, PlanError, SchemaMismatchWarning, SeenRowsWarning, TableError, UnclearScoreWarning
 from hedgerow.evaluation.score import PrivateScore as PrivateScore
+from hedgerow.evaluation.seen_rows import say_seen
 from hedgerow.inference.calibration import Calibration
 from hedgerow.inference.ranking import ClassRanking, Ranking, positive_code
 from hedgerow.mechanisms.coins import SYSTEM, random_name
@@ -70,12 +71,14 @@ def private_score(
              than two classes the mean over all, of areas without the classes that the noise hides, which a warning names. `score.positive`
              says which.
     """
-    release, before = scored_model(release, "private_score", X)
+    model = release
+    release, before = scored_model(model, "private_score", X)
     amount = exact_epsilon(epsilon)
     about = positive_code(release.schema.target.classes, positive)
     questions = score_queries(release, metrics, bins, about)
     prices = [amount / len(questions)] * len(questions)
     engine = scored_rows(release, transformed(X, before, "private_score"), y, n_jobs, "private_score")
+    say_seen(model, X)
     ready_probabilities(release)
 
     def ask(table: PrivateTable) -> list[NDArray[np.int64]]:
@@ -109,11 +112,13 @@ def private_calibration(
 
     The answer tells whether its probabilities mean what they say. For rows that are public, `calibration` is exact and free.
     """
-    release = scored_release(release, "private_calibration", X)
+    model = release
+    release = scored_release(model, "private_calibration", X)
     amount = exact_epsilon(epsilon)
     bins = checked_bins(bins)
     scale = Reliability.cost(amount, release.schema.k).scale
     engine = scored_rows(release, X, y, n_jobs, "private_calibration")
+    say_seen(model, X)
     shares = ready_probabilities(release)
     counts, certificate = _paid(release, engine, amount, budget, "calibration", lambda table: table.ask(Reliability(shares, bins), amount))
     return Calibration(counts, bin_edges(release.codebook.n_classes, bins), scale, certificate, release.schema.k)
@@ -132,7 +137,8 @@ def private_evaluation(
     n_jobs: int = 1,
 ) -> tuple[PrivateScore, Calibration]:
     """Both for one ε, charged at once: half of it pays for the score, half for the calibration. They share a certificate of ε."""
-    release = scored_release(release, "private_evaluation", X)
+    model = release
+    release = scored_release(model, "private_evaluation", X)
     amount = exact_epsilon(epsilon)
     half = amount / 2
     bins = checked_bins(bins)
@@ -141,6 +147,7 @@ def private_evaluation(
     prices = [half / len(questions)] * len(questions)
     scale = Reliability.cost(half, release.schema.k).scale
     engine = scored_rows(release, X, y, n_jobs, "private_evaluation")
+    say_seen(model, X)
     shares = ready_probabilities(release)
 
     def ask(table: PrivateTable) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
