@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import warnings
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import joblib
@@ -35,7 +36,7 @@ from sklearn.model_selection import (
     validation_curve,
 )
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 from strategies import small_schema, small_table
 
@@ -547,6 +548,33 @@ def test_labels_of_another_type_are_refused_before_they_cost(kind: str) -> None:
     assert budget.spent == 0
     for right in (pd.Series([0, 1] * 300), np.array([0.0, 1.0] * 300), PL.Series([0, 1] * 300)):
         PrivateRDTClassifier(numbers, 1).fit(X, right)
+
+
+@pytest.mark.parametrize("search", [False, True])
+@pytest.mark.parametrize("steps", [False, True])
+def test_what_every_fit_would_refuse_is_said_as_it_is_before_the_first(search: bool, steps: bool) -> None:
+    """scikit-learn said that all fits failed, and the reason 30 lines below."""
+    budget = Budget(30)
+
+    def validate(table: Any, labels: Any, schema: Schema = SCHEMA, **how: Any) -> Any:
+        model: Any = PrivateRDTClassifier(schema, 1, budget=budget)
+        model = make_pipeline(FunctionTransformer(), model) if steps else model
+        scoring: Any = {"scoring": private_scorer("0.1", budget), "cv": 2, **how}
+        if search:
+            name = "privaterdtclassifier__max_depth" if steps else "max_depth"
+            return GridSearchCV(model, {name: [1, 2]}, refit=False, **scoring).fit(table, labels)
+        return cross_val_score(model, table, labels, **scoring)
+
+    with pytest.raises(TableError, match=r"column 'class' \(y\) holds booleans.*Nothing was spent"):
+        validate(X, Y == "yes")
+    with pytest.raises(SchemaError, match="are not reviewed"):
+        validate(X, Y, Schema([replace(SCHEMA.attributes[0], unreviewed=True), *SCHEMA.attributes[1:]], SCHEMA.target))
+    if not steps:
+        with pytest.raises(TableError, match="are missing; the schema declares"):
+            validate(X[list(X)[:-1]], Y)
+    assert budget.spent == 0
+    validate(X, Y)
+    assert budget.spent == (2 * 2 if search else 2) * Fraction("1.1")
 
 
 @pytest.mark.parametrize("y", [np.array([0, 1] * 300), pd.Series([0.0, 1.0] * 300)])

@@ -34,6 +34,12 @@ def test_the_whole_way(served: Served) -> None:
         assert (quoted.cost.epsilon, quoted.remaining.epsilon) == (Fraction(1, 2), Fraction(2))
         assert quoted.events
         assert quoted.plan
+        assert quoted.affordable
+        assert "too little" not in f"{quoted!r}{quoted}"
+        dear = ada.quote("visits", epsilon=3, rows=300)
+        assert not dear.affordable
+        assert "ε = 2 left before it, too little" in repr(dear)
+        assert "too little, a request would be refused" in str(dear)
         tried = ada.dummy("visits", "rdt", epsilon=1, n_estimators=2, max_depth=1)
         assert "dummy" in tried.certificate.sentence()
         assert served.charges() == []

@@ -189,6 +189,8 @@ def test_what_cannot_travel_is_refused_before_anything_is_sent(served: Served, r
     for call in refused:
         with pytest.raises(PlanError):
             call()
+    with pytest.raises(AttributeError, match=r"by `with table\.session\(…\) as paid:`, and paid\.ask is inside\. Nothing was charged"):
+        table.session(1).ask(Rows(), PRICE)
     assert served.transport.asked == []
 
 

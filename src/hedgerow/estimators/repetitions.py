@@ -24,9 +24,21 @@ from hedgerow.accounting.budget_file import BudgetFile
 from hedgerow.accounting.loss import exact_delta, exact_epsilon
 from hedgerow.accounting.meter import Budget
 from hedgerow.errors import BudgetError, HedgerowError, NoBudgetWarning, PlanError, SharedPersonsWarning
-from hedgerow.estimators.surroundings import VALIDATION, frames, instead_of_a_search, said, scorers_of
+from hedgerow.estimators.surroundings import (
+    CROSS_PREDICT,
+    VALIDATION,
+    frames,
+    instead_of_a_search,
+    last_step,
+    refuse_around,
+    said,
+    scorers_of,
+)
 from hedgerow.evaluation.scorer import PrivateScorer
 from hedgerow.inference.ranking import positive_code
+from hedgerow.schema.column_types import check_label_type
+from hedgerow.schema.columns import labels_column
+from hedgerow.training import rows
 
 SEARCH = "sklearn.model_selection._search"
 OF_ONE_CLASS = ("f1_score", "fbeta_score", "jaccard_score", "precision_score", "recall_score")  # of scikit-learn; by default of class 1
@@ -72,8 +84,11 @@ def check_repetitions(estimator: Any) -> None:
         if found is None:
             continue
         _checked[id(own)] = own
+        base = frame.f_locals.get("base_estimator", frame.f_locals.get("estimator"))
+        refuse_around()
+        _check_table(frame, estimator, base)
         _check_scorers(found, estimator)
-        _check_candidates(found, frame.f_locals.get("base_estimator", frame.f_locals.get("estimator")))
+        _check_candidates(found, base)
         budgets = [estimator.budget, *(each.budget for each in found.scorers if isinstance(each, PrivateScorer))]
         _check_processes(parallel, budgets, found.who)
         _check_budgets(found, estimator)
@@ -117,6 +132,25 @@ def _validation(name: str, known: Mapping[str, Any]) -> Repetitions | None:
         case "permutation_test_score":
             return Repetitions(name, folds() * (1 + known["n_permutations"]), [{}], scorers, 1, False)
     return Repetitions(name, 0, [{}], [], 0, False) if "parallel" in known else None  # its fits are not counted
+
+
+def _check_table(frame: FrameType, estimator: Any, base: Any) -> None:
+    """What each fit would refuse by types and names alone: scikit-learn would say that all fits failed, and put the reason below.
+
+    base: the estimator, or what is around it: a Pipeline may change columns, others number the labels
+    """
+    X, y, routed = (frame.f_locals.get(name) for name in ("X", "y", "routed_params"))
+    if estimator._inferred or estimator.schema is None or y is None:
+        return
+    if any(each.f_code.co_name == CROSS_PREDICT for each in frames()):  # which may have numbered the labels
+        return
+    schema = estimator._declared_schema("fit")
+    given = getattr(getattr(routed, "estimator", None), "fit", None) or {}
+    rows.reviewed(schema, any(name.split("__")[-1] == "accept_draft" for name in given))
+    if type(base) is type(estimator):
+        rows.checked_table(X, y, schema, type(estimator).__name__)
+    if type(last_step(base)) is type(estimator):
+        check_label_type(labels_column(y, schema.target.name), schema)
 
 
 def _check_scorers(found: Repetitions, estimator: Any) -> None:

@@ -73,12 +73,9 @@ def check_surroundings(estimator: Any, no_guarantee: bool = False) -> str | None
     """
     found: list[str] = []
     numbering, predicted = "", False
+    refuse_around()
     for frame in frames():
         module, caller = frame.f_globals.get("__name__", ""), frame.f_locals.get("self")
-        for name in ("", frame.f_code.co_name, type(caller).__name__):
-            if (module, name) in REFUSED:
-                who, why, instead = REFUSED[module, name]
-                raise PlanError(f"fit: {who} is around this estimator: {why}, which no budget pays for. Nothing was spent. Use {instead}.")
         if isinstance(caller, Pipeline) and frame.f_code.co_name.startswith("fit") and caller.steps[-1][1] is estimator:
             _check_names(frame, caller, estimator)
             found += learning_steps(caller)
@@ -118,6 +115,15 @@ def check_surroundings(estimator: Any, no_guarantee: bool = False) -> str | None
         stacklevel=4,
     )
     return f"the rows were changed before by what had learnt from them without noise ({names})"
+
+
+def refuse_around() -> None:
+    for frame in frames():
+        module, caller = frame.f_globals.get("__name__", ""), frame.f_locals.get("self")
+        for name in ("", frame.f_code.co_name, type(caller).__name__):
+            if (module, name) in REFUSED:
+                who, why, instead = REFUSED[module, name]
+                raise PlanError(f"fit: {who} is around this estimator: {why}, which no budget pays for. Nothing was spent. Use {instead}.")
 
 
 def _check_bagging(ensemble: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from fractions import Fraction
 from typing import Any
 
@@ -24,6 +24,22 @@ from hedgerow.remote.session import RemoteRows
 from hedgerow.remote.transport import Transport
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Schema
+
+
+class Session(AbstractContextManager[PrivateTable]):
+    """It begins, and is charged, where `with` enters it."""
+
+    def __init__(self, opened: AbstractContextManager[PrivateTable]) -> None:
+        self._opened = opened
+
+    def __enter__(self) -> PrivateTable:
+        return self._opened.__enter__()
+
+    def __exit__(self, *error: Any) -> bool | None:
+        return self._opened.__exit__(*error)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"session: it begins by `with table.session(…) as paid:`, and paid.{name} is inside. Nothing was charged yet.")
 
 
 class RemoteTable(NamedQueries, RemoteSource):
@@ -60,9 +76,14 @@ class RemoteTable(NamedQueries, RemoteSource):
             raise PlanError(f"purpose: got {purpose!r}; {dataset!r} is granted for {_listed(purposes)}.")
         return cls(transport, dataset, purposes[0] if purpose is None else purpose, Codebook(schema, bins))
 
+    def session(self, epsilon: Any, delta: Any = 0, what: str = "") -> Session:
+        """One reservation for several queries, `with table.session(1) as paid: paid.ask(…)`; what they did not cost is given back at the
+        end. With a δ the whole is kept.
+        """
+        return Session(self._session(epsilon, delta, what))
+
     @contextmanager
-    def session(self, epsilon: Any, delta: Any = 0, what: str = "") -> Iterator[PrivateTable]:
-        """One reservation for several queries; what they did not cost is given back at the end. With a δ the whole is kept."""
+    def _session(self, epsilon: Any, delta: Any, what: str) -> Iterator[PrivateTable]:
         amount, chance = exact_epsilon(epsilon), exact_delta(delta)
         if chance:
             rho_for(amount, chance)  # refuses what has no ρ

@@ -126,7 +126,13 @@ class Quote:
 
     def lines(self) -> list[tuple[str, str]]:
         """Cost, what is left and the plan, as (what, how much) pairs."""
-        return [("it would cost", str(self.cost)), ("left before it", str(self.remaining)), *self.plan]
+        left = f"{self.remaining}{'' if self.affordable else ': too little, a request would be refused'}"
+        return [("it would cost", str(self.cost)), ("left before it", left), *self.plan]
+
+    @property
+    def affordable(self) -> bool:
+        """Whether what is left pays for it; the ledger decides when it is requested."""
+        return self.cost.epsilon <= self.remaining.epsilon and self.cost.delta <= self.remaining.delta
 
     @property
     def assumed_rows(self) -> str | None:
@@ -136,7 +142,8 @@ class Quote:
     def __repr__(self) -> str:
         verdict = dict(self.plan).get("verdict", "")
         assumed = "" if self.assumed_rows is None else f" (for {self.assumed_rows} assumed rows; say how many by rows=)"
-        return f"Quote(costs {self.cost}, {self.remaining} left before it{f'; {verdict}{assumed}' if verdict else ''})"
+        left = f"{self.remaining} left before it{'' if self.affordable else ', too little'}"
+        return f"Quote(costs {self.cost}, {left}{f'; {verdict}{assumed}' if verdict else ''})"
 
     def __str__(self) -> str:
         return formatting.pairs_text(self.lines())
