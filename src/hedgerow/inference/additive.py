@@ -26,8 +26,10 @@ from hedgerow.inference.layout import TOGETHER, Layout, grouped_layout_of, layou
 from hedgerow.inference.tables import (
     Floats,
     add_groups,
+    cap_errors,
     information,
     information_cap,
+    information_error,
     log_odds,
     put_together,
     rows_of_groups,
@@ -57,16 +59,20 @@ class Reading:
 
 @dataclass(frozen=True, eq=False)
 class Attribute:
-    """What one attribute says: `group` of every code; scores and their noise (leaves of `under`, groups, classes); of all rows: flat."""
+    """What one attribute says: `group` of every code; scores and their noise (leaves of `under`, groups, classes); of all rows: flat.
+    told: how much it tells about the class, in nats, and the error of that
+    """
 
     group: NDArray[np.int64]
     rows: Floats
     flat: Floats
     flat_noise: Floats
     told: float
+    told_error: float
     scores: Floats
     noise: Floats
     told_below: float
+    told_below_error: float
 
 
 class Tables:
@@ -179,10 +185,11 @@ class Tables:
         n_v = rows_of_groups(raw, np.full_like(raw, n / len(raw)), self.codebook.n_classes, s)
         odds = log_odds(everyone, raw, self.pi, self.pi, n_v, s, 1.0)
         told = information(n_v[:, 0], odds.shares, self.pi)
-        below = (odds.scores[None], odds.noise[None], told)
+        told_error = information_error(n_v[:, 0], odds.shares, self.pi, odds.noise)
+        below = (odds.scores[None], odds.noise[None], told, told_error)
         if layout.joined and j in layout.attributes:
             below = self._below(j, merged, members, odds.scores, odds.noise, n_v[:, 0] / n_v.sum())
-        return Attribute(group, n_v[:, 0], odds.scores, odds.noise, told, *below)
+        return Attribute(group, n_v[:, 0], odds.scores, odds.noise, told, told_error, *below)
 
     def noise(self, j: int) -> float:
         """Standard deviation of the noise on one number of the attribute's table, of all rows."""
@@ -190,7 +197,7 @@ class Tables:
 
     def _below(
         self, j: int, merged: Floats, members: NDArray[np.int64], scores: Floats, noise: Floats, spread: Floats
-    ) -> tuple[Floats, Floats, float]:
+    ) -> tuple[Floats, Floats, float, float]:
         """The log-odds inside each leaf of the top tree, level by level, each drawn to those of the node above it."""
         top, layout = self.layout.top, self.layout
         counts = _add_up(top, merged)
@@ -219,7 +226,8 @@ class Tables:
         rows_at = rows[leaves] / rows[leaves].sum(axis=1, keepdims=True) * self.node_rows[leaves, None]
         share_asked = float(self.node_rows[leaves].sum() / self.node_rows[top.leaves].sum())
         against = self.node_shares[leaves][:, None, :]
-        return at[top.leaves], error[top.leaves], share_asked * information(rows_at, told[leaves], against)
+        known = information(rows_at, told[leaves], against), information_error(rows_at, told[leaves], against, error[leaves])
+        return at[top.leaves], error[top.leaves], share_asked * known[0], share_asked * known[1]
 
     # ------------------------------------------------------------ readings
 
@@ -231,17 +239,26 @@ class Tables:
 
     def weights(self, reading: Reading) -> dict[int, float]:
         """λ·w_j for each attribute."""
-        if reading.kind == FLAT:
-            used = list(self.attributes)
-            entropy = float(-(self.pi * np.log(self.pi)).sum())
-            told = [self.attributes[j].told for j in used]
-        else:
-            used = [j for j in self.attributes if j in self.layout.attributes]
-            leaves = self.layout.top.leaves
-            share = self.node_rows[leaves] / self.node_rows[leaves].sum()
-            entropy = float(-(share[:, None] * self.node_shares[leaves] * np.log(self.node_shares[leaves])).sum())
-            told = [self.attributes[j].told_below for j in used]
+        used, entropy = self._capped(reading)
+        told = [one.told if reading.kind == FLAT else one.told_below for one in used.values()]
         return dict(zip(used, (reading.strength * information_cap(np.array(told), entropy)).tolist(), strict=True))
+
+    def weight_errors(self, reading: Reading) -> dict[int, float]:
+        """What the noise may have done to w_j, as a share of it."""
+        used, entropy = self._capped(reading)
+        flat = reading.kind == FLAT
+        told = [(one.told, one.told_error) if flat else (one.told_below, one.told_below_error) for one in used.values()]
+        values, errors = np.array(told).T
+        return dict(zip(used, cap_errors(values, errors, entropy).tolist(), strict=True))
+
+    def _capped(self, reading: Reading) -> tuple[dict[int, Attribute], float]:
+        """The attributes of a reading, and what there is to know about the class."""
+        if reading.kind == FLAT:
+            return self.attributes, float(-(self.pi * np.log(self.pi)).sum())
+        leaves = self.layout.top.leaves
+        share = self.node_rows[leaves] / self.node_rows[leaves].sum()
+        entropy = float(-(share[:, None] * self.node_shares[leaves] * np.log(self.node_shares[leaves])).sum())
+        return {j: one for j, one in self.attributes.items() if j in self.layout.attributes}, entropy
 
     def model(self, reading: Reading) -> AdditiveModel:
         layout, width = self.layout, self.codebook.n_classes
@@ -324,6 +341,15 @@ class AdditiveForest:
         read = self.tables.model(self.reading)
         scores = tuple(self.scale * scores for scores in (*read.scores, *self.correction.scores))
         return AdditiveModel(self.scale * read.base, (*read.trees, *self.correction.trees), scores)
+
+    @cached_property
+    def cap(self) -> dict[int, float]:
+        """w_j of the attributes that are read from their counts: how much of what each says alone is added."""
+        return self.tables.weights(Reading(self.reading.kind, 1.0)) if self.reading.strength else {}
+
+    @cached_property
+    def weight_errors(self) -> dict[int, float]:
+        return self.tables.weight_errors(self.reading)
 
     def probabilities(self, codes: NDArray[Any]) -> Floats:
         return self.model.probabilities(codes)

@@ -55,10 +55,10 @@ def table_variance(forest: AdditiveForest, j: int) -> Floats:
     one, places = tables.attributes[j], len(tables.layout.under.leaves)
     flat = flat_variance(tables, j)[None]
     if reading.kind == FLAT or not (layout.joined and j in layout.attributes):
-        v = np.tile(flat, (places, 1, 1))
+        v, scores = np.tile(flat, (places, 1, 1)), np.tile(one.flat, (places, 1, 1))
     else:
-        v = flat + centred_variance(in_log(one.noise))
-    return np.asarray(v[:, one.group] * squared_weight(forest, j))
+        v, scores = flat + centred_variance(in_log(one.noise)), one.scores
+    return np.asarray(v[:, one.group] * squared_weight(forest, j) + _of_weight(forest, j, scores)[:, one.group])
 
 
 def floor_variance(forest: AdditiveForest, j: int) -> Floats:
@@ -66,7 +66,7 @@ def floor_variance(forest: AdditiveForest, j: int) -> Floats:
     tables = forest.tables
     if j not in tables.attributes:
         return np.zeros((tables.codebook.sizes[j], tables.codebook.n_classes))
-    return np.asarray(flat_variance(tables, j)[tables.attributes[j].group] * squared_weight(forest, j))
+    return np.asarray(flat_variance(tables, j)[tables.attributes[j].group] * squared_weight(forest, j) + weight_variance(forest, j))
 
 
 def mean_variance(model: AdditiveModel, met: Sequence[tuple[NDArray[Any], Floats]], reached: Floats, floor: Floats) -> Floats:
@@ -152,6 +152,20 @@ def reading_error(rate: float, rows: float) -> float:
 def in_log(a: Floats) -> Floats:
     """A = log(1 + a)²: a small a is the standard error of log z itself; a large one can lift z, but not sink it below its floor."""
     return np.asarray(np.log1p(a) ** 2)
+
+
+def weight_variance(forest: AdditiveForest, j: int) -> Floats:
+    """(codes, classes): the part of `floor_variance` that the noise in the attribute's weight is."""
+    tables = forest.tables
+    if j not in tables.attributes:
+        return np.zeros((tables.codebook.sizes[j], tables.codebook.n_classes))
+    one = tables.attributes[j]
+    return _of_weight(forest, j, one.flat)[one.group]
+
+
+def _of_weight(forest: AdditiveForest, j: int, scores: Floats) -> Floats:
+    """How much each attribute tells is not sure, and so its weight is not: all its scores are too large, or too small, together."""
+    return np.asarray(squared_weight(forest, j) * (forest.weight_errors.get(j, 0.0) * centred(scores)) ** 2)
 
 
 def squared_weight(forest: AdditiveForest, j: int) -> float:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from hedgerow.errors import PlanError
 from hedgerow.inference.additive import AdditiveForest
 from hedgerow.inference.boosted_parts import beyond_noise, settled_variance
-from hedgerow.inference.effect_noise import centred, floor_variance, mean_variance
+from hedgerow.inference.effect_noise import centred, floor_variance, mean_variance, weight_variance
 from hedgerow.inference.evidence import believed, chance_variance
 from hedgerow.inference.parts import Parts
 from hedgerow.inference.parts import contributions as contributions
@@ -35,6 +35,7 @@ from hedgerow.trees.tree import Tree
 
 BY_CHANCE, ONE_BY_CHANCE = 0.03, 0.005  # how often all values of an attribute that says nothing, or one of them, may look as if it did
 MOSTLY = 0.5  # of a score that is its own rows'; below it stands for the other values
+WEIGHED = 0.95  # of what its counts say: below, it is told
 LISTED = 3  # values that need no count before them
 
 
@@ -51,6 +52,8 @@ class Effect:
     errors:      standard errors that the noise gives the scores                                  (values, classes)
     shift:       the part of them that all values have alike: scores stand against their mean over
                  the noisy shares of rows                                                         (classes,)
+    of_weight:   the part of them that makes all effects larger or smaller together: `weight` is
+                 computed from noisy counts                                                       (values, classes)
     class_rows:  the share of rows of each class, from noisy counts                               (classes,)
     importance:  the attribute's share in what all attributes add
     importance_noise:  the share that an attribute with these errors would have by noise alone
@@ -64,6 +67,7 @@ class Effect:
     believed:    how much of what the rows with a value say is in its score; the rest is what the
                  other values say                                                                 (values, classes)
     unknown:     the share of rows that have no declared value, where the noisy counts show it: `rows` is then of the others
+    weight:      how much of what its own counts say is added: less than 1 where attributes repeat each other; of a joint fit 1
     """
 
     attribute: str
@@ -83,6 +87,8 @@ class Effect:
     believed: Floats | None = None
     unknown: float = 0.0
     shift: Floats | None = None
+    weight: float = 1.0
+    of_weight: Floats | None = None
 
     @property
     def rows_note(self) -> str:
@@ -115,12 +121,13 @@ class Effect:
 
         Each value is judged by its own errors, so that one of which nothing is known does not hide the others: all together by χ², weighted
         by their rows, and each that has rows enough by itself, further away where there are many. What all values have alike makes none of
-        them differ from the others.
+        them differ from the others, and a weight does not make something of nothing.
         """
         if not self.errors.any():
             return self.importance > 0
-        chance, shift = (0.0 if part is None else part for part in (self.chance, self.shift))
-        away = np.abs(self.scores) / np.maximum(np.sqrt(np.maximum(self.errors**2 - shift**2, 0.0) + chance**2), 1e-6)
+        chance, shift, of_weight = (0.0 if part is None else part for part in (self.chance, self.shift, self.of_weight))
+        own = np.maximum(self.errors**2 - shift**2 - of_weight**2, 0.0)
+        away = np.abs(self.scores) / np.maximum(np.sqrt(own + chance**2), 1e-6)
         weight, classes = self.rows / self.rows.sum(), len(self.classes)
         values = 1 / float(weight @ weight)  # so many with even rows; their scores add up to about 0, and so do those of the classes
         if weight @ (away**2).mean(axis=1) > _largest_mean_square(max(values - 1, 1.0) * (classes - 1)):
@@ -258,6 +265,8 @@ def _effect(parts: Parts, j: int) -> Effect:
         believed=believed(parts.forest, j)[first],
         unknown=tables.unknown.get(j, 0.0),
         shift=np.sqrt(shift),
+        weight=parts.forest.cap.get(j, 1.0),
+        of_weight=np.sqrt(weight_variance(parts.forest, j)[first]),
     )
 
 
@@ -279,9 +288,11 @@ def _largest_mean_square(freedom: float) -> float:
 
 
 def about(effect: Effect) -> str:
-    """ "age: 16 % of what the attributes say"; of one that may be noise alone, that too."""
-    noise = "" if effect.above_noise or not effect.importance else " (within the noise)"
-    return f"{plain(effect.attribute)}: {share_text(effect.importance)} of what the attributes say{noise}"
+    """ "age: 16 % of what the attributes say"; of one that may be noise alone, that too, and of one that is not read at full strength."""
+    said = [] if effect.above_noise or not effect.importance else ["within the noise"]
+    said += [f"its counts weigh {share_text(effect.weight)}"] if effect.weight < WEIGHED else []
+    more = f" ({', '.join(said)})" if said else ""
+    return f"{plain(effect.attribute)}: {share_text(effect.importance)} of what the attributes say{more}"
 
 
 def alike(parts: Parts, j: int) -> list[list[int]]:

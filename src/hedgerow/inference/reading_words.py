@@ -8,7 +8,8 @@ from typing import Any
 from hedgerow.formatting import number
 from hedgerow.inference.additive import FLAT, AdditiveForest
 from hedgerow.inference.boosted_words import boosted
-from hedgerow.inference.text import plain
+from hedgerow.inference.effects import WEIGHED
+from hedgerow.inference.text import plain, share_text
 
 _STRENGTH = {
     1.0: "attributes at full strength",
@@ -34,6 +35,10 @@ def chosen_in_words(forest: AdditiveForest, chosen: Mapping[str, Any]) -> list[t
         lines.append(("scores", f"of all attributes, fitted jointly in {chosen['joint rounds']} rounds"))
     else:
         lines.append(("reading", strength if not reading.strength else f"{strength}, {where}"))
+        least = min(forest.cap, key=forest.cap.__getitem__, default=0)
+        if forest.cap.get(least, 1.0) < WEIGHED:
+            told = f"from {share_text(max(forest.cap.values()))} down to {share_text(forest.cap[least])} ({plain(names[least])})"
+            lines.append(("weights", f"of what each attribute says alone, {told}: together they would say more than there is to know"))
     few = len(forest.tables.tables) < len(names)
     lines.append(("measured", f"{len(forest.tables.tables)} of {len(names)} attributes" if few else f"all {len(names)} attributes"))
     if layout.together > 1:

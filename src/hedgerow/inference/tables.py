@@ -102,6 +102,21 @@ def information(rows: Floats, shares: Floats, against: Floats) -> float:
     return float((weight[..., None] * shares * (np.log(shares) - np.log(against))).sum())
 
 
+def information_error(rows: Floats, shares: Floats, against: Floats, noise: Floats) -> float:
+    """What the noise does to `information`, about: to the first order in log z, of which `noise` is the standard deviation."""
+    weight, said = rows / rows.sum(), np.log(shares) - np.log(against)
+    slope = weight[..., None] * shares * (said - (shares * said).sum(axis=-1, keepdims=True))
+    return float(np.sqrt(((slope * np.log1p(noise)) ** 2).sum()))
+
+
+def cap_errors(told: Floats, errors: Floats, entropy: float) -> Floats:
+    """What errors of `told` do to the weights of `information_cap`, each as a share of its weight. They are independent of each other."""
+    told = np.maximum(told, 1e-12)
+    weights = information_cap(told, entropy)
+    moved = [information_cap(told + step, entropy) - weights for step in np.diag(np.minimum(errors, told))]
+    return np.asarray(np.sqrt((np.array(moved) ** 2).sum(axis=0)) / weights)
+
+
 def information_cap(told: Floats, entropy: float) -> Floats:
     """Weights of the attributes: together they may not tell more than there is to know about the class.
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hedgerow.formatting import number
 from hedgerow.inference.additive import AdditiveForest
 from hedgerow.inference.effect_noise import scale_error
-from hedgerow.inference.effects import Effect, about
+from hedgerow.inference.effects import WEIGHED, Effect, about
 from hedgerow.inference.explain import Explanation, Said
 from hedgerow.inference.text import share_text
 
@@ -31,12 +31,17 @@ CHOSEN_LEGEND = (
     "The ± are of the noise alone: which top splits were asked, and how strongly attributes are read, was privately chosen, and another "
     "fit may choose otherwise. Its effects may differ by several ±."
 )
+WEIGHT_LEGEND = (
+    '"its counts weigh": attributes repeat each other, so of what the counts of one say alone only that part is added, the less the less '
+    "it tells. A small effect does not mean that an attribute has nothing to do with the class."
+)
 MAY_DIFFER = 0.05  # of the effects: so much about a scale is worth saying
 
 
 def legend_of_choices(forest: AdditiveForest) -> str | None:
-    """What the ± of effects leave out, where something was privately chosen that matters."""
-    said = [CHOSEN_LEGEND] if forest.tables.layout.asks else []
+    """Why effects may be small, and what their ± leave out, where something was privately chosen that matters."""
+    said = [WEIGHT_LEGEND] if min(forest.cap.values(), default=1.0) < WEIGHED else []
+    said += [CHOSEN_LEGEND] if forest.tables.layout.asks else []
     if forest.scale_rate and (off := scale_error(forest.scale_rate, forest.tables.n)) > MAY_DIFFER:
         said.append(
             f"All effects are scaled by {number(forest.scale)}, which was privately chosen: in another fit all may be larger or smaller "

@@ -140,8 +140,10 @@ class Quote:
         return next((text.partition(" (")[0] for what, text in self.plan if what == "rows" and "assumed" in text), None)
 
     def __repr__(self) -> str:
-        verdict = dict(self.plan).get("verdict", "")
-        assumed = "" if self.assumed_rows is None else f" (for {self.assumed_rows} assumed rows; say how many by rows=)"
+        verdict = dict(self.plan).get("verdict", "") if self.affordable else "a request would be refused"
+        assumed = (
+            "" if self.assumed_rows is None or not self.affordable else f" (for {self.assumed_rows} assumed rows; say how many by rows=)"
+        )
         left = f"{self.remaining} left before it{'' if self.affordable else ', too little'}"
         return f"Quote(costs {self.cost}, {left}{f'; {verdict}{assumed}' if verdict else ''})"
 
