@@ -48,6 +48,12 @@ def draft(
             show_default=False,
         ),
     ] = None,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--drop", help="A column to leave out, such as one that is not known beforehand. May be repeated.", show_default=False
+        ),
+    ] = None,
     csv: CSVOfRows = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
@@ -57,7 +63,8 @@ def draft(
     `unreviewed`. Compare each with what is publicly known, widen bounds, add values that could occur, then accept it with
     `hedgerow schema review`. Until then nothing can be claimed for a forest trained with it.
 
-    Columns that look like identifiers are left out, and those in which every row has the same value. '?', 'NA' and empty cells are taken
+    Columns that look like identifiers are left out, and those in which every row has the same value. Columns that tell the class
+    nearly alone are named: they may say what became of it. '?', 'NA' and empty cells are taken
     for missing, codes such as 0042 stay text, dates count as days, bounds are rounded outward.
     In Python: `hedgerow.Schema.draft(df, "class")`.
 
@@ -76,7 +83,7 @@ def draft(
     from hedgerow.cli.errors import in_options
     from hedgerow.engines.draft import draft_from_file
 
-    schema = draft_from_file(csv_rows(data, csv), target, person, rows_per_person, keep or ())
+    schema = draft_from_file(csv_rows(data, csv), target, person, rows_per_person, keep or (), drop or ())
     schema.save(output)
     say(f"wrote {output}: {len(schema.attributes)} attributes, target {schema.target.name}. It is as private as {data}.")
     for note in schema.notes:
@@ -211,9 +218,11 @@ def check(
     from hedgerow.schema.schema import Schema
 
     schema = Schema.load(schema_file)
-    show(schema)
-    if data is not None:
+    if data is None:
+        show(schema)
+    else:
         _show_misfits(schema, data, csv)
+        hint_at_single_values(schema)
     if schema.unreviewed:
         say(f"unreviewed: {', '.join(schema.unreviewed)}", style="yellow")
         say(f"They were read from the data. `hedgerow schema review {schema_file}` shows them; add --accept once they are public facts.")
@@ -222,6 +231,7 @@ def check(
 
 
 def _show_misfits(schema: Schema, data: Path, csv: str | None) -> None:
+    from hedgerow.cli.errors import in_options
     from hedgerow.engines.table_check import EYES_ALONE, check_table
 
     found = check_table(csv_rows(data, csv), schema)
@@ -233,6 +243,8 @@ def _show_misfits(schema: Schema, data: Path, csv: str | None) -> None:
         say(f"every value of {data} fits: {rows:,} rows")
     for each in filter(None, (found.expected, found.persons)):
         say(each)
+    if found.telling:
+        say(f"hint: {in_options(found.telling)}.", style="yellow")
     say(EYES_ALONE)
     if found.unreadable:
         raise SchemaError(f"{data}: {found.unreadable}")

@@ -39,6 +39,7 @@ from hedgerow.engines.draft_columns import (
     typed,
 )
 from hedgerow.engines.files import CSVTable, TableFile, delimiter_named
+from hedgerow.engines.telling import telling_columns, telling_text
 from hedgerow.errors import DraftWarning, TableError
 from hedgerow.schema.attributes import Attribute, Categorical, Numeric, Target, is_missing, text_of
 from hedgerow.schema.coders import Coder
@@ -49,10 +50,17 @@ from hedgerow.schema.schema import Schema
 MANY_CLASSES = 20  # of a target: more are asked about
 
 
-def draft_of(table: Any, target: Any, person: str | None = None, rows_per_person: int | None = None, keep: Collection[str] = ()) -> Schema:
+def draft_of(
+    table: Any,
+    target: Any,
+    person: str | None = None,
+    rows_per_person: int | None = None,
+    keep: Collection[str] = (),
+    drop: Collection[str] = (),
+) -> Schema:
     """`Schema.draft`: of a data frame, a mapping or a file, with one warning that says what was read, changed and left out."""
     if isinstance(table, (str, os.PathLike, CSVTable)):
-        schema = draft_from_file(Path(table) if isinstance(table, str) else table, target, person, rows_per_person, keep)  # type: ignore[arg-type]
+        schema = draft_from_file(Path(table) if isinstance(table, str) else table, target, person, rows_per_person, keep, drop)  # type: ignore[arg-type]
     else:
         names = column_names(table)
         columns = dict(zip(names, columns_of(table, names, any_type=True), strict=True))
@@ -60,7 +68,8 @@ def draft_of(table: Any, target: Any, person: str | None = None, rows_per_person
         if not isinstance(target, str):
             columns[label] = one_column(target, label)
         orders = {name: order for name, column in columns.items() if (order := _own_order(column)) is not None}
-        schema = draft({name: as_array(column) for name, column in columns.items()}, label, person, rows_per_person, keep, orders)
+        arrays = {name: as_array(column) for name, column in columns.items()}
+        schema = draft(arrays, label, person, rows_per_person, keep, drop, orders)
         schema = replace(schema, target=_as_held(schema.target, columns[label]))
     notes = "".join(f" {note[:1].upper()}{note[1:]}." for note in schema.notes)
     warnings.warn(
@@ -78,6 +87,7 @@ def draft_from_file(
     person: str | None = None,
     rows_per_person: int | None = None,
     keep: Collection[str] = (),
+    drop: Collection[str] = (),
 ) -> Schema:
     """A draft schema of a file. It keeps the dialect of a CSV."""
     file = TableFile(path, [])
@@ -89,7 +99,7 @@ def draft_from_file(
             raise TableError(f"table {file.name!r}: as it was read, its header is one column, {names[0]}. {delimiter_named(sign)}")
     _require(target, names, f"table {file.name!r}")
     columns = {name: _objects(column) for name, column in file.text_columns(names).items()}
-    schema = draft(columns, target, person, rows_per_person, keep)
+    schema = draft(columns, target, person, rows_per_person, keep, drop)
     return replace(schema, csv=path.dialect if isinstance(path, CSVTable) else None)
 
 
@@ -99,6 +109,7 @@ def draft(
     person: str | None = None,
     rows_per_person: int | None = None,
     keep: Collection[str] = (),
+    drop: Collection[str] = (),
     orders: Mapping[str, Sequence[Any]] | None = None,
 ) -> Schema:
     """A draft of named columns, one of which is the target; its notes say what was done.
@@ -106,9 +117,10 @@ def draft(
     orders: the values of columns that have an order of their own, in that order
     """
     names, orders = list(columns), orders or {}
-    for name, what in ((target, "target"), *([(person, "person")] if person is not None else []), *((each, "keep") for each in keep)):
+    named = [(target, "target"), *([(person, "person")] if person is not None else [])]
+    for name, what in (*named, *((each, "keep") for each in keep), *((each, "drop") for each in drop)):
         _require(name, names, f"{what}: the table")
-    learnt = {name: column for name, column in columns.items() if name not in (target, person)}
+    learnt = {name: column for name, column in columns.items() if name not in (target, person, *drop)}
     found = {name: drafted(name, column, name in keep, orders.get(name)) for name, column in learnt.items()}
     if any(what == DECIMAL_COMMAS for each in found.values() for what, _ in each.said):
         found = {name: drafted(name, column, name in keep, orders.get(name), decimal=True) for name, column in learnt.items()}
@@ -117,7 +129,9 @@ def draft(
         raise TableError("table: no column is left to learn from; every one looks like an identifier, has one value alone, or is empty.")
     labels = Values.of(columns[target])
     classes = _target(target, labels, orders.get(target))
-    return Schema(attributes, classes, person=person, rows_per_person=rows_per_person, notes=_notes(found, target, labels, person))
+    schema = Schema(attributes, classes, person=person, rows_per_person=rows_per_person)
+    notes = [telling_text(telling_columns(schema, columns, columns[target]), target), *_notes(found, target, labels, person)]
+    return replace(schema, notes=tuple(filter(None, notes)))
 
 
 def _own_order(column: Any) -> list[Any] | None:
@@ -195,9 +209,11 @@ def _notes(found: Mapping[str, Drafted], target: str, labels: Values, person: st
 def _require(name: str, names: list[str], where: str) -> None:
     if name not in names:
         alike = [each for each in names if each.lower() == str(name).lower()]
+        more = f" and {len(names) - 40} more" if len(names) > 40 else ""
         near = alike or difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
         raise TableError(
-            f"{where} has no column {name!r}; its columns are {', '.join(names[:40])}." + (f" Did you mean {near[0]!r}?" if near else "")
+            f"{where} has no column {name!r}; its columns are {', '.join(names[:40])}{more}."
+            + (f" Did you mean {near[0]!r}?" if near else "")
         )
 
 

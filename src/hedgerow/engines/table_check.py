@@ -18,6 +18,7 @@ from hedgerow.engines.draft import as_array
 from hedgerow.engines.draft_columns import DECIMAL_COMMAS, decimal_commas
 from hedgerow.engines.files import CSVTable, TableFile
 from hedgerow.engines.person_ids import person_column, person_numbers
+from hedgerow.engines.telling import telling_columns, telling_text
 from hedgerow.errors import TableError
 from hedgerow.schema.attributes import Attribute, Categorical, Numeric, is_missing, text_of
 from hedgerow.schema.codebook import Codebook
@@ -73,11 +74,13 @@ class TableCheck:
     """Exact counts of a table: private, for the owner alone. The target is the last of the columns.
 
     persons: where the schema names them, what their number is and how many rows are beyond `rows_per_person`, in words
+    telling: which columns tell the class nearly alone, in words; "" without any
     """
 
     rows: int
     columns: tuple[ColumnCheck, ...]
     persons: str = ""
+    telling: str = ""
 
     @property
     def fits(self) -> bool:
@@ -117,7 +120,7 @@ class TableCheck:
             for name, missing, undeclared, below, above, named in self.misfits
         ]
         head = f"{self.rows:,} rows" + (": values that do not fit:" if lines else ": every value fits" if self.rows else "")
-        return "\n".join([head, *lines, *filter(None, (self.expected, self.persons, self.unreadable)), EYES_ALONE])
+        return "\n".join([head, *lines, *filter(None, (self.expected, self.persons, self.telling, self.unreadable)), EYES_ALONE])
 
 
 def check_rows(table: Any, schema: Schema, labels: Any = None) -> TableCheck:
@@ -138,7 +141,9 @@ def check_rows(table: Any, schema: Schema, labels: Any = None) -> TableCheck:
         raise TableError("check: rows and labels are not equally many; expected one label for each row.")
     unnamed = schema.person is None or isinstance(table, np.ndarray)
     persons = "" if unnamed else _persons(person_column(table, schema.person or ""), schema)
-    return TableCheck(len(arrays[-1]), tuple(map(_checked, entries, codebook.coders, arrays)), persons)
+    found = dict(zip((*schema.names, target), arrays, strict=True))
+    telling = telling_text(telling_columns(schema, found, arrays[-1]), target)
+    return TableCheck(len(arrays[-1]), tuple(map(_checked, entries, codebook.coders, arrays)), persons, telling)
 
 
 def check_table(path: Any, schema: Schema) -> TableCheck:
@@ -149,10 +154,12 @@ def check_table(path: Any, schema: Schema) -> TableCheck:
     entries: tuple[Attribute, ...] = (*schema.attributes, Categorical(schema.target.name, schema.target.classes))
     found = []
     for entry, coder in zip(entries, Codebook(schema).coders, strict=True):
-        dates = isinstance(entry, Numeric) and file.columns[entry.name].startswith(("DATE", "TIMESTAMP"))
-        found.append(_checked(entry, coder, _dates(columns[entry.name]) if dates else columns[entry.name]))
+        if isinstance(entry, Numeric) and file.columns[entry.name].startswith(("DATE", "TIMESTAMP")):
+            columns[entry.name] = _dates(columns[entry.name])
+        found.append(_checked(entry, coder, columns[entry.name]))
     persons = "" if schema.person is None else _persons(columns[schema.person], schema)
-    return TableCheck(len(columns[schema.target.name]), tuple(found), persons)
+    telling = telling_text(telling_columns(schema, columns, columns[schema.target.name]), schema.target.name)
+    return TableCheck(len(columns[schema.target.name]), tuple(found), persons, telling)
 
 
 def _persons(ids: Any, schema: Schema) -> str:

@@ -178,19 +178,27 @@ class Schema:
 
     @classmethod
     def draft(
-        cls, table: Any, target: Any, *, person: str | None = None, rows_per_person: int | None = None, keep: Collection[str] = ()
+        cls,
+        table: Any,
+        target: Any,
+        *,
+        person: str | None = None,
+        rows_per_person: int | None = None,
+        keep: Collection[str] = (),
+        drop: Collection[str] = (),
     ) -> Schema:
         """A first schema, read from private rows: every entry is marked as unreviewed, and no ε is claimed until they are accepted.
 
         table:  a data frame (pandas, polars, pyarrow, …), a mapping of columns, or the path of a CSV or Parquet file
         target: the name of the column to predict, or the labels themselves
         keep:   columns that stay in though they look like identifiers, or have one value alone
+        drop:   columns that are left out: what is not known when a prediction is needed, or what you do not want to learn from
 
         Compare it with what is publicly known (`print(schema.to_toml())`), replace what only the rows tell, then `schema.accept()`.
         """
         from hedgerow.engines.draft import draft_of  # the one way from here to rows: see pyproject.toml
 
-        return draft_of(table, target, person, rows_per_person, keep)
+        return draft_of(table, target, person, rows_per_person, keep, drop)
 
     def check(self, table: Any, y: Any = None) -> TableCheck:
         """What of a table does not fit, counted exactly before anything is paid: missing, undeclared, beyond bounds. For the owner alone.

@@ -1,0 +1,56 @@
+"""Columns that tell the class nearly alone are named by a draft and by a check, before anything is paid."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hedgerow import Schema
+from hedgerow.engines.telling import telling_columns
+from hedgerow.errors import DraftWarning, TableError
+
+ROWS = 600
+
+
+def loans() -> pd.DataFrame:
+    """`rejected` is the class in other words, `letter` its date, `income` what is known beforehand."""
+    rng = np.random.default_rng(0)
+    income = rng.normal(50, 15, ROWS).round(1)
+    approved = (income + rng.normal(0, 12, ROWS) > 40).astype(int)
+    letter = np.where(approved == 1, rng.uniform(1, 30, ROWS), rng.uniform(60, 90, ROWS)).round(1)
+    row = np.arange(ROWS) + 0.5  # of each value one row: nothing can be told from the others
+    return pd.DataFrame({"income": income, "rejected": 1 - approved, "letter": letter, "row": row, "approved": approved})
+
+
+def test_a_draft_and_a_check_name_them(tmp_path: Path) -> None:
+    table = loans()
+    with pytest.warns(DraftWarning, match=r"Nearly tell approved alone: rejected, letter\. .*drop=\['COLUMN'\]"):
+        schema = Schema.draft(table, "approved")
+    assert "nearly tell approved alone: rejected, letter" in repr(schema.check(table))
+    assert "nearly tell" in repr(schema.check(table.drop(columns="approved"), table["approved"]))
+    table.to_csv(tmp_path / "loans.csv", index=False)
+    assert "nearly tell approved alone: rejected, letter" in schema.check(tmp_path / "loans.csv").telling
+    with pytest.warns(DraftWarning) as said:
+        less = Schema.draft(table, "approved", drop=["rejected", "letter"])
+    assert "Nearly tell" not in str(said[0].message)
+    assert less.names == ("income", "row")
+    assert less.check(table).telling == ""
+    with pytest.raises(TableError, match=r"drop: the table has no column 'reject'.*Did you mean 'rejected'"):
+        Schema.draft(table, "approved", drop=["reject"])
+
+
+def test_few_rows_and_one_class_name_nothing() -> None:
+    table = loans()
+    with pytest.warns(DraftWarning):
+        schema = Schema.draft(table, "approved")
+    assert telling_columns(schema, table[:40], table["approved"][:40]) == []
+    one = table[table["approved"] == 1]
+    assert telling_columns(schema, one, one["approved"]) == []
+    nearly = table.copy()
+    nearly.loc[:3, "rejected"] = nearly.loc[:3, "approved"]  # four errors: fewer than a twentieth of those of the most frequent class
+    assert "rejected" in telling_columns(schema, nearly, nearly["approved"])
+    nearly.loc[:40, "rejected"] = nearly.loc[:40, "approved"]
+    assert "rejected" not in telling_columns(schema, nearly, nearly["approved"])
