@@ -120,6 +120,9 @@ def test_show_tells_what_the_attributes_do(grown: SimpleNamespace, run: Callable
     assert "Tree 1" not in text
     assert "Tree 1 of" in run("show", grown.forest, "--tree", 1).stdout
     one = run("show", grown.forest, "--attribute", "smoker").stdout
+    two = run("show", grown.forest, "--attribute", "smoker", "--attribute", "age").stdout
+    assert "smoker: " in two
+    assert "age: " in two.split("smoker: ")[1]
     assert "current" in one
     assert "age: " not in one
     assert "guarantee" not in one

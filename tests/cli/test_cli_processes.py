@@ -49,7 +49,7 @@ def test_ctrl_c_leaves_the_charge(place: SimpleNamespace, start: Callable[..., A
 
 
 def test_two_processes_cannot_both_spend_what_is_left(place: SimpleNamespace, start: Callable[..., Any]) -> None:
-    racers = [start("fit", "data.csv", *FIT, "--epsilon", "1.5", "-o", f"forest-{i}.json") for i in range(2)]
+    racers = [start("fit", "data.csv", *FIT, "--epsilon", "1.5", "--again", "-o", f"forest-{i}.json") for i in range(2)]
     said = [racer.communicate(timeout=WAIT) for racer in racers]
     assert sorted(racer.returncode for racer in racers) == [0, 3], said
     assert len(list(place.folder.glob("forest-*.json"))) == 1

@@ -28,8 +28,8 @@ def visits(place: SimpleNamespace) -> SimpleNamespace:
     return place
 
 
-def fit(visits: SimpleNamespace, run: Run, schema: Any, output: str = "forest.json", epsilon: str = "0.5") -> Any:
-    paid = ("--epsilon", epsilon, "--budget", visits.budget)
+def fit(visits: SimpleNamespace, run: Run, schema: Any, output: str = "forest.json", epsilon: str = "0.5", *more: str) -> Any:
+    paid = ("--epsilon", epsilon, "--budget", visits.budget, *more)
     return run("fit", visits.data, "--schema", schema, *RDT, *paid, "-o", visits.folder / output)
 
 
@@ -46,7 +46,9 @@ def test_a_fit_with_persons_and_one_by_rows_are_not_paid_from_one_budget(visits:
     shown = run("budget", "show", visits.budget).stdout
     assert "unit: persons (patient_id, at most 40 rows each)" in shown
     assert "total ε 2, spent 0.5, remaining 1.5" in shown
-    again = fit(visits, run, visits.persons, "second.json")
+    refused = fit(visits, run, visits.persons, "second.json")
+    assert "has paid for this very fit already (DATA, schema, ε and settings: ε = 0.5 at 20" in " ".join(refused.stderr.split())
+    again = fit(visits, run, visits.persons, "second.json", "0.5", "--again")
     assert again.exit_code == 0
     assert "ε = 1 of 2 left for persons (patient_id, at most 40 rows each)" in again.stdout
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.inspection import permutation_importance
 from sklearn.model_selection import cross_val_score
 from strategies import small_schema, small_table
 
@@ -196,3 +197,24 @@ def test_the_error_is_forecast_from_the_released_share_of_a_rare_class() -> None
     assert expected["accuracy"] == pytest.approx(score.accuracy_error, rel=0.25)
     errors = [score_error(model, rows, 1, ["auc"], auc=auc)["auc"] for rows, auc in ((3000, 0.9), (3000, 0.7), (1000, 0.7))]
     assert errors == sorted(errors)
+
+
+def test_permutation_importance_is_refused_before_it_costs() -> None:
+    """It paid for one score of each column and repetition."""
+    budget = Budget(10)
+    rows = pd.DataFrame(TEST)
+    with pytest.raises(
+        PlanError, match=r"permutation_importance scores the rows once for every column.*Nothing was spent.*feature_importan"
+    ):
+        permutation_importance(MODEL, rows, TRUTH, scoring=private_scorer("0.1", budget))
+    assert budget.spent == 0
+
+
+def test_scores_that_are_lost_in_the_noise_are_told_once_of_a_scorer() -> None:
+    few, labels = {name: values[:20] for name, values in TEST.items()}, TRUTH[:20]
+    for scorer in (private_scorer("0.001", Budget(1)), private_scorer("0.001", Budget(1))):
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            for _ in range(12):
+                scorer(MODEL, few, labels)
+        assert sum("chosen by chance" in str(each.message) for each in said) == 1

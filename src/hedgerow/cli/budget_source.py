@@ -114,9 +114,21 @@ class TrackedBudgetFile(_ChargeTracking, BudgetFile):
             )
         self.own_key = f"{key}-{len(before)}" if before else key
 
-    def pay_for_fit(self, rows: Sequence[Any]) -> None:
-        """Charge a fit under a key that says which rows it is of (where they are, nothing in them)."""
-        self.own_key = f"{_key_of(['fit', *rows])}-{uuid.uuid4().hex}"
+    def pay_for_fit(self, rows: Sequence[Any], fit: Sequence[Any], again: bool) -> None:
+        """Charge a fit under a key that says which rows it is of (where they are, nothing in them), and what is fitted. Refused where
+        one of this file's charges was for the same.
+
+        again: then it is charged all the same
+        """
+        key = f"{_key_of(['fit', *rows])}-{_key_of(fit)}"
+        paid = next((entry for entry in self.entries if entry.key.startswith(key) and (entry.cost or entry.delta)), None)
+        if paid is not None and not again:
+            raise PlanError(
+                f"{self.name} has paid for this very fit already (DATA, schema, ε and settings: {formatting.loss(paid.cost, paid.delta)} "
+                f"at {paid.when}). Nothing was spent. Use the forest that was saved then. If it was not saved or is lost, if the rows are "
+                "others now, or to pay for one with other noise, add --again."
+            )
+        self.own_key = f"{key}-{uuid.uuid4().hex}"
 
     def check_not_seen(self, rows: Sequence[Any], release: Release) -> None:
         """Refuse a score on rows of which this file has paid for a fit at the forest's ε and δ: they flatter it."""

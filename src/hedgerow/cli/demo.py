@@ -132,7 +132,7 @@ def _steps(folder: Path, rows: int, output: Path) -> None:
     _heading(6, "What it has learnt")
     most = _most_important(forest)
     _command(f"show {forest.name} --attribute {most}")
-    show(forest, attribute=most)
+    show(forest, attribute=[most])
 
     _heading(7, "Predictions")
     predictions = folder / "predictions.csv"

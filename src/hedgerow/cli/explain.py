@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -123,37 +124,38 @@ def _picture(release: Release, found: tuple[Explanation, ...], top: int, suffix:
 # ---------------------------------------------------------------- for `hedgerow show`
 
 
-def show_effects(release: Release, attribute: str | None, output: Path | None) -> None:
-    """The effects of the most important attributes, or of one: as text, or as a picture."""
-    from hedgerow.inference.effects import effect_named
+def show_effects(release: Release, named: Sequence[str], output: Path | None) -> None:
+    """The effects of the most important attributes, or of those that are named: as text, or as a picture."""
+    from hedgerow.inference.effects import Effects, effect_named
     from hedgerow.plots.effect_svg import effects_svg
     from hedgerow.plots.effect_text import FEW_LEGEND, VALUES, effect_text, legend_of_choices
 
     effects = release.effects()
-    if attribute is not None:
-        effects = (effect_named(effects, attribute, release.schema.names),)
+    if named:
+        effects = Effects(effect_named(effects, name, release.schema.names) for name in dict.fromkeys(named))
     if output is None:
-        for effect in effects[:IN_TEXT]:
+        most = len(named) or IN_TEXT
+        for effect in effects[:most]:
             say()
-            say(effect_text(effect, VALUES if attribute is None else len(effect.values)))
-        if any(effect.few_rows.any() for effect in effects[:IN_TEXT]):
+            say(effect_text(effect, len(effect.values) if named else VALUES))
+        if any(effect.few_rows.any() for effect in effects[:most]):
             say()
             say(FEW_LEGEND)
         if legend := legend_of_choices(release.additive):
             say()
             say(legend)
-        rest = [effect.attribute for effect in effects[IN_TEXT:]]
+        rest = [effect.attribute for effect in effects[most:]]
         if rest:
             say()
             say(f"and {len(rest):,} less important attributes: --attribute NAME shows one")
-        together = release.interactions()[:PAIRS] if attribute is None else ()
+        together = () if named else release.interactions()[:PAIRS]
         if together:
             say()
             say("what two say only together, as a share of all that they do:")
             for one in together:
                 say(f"  {one.text()}")
         return
-    shown = effects[:IN_PICTURES]
+    shown = effects[: len(named) or IN_PICTURES]
     if output.suffix.lower() == ".svg":
         output.write_text(effects_svg(shown), encoding="utf-8")
     else:

@@ -68,6 +68,7 @@ def fit(
     epsilon: Epsilon = None,
     delta: Delta = None,
     budget: BudgetPath = None,
+    again: Annotated[bool, typer.Option("--again", help="Pay anew for a fit that the budget file has paid for before.")] = False,
     accept_draft: Annotated[
         bool, typer.Option("--accept-draft", help="Train with unreviewed schema entries; the forest then claims no ε.")
     ] = False,
@@ -193,7 +194,8 @@ def fit(
         how["name"] = TableName(batch, checked_owner(owner, ""))
     request_budget = open_budget(budget, charged, exact_delta(delta or 0), place.remote)
     if isinstance(request_budget, TrackedBudgetFile) and not place.remote:
-        request_budget.pay_for_fit(place.named)
+        fit_of = [str(algorithm), sorted((name, str(value)) for name, value in options.settings.items()), declared.to_toml(), owner, batch]
+        request_budget.pay_for_fit(place.named, fit_of, again)
     made_there = place.remote and not named and sampler == "hedgerow" and place.service.makes(options, declared)
     with paid_query(request_budget, unfinished="No forest was saved."):
         if made_there:

@@ -47,6 +47,10 @@ NO_RULES = (
     "adds: hedgerow show {forest} --attribute NAME. Why a row is predicted so: hedgerow explain {forest} ROWS. For rules to read, fit "
     "with --algorithm dpdf."
 )
+OF_COUNTS = (
+    "These rules are of counts alone, one or two attributes at a time. A prediction adds up what all attributes say, and what boosted "
+    "trees add, if there are any: hedgerow show {forest}."
+)
 
 
 def rules(
@@ -85,8 +89,8 @@ def rules(
     class that is within a few errors of its share in all rows. How many errors grows with the number of paths, since the best of many
     looks good by noise alone: 2.0 for one path, 3.6 for 180, as what is printed at the end says.
     The order is by what is left of the confidence after two such errors, then by support, or as --sort says. A forest
-    that prunes itself has the rules of its pruned trees. A Hedgerow forest that was fitted with a δ has none: `hedgerow show` tells what
-    its attributes say.
+    that prunes itself has the rules of its pruned trees. Of a Hedgerow forest only counts have rules, if it is read from any: boosted trees
+    and jointly fitted scores have none, and `hedgerow show` tells what its attributes say.
 
     Example:
 
@@ -111,6 +115,7 @@ def rules(
         write_rule_set(release, [option for option, given in only_some.items() if given], output)
         return
     from hedgerow.inference.rules import within_noise
+    from hedgerow.inference.vote import ADDITIVE
 
     wanted: dict[str, Any] = {"sub_rules": sub_rules, "min_support": min_support, "min_confidence": min_confidence, "label": label}
     most = SOME_RULES if top is None else top
@@ -131,6 +136,8 @@ def rules(
         say(written.rstrip("\n"))
     else:
         print(written, end="")  # for another program: not a character is changed
+    if found and release.vote == ADDITIVE:
+        note(OF_COUNTS.format(forest=forest))
     if left_out is not None and left_out.left_out:
         note(f"{left_out.text()} (--noisy lists all)")
 
@@ -148,8 +155,8 @@ def show(
         typer.Option("--report", help="Write a whole report with pictures to this .html file.", show_default=False),
     ] = None,
     attribute: Annotated[
-        str | None,
-        typer.Option("--attribute", help="hedgerow: only the effect of this attribute.", show_default=False),
+        list[str] | None,
+        typer.Option("--attribute", help="hedgerow: only the effect of this attribute. May be repeated.", show_default=False),
     ] = None,
     unpruned: Unpruned = False,
     force: Force = False,
@@ -199,14 +206,14 @@ def show(
     if certificate:
         show_certificate(release)
         return
-    if attribute is not None or (tree is None and release.vote == ADDITIVE):
+    if attribute or (tree is None and release.vote == ADDITIVE):
         from hedgerow.cli.explain import show_effects
 
         if tree is not None:
             raise PlanError("--attribute and --tree: expected one of the two.")
-        if output is None and attribute is None:
+        if output is None and not attribute:
             summary(release)
-        show_effects(release, attribute, output)
+        show_effects(release, attribute or [], output)
         return
     if output is None:
         if tree is None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
+import weakref
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -20,7 +22,10 @@ A_THRESHOLD = (
 )
 
 
-@dataclass(frozen=True)
+_lost: weakref.WeakSet[PrivateScorer] = weakref.WeakSet()  # of which it was told that noise hides their scores
+
+
+@dataclass(frozen=True, eq=False)
 class PrivateScorer:
     """A charged score of one metric."""
 
@@ -34,12 +39,26 @@ class PrivateScorer:
             raise PlanError(f"metric: got {self.metric!r}; expected one of {', '.join(METRICS)}.")
 
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
+        self._check_permutations()
         found = private_score(estimator, X, y, epsilon=self.epsilon, budget=self.budget, metrics=[self.metric], positive=self.positive)
         value, error = float(getattr(found, self.metric)), float(getattr(found, f"{self.metric}_error"))
-        if is_lost(value, error):
+        if is_lost(value, error) and self not in _lost:
+            _lost.add(self)
             text = f"{self.metric}: this score is lost in the noise, and what is chosen by it is chosen by chance; {SCORE_MORE}."
-            warnings.warn(text, UnclearScoreWarning, stacklevel=2)
+            warnings.warn(f"{text} (Of a scorer this is said once.)", UnclearScoreWarning, stacklevel=2)
         return -value if self.metric == "brier" else value  # scikit-learn takes the largest for the best
+
+    def _check_permutations(self) -> None:
+        """permutation_importance scores the same rows for every column again and again."""
+        frame = sys._getframe(1)
+        while frame is not None and frame.f_code.co_name != "permutation_importance":
+            frame = frame.f_back  # type: ignore[assignment]
+        if frame is not None and frame.f_globals.get("__name__", "").startswith("sklearn."):
+            raise PlanError(
+                "scoring: permutation_importance scores the rows once for every column and repetition, and each of these scores would be "
+                "charged. Nothing was spent. Use model.feature_importances_, from released numbers, which costs nothing, or "
+                "release.effects(); on rows that are public, scoring='accuracy'."
+            )
 
     @property
     def _score_func(self) -> Any:
