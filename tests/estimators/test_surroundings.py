@@ -285,7 +285,7 @@ def test_a_scorer_of_each_metric(metric: str) -> None:
     assert (-0.25 <= score <= 0) if metric == "brier" else (0.7 <= score <= 1)
     assert budget.spent == 10
     with pytest.raises(PlanError, match="metric"):
-        private_scorer(1, budget, "f1")
+        private_scorer(1, budget, "f2")
 
 
 AROUND = {

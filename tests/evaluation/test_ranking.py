@@ -182,7 +182,7 @@ def test_too_few_rows_are_said_to_be_too_few() -> None:
 
 def test_what_cannot_be_is_refused_before_it_costs(model: HedgerowClassifier) -> None:
     budget = Budget(1)
-    for wrong, said in (({"metrics": ["f1"]}, "metrics: got"), ({"metrics": []}, "metrics"), ({"metrics": ["auc"], "bins": 7}, "even")):
+    for wrong, said in (({"metrics": ["f2"]}, "metrics: got"), ({"metrics": []}, "metrics"), ({"metrics": ["auc"], "bins": 7}, "even")):
         with pytest.raises(PlanError, match=said):
             private_score(model, *TEST, epsilon=1, budget=budget, **wrong)
     assert budget.spent == 0

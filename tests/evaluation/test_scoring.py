@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.inspection import permutation_importance
+from sklearn.metrics import balanced_accuracy_score, f1_score
 from sklearn.model_selection import cross_val_score
 from strategies import small_schema, small_table
 
@@ -132,7 +133,7 @@ def test_the_error_is_forecast_without_rows() -> None:
     errors = [score_error(MODEL, rows, "0.1")["accuracy"] for rows in (10, 61, 500, 2000, 20_000)]
     assert errors == sorted(errors, reverse=True)
     assert (errors[0], errors[-1] < 0.01) == (0.5, True)
-    for wrong in ({"rows": 0}, {"epsilon": 0}, {"metrics": ["f1"]}, {"accuracy": 1}, {"auc": 1}):
+    for wrong in ({"rows": 0}, {"epsilon": 0}, {"metrics": ["f2"]}, {"accuracy": 1}, {"auc": 1}):
         with pytest.raises(PlanError):
             score_error(MODEL, **{"rows": 100, "epsilon": 1, **wrong})
 
@@ -218,3 +219,35 @@ def test_scores_that_are_lost_in_the_noise_are_told_once_of_a_scorer() -> None:
             for _ in range(12):
                 scorer(MODEL, few, labels)
         assert sum("chosen by chance" in str(each.message) for each in said) == 1
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_f1_and_balanced_accuracy_within_their_errors(classes: int) -> None:
+    """As scikit-learn computes them; the errors are those of repeated draws of rows and noise."""
+    names = ["no", "perhaps", "yes"][:classes]
+    schema = Schema([Categorical("c", range(classes))], Target("t", names))
+    rng = np.random.default_rng(3)
+
+    def drawn() -> tuple[pd.DataFrame, np.ndarray]:
+        codes = rng.choice(classes, 1000, p=[0.8, 0.2] if classes == 2 else [0.6, 0.25, 0.15])
+        seen = np.where(rng.random(1000) < 0.15, rng.integers(0, classes, 1000), codes)
+        return pd.DataFrame({"c": seen}), np.array(names)[codes]
+
+    model = PrivateRDTClassifier(schema, 50, random_state=0).fit(*drawn())
+    rows, labels = drawn()
+    score, found = private_score(model, rows, labels, epsilon=50), model.predict(rows)
+    assert score.balanced_accuracy == pytest.approx(balanced_accuracy_score(labels, found), abs=0.01)
+    exact = f1_score(labels, found, pos_label="perhaps") if classes == 2 else f1_score(labels, found, average="macro")
+    assert score.f1 == pytest.approx(exact, abs=0.01)
+    scores = [private_score(model, *drawn(), epsilon="0.2") for _ in range(120)]
+    for name in ("f1", "balanced_accuracy"):
+        spread = np.std([getattr(each, name) for each in scores])
+        assert 0.75 < np.median([getattr(each, f"{name}_error") for each in scores]) / spread < 1.4
+    assert private_scorer(1, Budget(1), "f1")(model, rows, labels) == pytest.approx(exact, abs=0.1)
+
+
+def test_columns_that_were_made_of_a_declared_one_are_named() -> None:
+    table = pd.DataFrame(TEST)
+    name = next(attribute.name for attribute in MODEL.schema.attributes if isinstance(attribute, Categorical) and len(attribute.domain) > 2)
+    with pytest.raises(TableError, match=rf"{name} are missing; there are several that begin with {name}_, as pandas.get_dummies"):
+        MODEL.predict(pd.get_dummies(table, columns=[name]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -267,3 +268,16 @@ def test_more_epsilon_may_bring_no_more_than_was_measured(forest: hedgerow.Relea
     assert all(each.low <= 0.66 for each in found.expectations)
     assert "a larger ε stays near the 0.660 that was measured" in found.trust
     assert "stays near" not in advise(small_schema(), 2000, forest=forest, algorithms=["hedgerow"]).trust
+
+
+def test_no_more_is_expected_where_a_release_has_nearly_all_that_can_be_learnt(forest: hedgerow.Release) -> None:
+    """The coefficients are of releases at ε = 0.2: of many rows at ε = 1 they expected what no forest had."""
+    own = Fraction(forest.certificate.epsilon or 0)
+    many = math.ceil(64_000 * 2 / own)
+    asked = [str(own), str(2 * own), str(4 * own)]
+    for rows, nearly in ((many, True), (many // 2, False)):
+        found = advise(small_schema(), rows, forest=forest, accuracy=0.8, epsilons=asked)
+        assert {each.algorithm for each in found.expectations} == {"hedgerow"}
+        assert ("no more is expected of a larger ε" in found.trust) == nearly
+        assert (found.expectations[-1].accuracy > 0.801) != nearly
+        assert found.expectations[0].accuracy == pytest.approx(0.8)

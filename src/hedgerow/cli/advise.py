@@ -34,7 +34,8 @@ def advise(
         float | None, typer.Option("--target-accuracy", help="The accuracy that is wanted, such as 0.8.", show_default=False)
     ] = None,
     algorithm: Annotated[
-        list[str] | None, typer.Option("--algorithm", help="Only these.  [default: hedgerow, snr, rdt, dpdf]", show_default=False)
+        list[str] | None,
+        typer.Option("--algorithm", help="Only these.  [default: hedgerow, snr, rdt, dpdf; with --forest hedgerow]", show_default=False),
     ] = None,
     repeats: Annotated[int, typer.Option("--repeats", min=1, help="How many fits for each number.")] = 3,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A picture to make (.svg).", show_default=False)] = None,

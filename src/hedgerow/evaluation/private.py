@@ -42,7 +42,7 @@ from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.column_types import check_column_types, check_label_type
 from hedgerow.schema.columns import check_fitted_order, columns_of, labels_column
 
-METRICS = ("accuracy", "recall", "precision", "auc", "brier")
+METRICS = ("accuracy", "recall", "precision", "f1", "balanced_accuracy", "auc", "brier")
 OF_SCORES = ("auc", "brier")  # they need the scores of the rows, not only the predicted classes
 SCORE_BINS = 20
 
@@ -64,9 +64,10 @@ def private_score(
     `release` is a Release, or an estimator that has one, also as the last step of a Pipeline. Nothing else is taken: what is counted for
     a row must follow from that row alone, to the last bit, and of a function of your own nobody could know it (PROOF.md, V3).
 
-    metrics: "accuracy", "recall" and "precision" follow from the confusion matrix and are always there. With "auc" or "brier" the rows are
-             counted by their probability of a class, in `bins` bins, which also gives ROC curves and thresholds (`threshold_for`). Of two
-             classes these counts are all that is asked, and the matrix is made of them; of more, half of the ε pays for the matrix.
+    metrics: "accuracy", "balanced_accuracy", "recall", "precision" and "f1" follow from the confusion matrix and are always there. With
+             "auc" or "brier" the rows are counted by their probability of a class, in `bins` bins, which also gives ROC curves and
+             thresholds (`threshold_for`). Of two classes these counts are all that is asked, and the matrix is made of them; of more, half
+             of the ε pays for the matrix.
     positive: the class that recall, precision, area and thresholds are about. By default the last that the schema declares, of two; of more
              than two classes the mean over all, of areas without the classes that the noise hides, which a warning names. `score.positive`
              says which.

@@ -133,6 +133,35 @@ class PrivateScore:
         return self._mean_error(self._share(0)[1])
 
     @property
+    def balanced_accuracy(self) -> float:
+        """The mean of the recalls of all classes: one half, of two classes, for what always answers the most frequent one."""
+        return float(self._share(1)[0].mean())
+
+    @property
+    def balanced_accuracy_error(self) -> float:
+        errors = self._share(1)[1]
+        return float(math.sqrt((errors**2).sum()) / len(errors))
+
+    @property
+    def f1(self) -> float:
+        """2·TP / (2·TP + FP + FN) of the class `positive`; the mean over the classes (macro) where that is None."""
+        return self._mean(self._f1()[0])
+
+    @property
+    def f1_error(self) -> float:
+        return self._mean_error(self._f1()[1])
+
+    def _f1(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Of each class, and the standard errors: TP moves F by (2 − 2F)/D, a row that is taken for another class by −F/D."""
+        right, others = self.confusion.diagonal(), len(self.classes) - 1
+        wrong = self.confusion.sum(axis=0) + self.confusion.sum(axis=1) - 2 * right
+        total = np.maximum(2 * right + wrong, 1).astype(np.float64)
+        f = np.clip(2 * right / total, 0, 1)
+        noise = self.noise_sd**2 * ((2 - 2 * f) ** 2 + 2 * others * f**2)
+        drawn = self.alike * ((2 - 2 * f) ** 2 * np.maximum(right, 0) + f**2 * np.maximum(wrong, 0))
+        return f, np.minimum(0.5, np.sqrt(noise + drawn) / total)
+
+    @property
     def auc(self) -> float:
         """Area under the ROC curve of the class `positive`; where that is None, the mean of each class against the others (macro).
 

@@ -72,8 +72,8 @@ class PrivateScorer:
 def private_scorer(epsilon: Any, budget: Budget, metric: str = "accuracy", positive: Any = None) -> PrivateScorer:
     """A scorer for scikit-learn's `scoring=`: every call is a noisy number that the budget pays for.
 
-    metric: accuracy, recall, precision, auc or brier (negative, since scikit-learn takes the largest for the best)
-    positive: the class that recall, precision, area and Brier score are about, as in `private_score`
+    metric: accuracy, balanced_accuracy, recall, precision, f1, auc or brier (negative, since scikit-learn takes the largest for the best)
+    positive: the class that recall, precision, f1, area and Brier score are about, as in `private_score`
 
     Of more than two classes the AUC is the mean of those that the noise does not hide, which may be others in each score: a warning names
     those left out, and such scores do not compare. In a search name `positive`, or take "brier", which leaves no row out.

@@ -23,8 +23,10 @@ from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.columns import columns_of
 from hedgerow.schema.schema import Schema
 from hedgerow.training.algorithms import PRIVATE
+from hedgerow.trees.plan import EXPECTED
 
 HEDGEROW = "hedgerow"
+ALL = (HEDGEROW, "snr", "rdt", "dpdf")
 EPSILONS = ("0.1", "0.2", "0.5", "1", "2", "4")
 MOST_ROWS = 50_000  # more rows than these are made by nobody's patience: the answer is then that for so many
 SETS = {DUMMY: "ten", LIKE: "ten", FOREST: "23", MEASURED: "23"}  # that OFF is the mean of
@@ -55,6 +57,7 @@ class Advice:
     earlier:  the ε of the earlier release: what is expected of less goes on from there, and was not measured
     baseline_error: of that share, by the noise of the earlier release
     measured: its accuracy, if that was given
+    nearly:   whether the earlier release had rows and ε enough for nearly all that can be learnt (its plan's verdict)
     """
 
     expectations: tuple[Expectation, ...]
@@ -66,6 +69,7 @@ class Advice:
     earlier: Fraction = Fraction(0)
     baseline_error: float = 0.0
     measured: float | None = None
+    nearly: bool = False
 
     @property
     def trust(self) -> str:
@@ -73,6 +77,8 @@ class Advice:
         points = f"on {SETS[self.source]} public sets it was off by {OFF[self.source] * 100:.1f} points on average"
         below = f". Below ε = {text_of_fraction(self.earlier)}, that of the release, nothing was measured" if self.earlier else ""
         more = f". Where the columns tell no more, a larger ε stays near the {self.measured:.3f} that was measured" if self.measured else ""
+        if self.nearly:
+            more = ". For so many rows that release has nearly what a model without privacy would learn: no more is expected of a larger ε"
         return f"{TRUST[self.source]}; {points}{below}{more}"
 
     @property
@@ -151,7 +157,7 @@ def advise(
     accuracy: float | None = None,
     delta: Any = 0,
     target_accuracy: float | None = None,
-    algorithms: Sequence[str] = ("hedgerow", "snr", "rdt", "dpdf"),
+    algorithms: Sequence[str] | None = None,
     epsilons: Sequence[Any] = EPSILONS,
     repeats: int = 3,
     seed: int = 0,
@@ -163,10 +169,14 @@ def advise(
     like:     a public table that is alike: a pair (X, y) as `fit` takes it; forest: an earlier release of the same table.
               Without either, rows are made from the schema alone
     accuracy: of the earlier release, as it was measured on other rows (`private_score`, `hedgerow evaluate`): the best to begin from
+    algorithms: by default hedgerow, snr, rdt and dpdf; from an earlier release hedgerow alone, since how far others are from it was not
+              measured
     delta:    for algorithms that can use one
     repeats:  fits on rows that are made anew each time
     progress: is told the share that is done
     """
+    if algorithms is None:
+        algorithms = ALL if forest is None else (HEDGEROW,)
     _check(rows, like, forest, accuracy, target_accuracy, algorithms, repeats)
     release = Release.load(forest) if isinstance(forest, (str, Path)) else forest
     rows_made = min(rows, MOST_ROWS)
@@ -191,6 +201,9 @@ def advise(
     source = FOREST if accuracy is None else MEASURED
     shares = own_shares(release)
     asked = [float(Fraction(text)) / schema.k for text in texts]  # noise for k rows of a person at once is that of ε/k for one
+    own_epsilon = float(Fraction(release.certificate.epsilon or 0)) / schema.k
+    nearly = rows * own_epsilon / len(schema.target.classes) >= EXPECTED[exact != "0"][0][0]
+    asked = [min(epsilon, own_epsilon) for epsilon in asked] if nearly else asked
     heights = dict(zip(texts, _curve(release, shares, rows, asked, accuracy, exact != "0"), strict=True))
     frequent, errors = class_shares(release.forest)  # counted, if with noise; what the forest predicts is off for rare classes
     most = int(frequent.argmax())
@@ -205,7 +218,7 @@ def advise(
             each = _expectation(algorithm, epsilon, mean, got, OFF[source])
             expected.append(each if accuracy is None else replace(each, low=min(each.low, accuracy)))  # more ε may bring no more
     earlier = Fraction(release.certificate.epsilon or 0)
-    return Advice(tuple(expected), source, rows, exact, target_accuracy, baseline, earlier, float(errors[most]), accuracy)
+    return Advice(tuple(expected), source, rows, exact, target_accuracy, baseline, earlier, float(errors[most]), accuracy, nearly)
 
 
 def _most_frequent(schema: Schema, labels: Any) -> tuple[Any, float]:

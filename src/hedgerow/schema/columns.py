@@ -164,6 +164,12 @@ def require(names: Sequence[str], have: Iterable[Any]) -> None:
         lower = {name.lower(): name for name in reversed(others)}
         near = {name: [lower[name.lower()]] if name.lower() in lower else get_close_matches(name, others, 1, 0.7) for name in absent}
         alike = [f"{match[0]!r} for {name!r}" for name, match in near.items() if match]
+        coded = [name for name in absent if sum(other.startswith(f"{name}_") for other in others) > 1]
+        if coded:
+            raise TableError(
+                f"table: the declared column(s) {', '.join(absent)} are missing; there are several that begin with {coded[0]}_, as "
+                "pandas.get_dummies or a OneHotEncoder makes them. Give the column as it was: text is taken as it is."
+            )
         raise TableError(
             f"table: the declared column(s) {', '.join(absent)} are missing; the schema declares {', '.join(names)}. "
             + (f"Did you mean {', '.join(alike[:3])}? " if alike else "")
