@@ -48,6 +48,7 @@ def test_a_fit_with_persons_and_one_by_rows_are_not_paid_from_one_budget(visits:
     assert "total ε 2, spent 0.5, remaining 1.5" in shown
     refused = fit(visits, run, visits.persons, "second.json")
     assert "has paid for this very fit already (DATA, schema, ε and settings: ε = 0.5 at 20" in " ".join(refused.stderr.split())
+    assert "has paid for this very fit" in " ".join(fit(visits, run, visits.persons, "second.json", "1/2").stderr.split())
     again = fit(visits, run, visits.persons, "second.json", "0.5", "--again")
     assert again.exit_code == 0
     assert "ε = 1 of 2 left for persons (patient_id, at most 40 rows each)" in again.stdout

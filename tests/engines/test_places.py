@@ -297,7 +297,7 @@ def test_a_frame_that_names_its_persons_can_be_used_for_everything() -> None:
     model.partial_fit(frame, labels, batch="1").partial_fit(frame, labels, batch="2")
     assert len(model.predict(frame)) == len(model.predict(frame[["a", "b"]])) == 100
     budget = Budget(1)
-    private_score(model, frame, labels, epsilon=1, budget=budget)
+    private_score(model, frame.copy(), labels, epsilon=1, budget=budget)
     assert budget.remaining == 0
     with pytest.raises(TableError, match="y must be None"):
         private_score(model, "rows.csv", labels, epsilon=1, budget=Budget(1))

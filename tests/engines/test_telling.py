@@ -11,6 +11,7 @@ import pytest
 from hedgerow import Schema
 from hedgerow.engines.telling import telling_columns
 from hedgerow.errors import DraftWarning, TableError
+from hedgerow.schema.toml import same_columns
 
 ROWS = 600
 
@@ -29,6 +30,10 @@ def test_a_draft_and_a_check_name_them(tmp_path: Path) -> None:
     table = loans()
     with pytest.warns(DraftWarning, match=r"Nearly tell approved alone: rejected, letter\. .*drop=\['COLUMN'\]"):
         schema = Schema.draft(table, "approved")
+    assert "nearly tell" not in schema.to_toml()  # in no file, where it would stay when entries are accepted
+    assert "nearly tell" not in schema.accept().to_toml()
+    assert schema.accept().hints == ()
+    assert same_columns(schema.accept(), Schema.from_toml(schema.accept().to_toml()))
     assert "nearly tell approved alone: rejected, letter" in repr(schema.check(table))
     assert "nearly tell" in repr(schema.check(table.drop(columns="approved"), table["approved"]))
     table.to_csv(tmp_path / "loans.csv", index=False)

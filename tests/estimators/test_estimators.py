@@ -16,6 +16,8 @@ import pyarrow as pa
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from strategies import small_schema, small_table
 
 from hedgerow import (
@@ -139,10 +141,23 @@ def test_an_array_is_refused_where_the_fit_had_another_order_than_the_schema() -
         lambda: private_calibration(model, array, labels, epsilon=1, budget=budget),
         lambda: public_score(model, array, labels),
         lambda: model.partial_fit(array, labels),
+        lambda: model.partial_fit(array.tolist(), labels),
+        lambda: model.predict(array.tolist()),
+        lambda: private_score(model, array.tolist(), labels, epsilon=1, budget=budget),
     ):
         with pytest.raises(TableError, match=r"fitted on b, a, and the schema declares a, b, another order\. Nothing was spent"):
             use()
     assert budget.spent == 5
+    assert (model.predict(table.to_dict("records")) == labels).mean() > 0.9  # by name
+    piped = make_pipeline(FunctionTransformer(), HedgerowClassifier(TWO, 5)).fit(table, labels)
+    with pytest.raises(TableError, match="another order"):
+        private_score(piped, array, labels, epsilon=1, budget=budget)
+    poor = HedgerowClassifier(TWO, 5, budget=Budget(5)).fit(table[["a", "b"]], labels)
+    with pytest.raises(BudgetError):
+        poor.fit(table, labels)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        poor.predict(array)  # what it has learnt is still of the first table
+    model = HedgerowClassifier(TWO, 5).fit(table, labels)
     in_order = HedgerowClassifier(TWO, 5).fit(table[["a", "b"]], labels)
     with pytest.warns(UserWarning, match="does not have valid feature names"):
         assert (in_order.predict(table[["a", "b"]].to_numpy()) == labels).mean() > 0.9

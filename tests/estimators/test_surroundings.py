@@ -573,6 +573,11 @@ def test_what_every_fit_would_refuse_is_said_as_it_is_before_the_first(search: b
         with pytest.raises(TableError, match="are missing; the schema declares"):
             validate(X[list(X)[:-1]], Y)
     assert budget.spent == 0
+    draft = Schema([replace(SCHEMA.attributes[0], unreviewed=True), *SCHEMA.attributes[1:]], SCHEMA.target)
+    if search and not steps:
+        GridSearchCV(PrivateRDTClassifier(draft, 1, budget=Budget(9)), {"schema": [SCHEMA]}, cv=2, refit=False, scoring="accuracy").fit(
+            X, Y
+        )
     validate(X, Y)
     assert budget.spent == (2 * 2 if search else 2) * Fraction("1.1")
 

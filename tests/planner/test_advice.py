@@ -281,3 +281,5 @@ def test_no_more_is_expected_where_a_release_has_nearly_all_that_can_be_learnt(f
         assert ("no more is expected of a larger ε" in found.trust) == nearly
         assert (found.expectations[-1].accuracy > 0.801) != nearly
         assert found.expectations[0].accuracy == pytest.approx(0.8)
+        with_delta = advise(small_schema(), rows, forest=forest, accuracy=0.8, epsilons=asked, delta="1e-6")
+        assert with_delta.nearly == nearly  # it is about the release, which is of pure ε

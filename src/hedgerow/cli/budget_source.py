@@ -121,26 +121,36 @@ class TrackedBudgetFile(_ChargeTracking, BudgetFile):
         again: then it is charged all the same
         """
         key = f"{_key_of(['fit', *rows])}-{_key_of(fit)}"
-        paid = next((entry for entry in self.entries if entry.key.startswith(key) and (entry.cost or entry.delta)), None)
+        before = [entry for entry in self.entries if entry.key.startswith(key)]
+        paid = next((entry for entry in before if entry.cost or entry.delta), None)
         if paid is not None and not again:
             raise PlanError(
                 f"{self.name} has paid for this very fit already (DATA, schema, ε and settings: {formatting.loss(paid.cost, paid.delta)} "
                 f"at {paid.when}). Nothing was spent. Use the forest that was saved then. If it was not saved or is lost, if the rows are "
                 "others now, or to pay for one with other noise, add --again."
             )
-        self.own_key = f"{key}-{uuid.uuid4().hex}"
+        self.own_key = f"{key}-{uuid.uuid4().hex if again else len(before)}"  # of two at the same time the second is refused
 
     def check_not_seen(self, rows: Sequence[Any], release: Release) -> None:
-        """Refuse a score on rows of which this file has paid for a fit at the forest's ε and δ: they flatter it."""
-        own, certificate = _key_of(["fit", *rows]), release.certificate
-        loss = Fraction(certificate.epsilon or 0), Fraction(certificate.delta or 0)
-        fit = next((entry for entry in self.entries if entry.key.split("-")[0] == own and (entry.cost, entry.delta) == loss), None)
-        if fit is not None:
-            raise PlanError(
-                f"{self.name} has paid for a fit on DATA itself ({formatting.loss(*loss)}, as this forest, at {fit.when}): the rows that a "
-                "forest was trained on flatter it. Nothing was spent. Give rows that were kept apart; or, if these are others by now, or "
-                "to pay for this score all the same, add --training-rows."
-            )
+        """Refuse a score on rows of which this file has paid for such a fit as the forest's, and for none of others: they flatter it."""
+        certificate = release.certificate
+        if certificate.epsilon is None:
+            return
+        loss, what = (Fraction(certificate.epsilon), Fraction(certificate.delta or 0)), f"fit {release.algorithm}"
+        alike = [entry for entry in self.entries if (entry.reserved, entry.delta) == loss and entry.what.startswith(what)]
+        places = {entry.key.split("-")[0]: entry for entry in alike}
+        fit = places.get(_key_of(["fit", *rows]))
+        if fit is None:
+            return
+        paid = f"{self.name} has paid for a fit on DATA itself ({formatting.loss(*loss)}, as this forest, at {fit.when})"
+        flatter = "the rows that a forest was trained on flatter it"
+        if len(places) > 1:
+            warn(f"{paid}, and for one on other rows. If it is this one: {flatter}.")
+            return
+        raise PlanError(
+            f"{paid}: {flatter}. Nothing was spent. Give rows that were kept apart; or, if these are others by now, or to pay for this "
+            "score all the same, add --training-rows."
+        )
 
 
 def _key_of(request: Sequence[Any]) -> str:

@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections import Counter
 from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -194,8 +195,10 @@ def fit(
         how["name"] = TableName(batch, checked_owner(owner, ""))
     request_budget = open_budget(budget, charged, exact_delta(delta or 0), place.remote)
     if isinstance(request_budget, TrackedBudgetFile) and not place.remote:
-        fit_of = [str(algorithm), sorted((name, str(value)) for name, value in options.settings.items()), declared.to_toml(), owner, batch]
-        request_budget.pay_for_fit(place.named, fit_of, again)
+        own = sorted((name, str(value)) for name, value in {**recipe.settings, "bins": recipe.bins, "seed": recipe.random_state}.items())
+        price = [str(exact_epsilon(epsilon)), str(exact_delta(delta or 0))]
+        public = replace(declared, notes=()).to_toml()
+        request_budget.pay_for_fit(place.named, [str(algorithm), own, price, public, owner, batch], again)
     made_there = place.remote and not named and sampler == "hedgerow" and place.service.makes(options, declared)
     with paid_query(request_budget, unfinished="No forest was saved."):
         if made_there:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -125,8 +126,10 @@ class Place:
 
     @property
     def named(self) -> list[str | None]:
-        """How the rows are named, from whichever folder a command is run: nothing that is in them."""
-        return [os.path.realpath(self.data) if os.path.exists(self.data) else self.data, self._table, self._query]
+        """How the rows are named, from whichever folder a command is run (but for files in --query): nothing that is in them."""
+        elsewhere = self._spark or "://" in self.data or self.data.startswith(":")
+        shown = re.sub(r"://([^:/@]*):[^@]*@", r"://\1@", self.data)  # without a password
+        return [shown if elsewhere else os.path.realpath(self.data), self._table, self._query]
 
     @property
     def files(self) -> list[Path]:

@@ -86,6 +86,8 @@ def draft(
     schema = draft_from_file(csv_rows(data, csv), target, person, rows_per_person, keep or (), drop or ())
     schema.save(output)
     say(f"wrote {output}: {len(schema.attributes)} attributes, target {schema.target.name}. It is as private as {data}.")
+    for hint in schema.hints:
+        say(f"hint: {in_options(hint)}.", style="yellow")
     for note in schema.notes:
         say(in_options(note))
     say("next:")

@@ -71,7 +71,7 @@ def draft_of(
         arrays = {name: as_array(column) for name, column in columns.items()}
         schema = draft(arrays, label, person, rows_per_person, keep, drop, orders)
         schema = replace(schema, target=_as_held(schema.target, columns[label]))
-    notes = "".join(f" {note[:1].upper()}{note[1:]}." for note in schema.notes)
+    notes = "".join(f" {note[:1].upper()}{note[1:]}." for note in (*schema.hints, *schema.notes))
     warnings.warn(
         f"the draft was read from the rows and is as private as they are.{notes} Compare each entry with what is publicly known, then "
         "schema.accept(); until then no ε can be claimed.",
@@ -130,8 +130,8 @@ def draft(
     labels = Values.of(columns[target])
     classes = _target(target, labels, orders.get(target))
     schema = Schema(attributes, classes, person=person, rows_per_person=rows_per_person)
-    notes = [telling_text(telling_columns(schema, columns, columns[target]), target), *_notes(found, target, labels, person)]
-    return replace(schema, notes=tuple(filter(None, notes)))
+    hint = telling_text(telling_columns(schema, columns, columns[target]), target)
+    return replace(schema, notes=tuple(_notes(found, target, labels, person)), hints=(hint,) if hint else ())
 
 
 def _own_order(column: Any) -> list[Any] | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -99,9 +99,8 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         """
         refuse_weights(type(self).__name__, refused)
         self._check_surroundings(no_guarantee)
-        note_rows(self, X)
-        y = y if self._numbered is None else self._numbered[np.asarray(y)]
-        with closing(self._engine_for(X, y, progress, accept_draft)) as engine:
+        labels = y if self._numbered is None else self._numbered[np.asarray(y)]
+        with self._remembered(X), closing(self._engine_for(X, labels, progress, accept_draft)) as engine:
             self._train(engine)
         self.classes_ = sorted_classes(engine.codebook.schema) if self._numbered is None else self._numbered
         return self
@@ -200,14 +199,25 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
             schema = draft_from_table(X, y, _free_name("target", X))
         else:
             schema = self._declared_schema("fit")
-            order = rows.declared_order(X, schema)
             X, y, persons = rows.checked_table(X, y, schema, type(self).__name__)
             self._check_columns(X, reset=True)
             rows.reviewed(schema, accept_draft)
-            self.__dict__.pop("_order_in_fit", None)
-            if order is not None and order != list(schema.names):
-                self._order_in_fit = order  # of the declared columns: names, which the schema has, too
         return rows.open_memory(X, y, persons, self._codebook(schema, X), self._threads(), progress, self._coins)
+
+    @contextmanager
+    def _remembered(self, X: Any) -> Iterator[None]:
+        """Of what was learnt from, if it was: which table it is, and the order of its columns where that is not the schema's."""
+        before = self.__dict__.get("release_")
+        try:
+            yield
+        finally:
+            release = self.__dict__.get("release_")
+            if release is not None and release is not before:
+                note_rows(self, X)
+                self.__dict__.pop("_order_in_fit", None)
+                order = None if self._inferred else rows.declared_order(X, release.schema)
+                if order is not None and order != list(release.schema.names):
+                    self._order_in_fit = order  # names, which the schema has, too
 
     def _place(self, X: Any, progress: Progress | None, accept_draft: bool) -> Engine:
         codebook = self._codebook(rows.reviewed(self._declared_schema("fit(file)"), accept_draft), X)
@@ -252,7 +262,8 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
     def _checked_rows(self, X: Any) -> Any:
         X = rows.declared_only(X, self.release_.schema, bool(self.release_.forest.united), any_order=not self._inferred)
         if not rows.is_frame(X):
-            check_fitted_order(getattr(self, "_order_in_fit", None), self.release_.schema.names, X)
+            if not (isinstance(X, Sequence) and X and isinstance(X[0], Mapping)):  # rows to predict, found by names
+                check_fitted_order(getattr(self, "_order_in_fit", None), self.release_.schema.names, X)
             X = X if isinstance(X, np.ndarray) or hasattr(X, "__array__") else rows_as_array(X, self.release_.schema.names)
             X = check_array(X, dtype=None, ensure_all_finite=False)
         self._check_columns(X, reset=False)

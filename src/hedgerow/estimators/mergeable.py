@@ -94,7 +94,7 @@ class MergeableForestClassifier(PrivateForestClassifier):
         method.check_shared(self._recipe(), "partial_fit")
         name = TableName(batch, owner, disjoint, other_rows)
         if not hasattr(self, "release_"):
-            with closing(self._engine_for(X, y, progress, accept_draft)) as engine:
+            with self._remembered(X), closing(self._engine_for(X, y, progress, accept_draft)) as engine:
                 if classes is not None:
                     engine = _with_classes(engine, classes, inferred=self._inferred)
                 self._train(engine, name, method.first_batch(self._recipe()))
@@ -102,8 +102,8 @@ class MergeableForestClassifier(PrivateForestClassifier):
             check_random_trees(self.release_, "the forest")
             name.check_new(self.release_.certificate.parts)
             codebook = self.release_.codebook
+            check_fitted_order(getattr(self, "_order_in_fit", None), codebook.schema.names, X)
             if y is not None and hasattr(X, "shape"):
-                check_fitted_order(getattr(self, "_order_in_fit", None), codebook.schema.names, X)
                 self._check_columns(declared_only(X, codebook.schema, any_order=not self._inferred), reset=False)
             drafted = accept_draft or self._inferred
             reader = self._like(schema=codebook.schema, bins=codebook.bins)

@@ -53,7 +53,7 @@ class PrivateForestClassifier(ForestClassifier):
         """
         self._check_surroundings()
         search, part = checked_search(self._recipe(), grid, share, type(self).__name__)
-        with closing(self._engine_for(X, y, None, accept_draft)) as engine:
+        with self._remembered(X), closing(self._engine_for(X, y, None, accept_draft)) as engine:
             self._train(engine, search=search, share=part)
         self.classes_ = sorted_classes(engine.codebook.schema)
         return self

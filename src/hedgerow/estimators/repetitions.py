@@ -86,7 +86,7 @@ def check_repetitions(estimator: Any) -> None:
         _checked[id(own)] = own
         base = frame.f_locals.get("base_estimator", frame.f_locals.get("estimator"))
         refuse_around()
-        _check_table(frame, estimator, base)
+        _check_table(frame, estimator, base, found)
         _check_scorers(found, estimator)
         _check_candidates(found, base)
         budgets = [estimator.budget, *(each.budget for each in found.scorers if isinstance(each, PrivateScorer))]
@@ -134,7 +134,7 @@ def _validation(name: str, known: Mapping[str, Any]) -> Repetitions | None:
     return Repetitions(name, 0, [{}], [], 0, False) if "parallel" in known else None  # its fits are not counted
 
 
-def _check_table(frame: FrameType, estimator: Any, base: Any) -> None:
+def _check_table(frame: FrameType, estimator: Any, base: Any, found: Repetitions) -> None:
     """What each fit would refuse by types and names alone: scikit-learn would say that all fits failed, and put the reason below.
 
     base: the estimator, or what is around it: a Pipeline may change columns, others number the labels
@@ -144,13 +144,14 @@ def _check_table(frame: FrameType, estimator: Any, base: Any) -> None:
         return
     if any(each.f_code.co_name == CROSS_PREDICT for each in frames()):  # which may have numbered the labels
         return
+    if type(last_step(base)) is not type(estimator) or any(_setting(each, "schema", None) is not None for each in found.candidates):
+        return
     schema = estimator._declared_schema("fit")
     given = getattr(getattr(routed, "estimator", None), "fit", None) or {}
     rows.reviewed(schema, any(name.split("__")[-1] == "accept_draft" for name in given))
     if type(base) is type(estimator):
         rows.checked_table(X, y, schema, type(estimator).__name__)
-    if type(last_step(base)) is type(estimator):
-        check_label_type(labels_column(y, schema.target.name), schema)
+    check_label_type(labels_column(y, schema.target.name), schema)
 
 
 def _check_scorers(found: Repetitions, estimator: Any) -> None:

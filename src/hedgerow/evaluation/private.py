@@ -78,7 +78,9 @@ def private_score(
     about = positive_code(release.schema.target.classes, positive)
     questions = score_queries(release, metrics, bins, about)
     prices = [amount / len(questions)] * len(questions)
-    engine = scored_rows(release, transformed(X, before, "private_score"), y, n_jobs, "private_score")
+    passed = transformed(X, before, "private_score")
+    check_order(getattr(model, "best_estimator_", model), release, passed)
+    engine = scored_rows(release, passed, y, n_jobs, "private_score")
     say_seen(model, X)
     ready_probabilities(release)
 
@@ -185,8 +187,15 @@ def scored_model(model: Any, who: str, X: Any = None) -> tuple[Release, list[Any
             "Pipeline. Nothing was spent on the score."
         )
     if not before:
-        check_fitted_order(getattr(model, "_order_in_fit", None), release.schema.names, X)
+        check_order(model, release, X)
     return release, before
+
+
+def check_order(model: Any, release: Release, X: Any) -> None:
+    """model: with its Pipeline, or without"""
+    while hasattr(model, "steps") and hasattr(model, "named_steps"):
+        model = model.steps[-1][1]
+    check_fitted_order(getattr(model, "_order_in_fit", None), release.schema.names, X)
 
 
 def transformed(X: Any, steps: Sequence[Any], who: str) -> Any:

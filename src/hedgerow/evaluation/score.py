@@ -149,17 +149,19 @@ class PrivateScore:
 
     @property
     def f1_error(self) -> float:
-        return self._mean_error(self._f1()[1])
+        """TP moves F by (2 − 2F)/D, a row of a class that is taken for another moves both of theirs by −F/D; D = 2·TP + FP + FN."""
+        f, total = self._f1()
+        each = np.zeros(len(f))
+        each[slice(None) if self._code is None else self._code] = 1 / len(f) if self._code is None else 1
+        slope = -np.add.outer(each * f / total, each * f / total)
+        slope[np.diag_indices(len(f))] = each * (2 - 2 * f) / total
+        return min(0.5, math.sqrt((slope**2 * (self.noise_sd**2 + self.alike * np.maximum(self.confusion, 0))).sum()))
 
     def _f1(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Of each class, and the standard errors: TP moves F by (2 − 2F)/D, a row that is taken for another class by −F/D."""
-        right, others = self.confusion.diagonal(), len(self.classes) - 1
-        wrong = self.confusion.sum(axis=0) + self.confusion.sum(axis=1) - 2 * right
-        total = np.maximum(2 * right + wrong, 1).astype(np.float64)
-        f = np.clip(2 * right / total, 0, 1)
-        noise = self.noise_sd**2 * ((2 - 2 * f) ** 2 + 2 * others * f**2)
-        drawn = self.alike * ((2 - 2 * f) ** 2 * np.maximum(right, 0) + f**2 * np.maximum(wrong, 0))
-        return f, np.minimum(0.5, np.sqrt(noise + drawn) / total)
+        """Of each class, and its D."""
+        right = self.confusion.diagonal()
+        total = np.maximum(self.confusion.sum(axis=0) + self.confusion.sum(axis=1), 1).astype(np.float64)
+        return np.clip(2 * right / total, 0, 1), total
 
     @property
     def auc(self) -> float:

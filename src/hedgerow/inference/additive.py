@@ -348,6 +348,11 @@ class AdditiveForest:
         return self.tables.weights(Reading(self.reading.kind, 1.0)) if self.reading.strength else {}
 
     @cached_property
+    def weights(self) -> dict[int, float]:
+        """λ·w_j of the same attributes."""
+        return self.tables.weights(self.reading) if self.reading.strength else {}
+
+    @cached_property
     def weight_errors(self) -> dict[int, float]:
         return self.tables.weight_errors(self.reading)
 

@@ -67,7 +67,8 @@ class Effect:
     believed:    how much of what the rows with a value say is in its score; the rest is what the
                  other values say                                                                 (values, classes)
     unknown:     the share of rows that have no declared value, where the noisy counts show it: `rows` is then of the others
-    weight:      how much of what its own counts say is added: less than 1 where attributes repeat each other; of a joint fit 1
+    weight:      how much of what its own counts say is added, before all scores are scaled: less than 1 where attributes repeat each
+                 other, or where a reading at less than full strength was chosen; of a joint fit 1
     """
 
     attribute: str
@@ -265,7 +266,7 @@ def _effect(parts: Parts, j: int) -> Effect:
         believed=believed(parts.forest, j)[first],
         unknown=tables.unknown.get(j, 0.0),
         shift=np.sqrt(shift),
-        weight=parts.forest.cap.get(j, 1.0),
+        weight=parts.forest.weights.get(j, 1.0),
         of_weight=np.sqrt(weight_variance(parts.forest, j)[first]),
     )
 

@@ -201,8 +201,8 @@ def advise(
     source = FOREST if accuracy is None else MEASURED
     shares = own_shares(release)
     asked = [float(Fraction(text)) / schema.k for text in texts]  # noise for k rows of a person at once is that of ε/k for one
-    own_epsilon = float(Fraction(release.certificate.epsilon or 0)) / schema.k
-    nearly = rows * own_epsilon / len(schema.target.classes) >= EXPECTED[exact != "0"][0][0]
+    own_epsilon, own_delta = float(Fraction(release.certificate.epsilon or 0)) / release.schema.k, Fraction(release.certificate.delta or 0)
+    nearly = rows * own_epsilon / len(schema.target.classes) >= EXPECTED[own_delta > 0][0][0]
     asked = [min(epsilon, own_epsilon) for epsilon in asked] if nearly else asked
     heights = dict(zip(texts, _curve(release, shares, rows, asked, accuracy, exact != "0"), strict=True))
     frequent, errors = class_shares(release.forest)  # counted, if with noise; what the forest predicts is off for rare classes

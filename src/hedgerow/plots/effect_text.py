@@ -32,15 +32,15 @@ CHOSEN_LEGEND = (
     "fit may choose otherwise. Its effects may differ by several ±."
 )
 WEIGHT_LEGEND = (
-    '"its counts weigh": attributes repeat each other, so of what the counts of one say alone only that part is added, the less the less '
-    "it tells. A small effect does not mean that an attribute has nothing to do with the class."
+    '"its counts weigh": of what the counts of an attribute say alone only that part is added, since attributes repeat each other; the '
+    "less one tells, the less. A small effect does not mean that an attribute has nothing to do with the class."
 )
 MAY_DIFFER = 0.05  # of the effects: so much about a scale is worth saying
 
 
 def legend_of_choices(forest: AdditiveForest) -> str | None:
     """Why effects may be small, and what their ± leave out, where something was privately chosen that matters."""
-    said = [WEIGHT_LEGEND] if min(forest.cap.values(), default=1.0) < WEIGHED else []
+    said = [WEIGHT_LEGEND] if min(forest.weights.values(), default=1.0) < WEIGHED else []
     said += [CHOSEN_LEGEND] if forest.tables.layout.asks else []
     if forest.scale_rate and (off := scale_error(forest.scale_rate, forest.tables.n)) > MAY_DIFFER:
         said.append(

@@ -44,15 +44,17 @@ def columns_of(table: Any, names: Sequence[str], any_type: bool = False, dates: 
 
 
 def check_fitted_order(fitted: Any, names: Sequence[str], table: Any) -> None:
-    """Refuse an array for a model that was fitted on columns in another order than the schema's: it may stand in either.
+    """Refuse rows without names for a model that was fitted on columns in another order than the schema's: they may stand in either.
 
     fitted: the names of the columns in `fit`, in their order, or None
     """
     order = [] if fitted is None else [str(name) for name in fitted]
-    if hasattr(table, "__array__") and not hasattr(table, "columns") and sorted(order) == sorted(names) and order != list(names):
+    unnamed = not hasattr(table, "columns") and (hasattr(table, "__array__") or isinstance(table, (list, tuple)))
+    if unnamed and sorted(order) == sorted(names) and order != list(names):
         first = [f"{', '.join(each[:4])}{', …' if len(each) > 4 else ''}" for each in (order, names)]
+        got = "rows" if isinstance(table, (list, tuple)) else "an array"
         raise TableError(
-            f"table: got an array, whose columns have no names; the model was fitted on {first[0]}, and the schema declares {first[1]}, "
+            f"table: got {got}, whose columns have no names; the model was fitted on {first[0]}, and the schema declares {first[1]}, "
             "another order. Nothing was spent. Give a data frame or a mapping, whose columns are found by their names."
         )
 
@@ -165,14 +167,10 @@ def require(names: Sequence[str], have: Iterable[Any]) -> None:
         near = {name: [lower[name.lower()]] if name.lower() in lower else get_close_matches(name, others, 1, 0.7) for name in absent}
         alike = [f"{match[0]!r} for {name!r}" for name, match in near.items() if match]
         coded = [name for name in absent if sum(other.startswith(f"{name}_") for other in others) > 1]
-        if coded:
-            raise TableError(
-                f"table: the declared column(s) {', '.join(absent)} are missing; there are several that begin with {coded[0]}_, as "
-                "pandas.get_dummies or a OneHotEncoder makes them. Give the column as it was: text is taken as it is."
-            )
         raise TableError(
             f"table: the declared column(s) {', '.join(absent)} are missing; the schema declares {', '.join(names)}. "
             + (f"Did you mean {', '.join(alike[:3])}? " if alike else "")
+            + (f"If the columns {coded[0]}_… were made of it (pandas.get_dummies), give it as it was, in text. " if coded else "")
             + "Rename the column in the table or in the schema."
         )
 

@@ -61,6 +61,7 @@ class Schema:
     csv:             how the owner's CSV files are written, where that is not as usual. It is about files: schemas that differ in it alone
                      are equal, and a release does not hold it
     notes:           what a draft did and left out, for whoever reviews it; comments in the file, and in no release either
+    hints:           what a draft has seen and its owner should know; in no file, since it would stay there when entries are accepted
     """
 
     attributes: tuple[Attribute, ...]
@@ -71,6 +72,7 @@ class Schema:
     rows_per_person: int | None = field(default=None, kw_only=True)
     csv: CSVDialect | None = field(default=None, kw_only=True, compare=False)
     notes: tuple[str, ...] = field(default=(), kw_only=True, compare=False)
+    hints: tuple[str, ...] = field(default=(), kw_only=True, compare=False)
 
     def __init__(
         self,
@@ -83,10 +85,12 @@ class Schema:
         rows_per_person: int | None = None,
         csv: CSVDialect | None = None,
         notes: Sequence[str] = (),
+        hints: Sequence[str] = (),
     ) -> None:
         object.__setattr__(self, "attributes", tuple(attributes))
         object.__setattr__(self, "csv", csv)
         object.__setattr__(self, "notes", tuple(notes))
+        object.__setattr__(self, "hints", tuple(hints))
         object.__setattr__(self, "target", target)
         object.__setattr__(self, "rows", rows)
         object.__setattr__(self, "unreviewed_rows", bool(unreviewed_rows) and rows is not None)
@@ -225,6 +229,7 @@ class Schema:
             attributes=tuple(replace(each, unreviewed=each.unreviewed and each.name not in done) for each in self.attributes),
             target=replace(self.target, unreviewed=self.target.unreviewed and self.target.name not in done),
             unreviewed_rows=self.unreviewed_rows and "rows" not in done,
+            hints=(),
         )
 
     def to_toml(self) -> str:

@@ -141,7 +141,7 @@ def _dated(value: Any) -> Any:
 
 def same_columns(one: Schema, other: Schema) -> bool:
     """Whether they declare the same but for the number of rows and how files are written, which each says of a table of its own."""
-    return write(replace(one, rows=None, csv=None)) == write(replace(other, rows=None, csv=None))
+    return write(replace(one, rows=None, csv=None, notes=())) == write(replace(other, rows=None, csv=None, notes=()))
 
 
 def _key(name: str) -> str:
