@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -137,6 +138,8 @@ def test_rules_hold_for_exactly_the_rows_that_reach_their_node():
 def test_words():
     forest = small_forest([[9, 0, 1], [1, 30, 9], [0, 0, 1], [5, 1, 1]])
     words = {rule.node: rule.text() for rule in rules(forest, sub_rules=True)}
+    rarer = replace(next(rule for rule in rules(forest, sub_rules=True) if rule.node == 1), share=0.95)
+    assert rarer.text().startswith("If smoker is never, then none (confidence 90 %, less than the 95 % of all rows, support 10 rows")
     assert words[0] == "For every row, cardiac (confidence 53.4 %, support 58 rows: cardiac 31, none 15, other 12)."
     assert words[1] == "If smoker is never, then none (confidence 90 %, support 10 rows: none 9, other 1, cardiac 0)."
     smoked = "If smoker is former or current and age is"

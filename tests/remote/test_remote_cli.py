@@ -45,6 +45,28 @@ def test_fit_and_evaluate(served: Served, place: str, run: Callable[..., Any], t
     assert served.spent <= Fraction(7, 2)
 
 
+def test_the_same_fit_is_fetched_and_paid_once(served: Served, place: str, run: Callable[..., Any], tmp_path: Path) -> None:
+    """Under another name, or with --force, it was paid again without a word."""
+    budget = tmp_path / "budget.json"
+    BudgetFile.create(budget, 5)
+    words = ["fit", place, "--algorithm", "rdt", "--trees", "2", "--budget", budget, "--epsilon"]
+    first = run(*words, "1/2", "-o", tmp_path / "first.json")
+    assert first.exit_code == 0, first.output
+    spent = served.spent
+    for more in (["-o", tmp_path / "second.json"], ["-o", tmp_path / "first.json", "--force"]):
+        again = run(*words, "0.5", *more)
+        assert (again.exit_code, served.spent) == (0, spent), again.output
+        assert "the service has made this forest for you already" in " ".join(again.output.split())
+    hashes = {Release.load(tmp_path / f"{name}.json").content_hash for name in ("first", "second")}
+    assert len(hashes) == 1
+    assert BudgetFile(budget).spent == Fraction(1, 2)
+    for other in (["1/2", "--again"], ["1/4"], ["1/2", "--seed", "1"], ["1/2", "--bins", "7"]):
+        before = served.spent
+        done = run(*words, *other, "-o", tmp_path / "other.json", "--force")
+        assert (done.exit_code, served.spent > before) == (0, True), done.output
+    assert not list(tmp_path.glob("*.request"))
+
+
 def test_a_forest_is_scored_on_the_rows_that_it_learnt_from_only_where_that_is_wanted(
     served: Served, place: str, run: Callable[..., Any], tmp_path: Path
 ) -> None:

@@ -73,7 +73,9 @@ def test_an_interrupted_fit_goes_on_with_its_job(
     assert "going on with the request of an earlier run" in said(again)
     assert (Release.load(forest).certificate.epsilon, kept.exists(), served.charges(), budget.spent) == ("1", False, ["1"], 1)
     assert len(budget.entries) == 1
-    assert run(*command, "--force").exit_code == 0  # answered and saved: this is another request
+    assert run(*command, "--force").exit_code == 0  # answered and saved: it is fetched
+    assert (served.charges(), budget.spent) == (["1"], 1)
+    assert run(*command, "--force", "--again").exit_code == 0  # this is another request
     assert (served.charges(), budget.spent) == (["1", "1"], 2)
 
 

@@ -111,9 +111,10 @@ def evaluate(
     class: of two classes these counts are all that is asked, of more they get half of the ε. With --public nothing is
     charged, and nothing protects the people in the rows.
 
-    A score costs about ε = 200 / rows for the accuracy, 400 / rows for the Brier score, and 400 / rows of the rarer class for the AUC and
-    thresholds: with that, noise moves them by about 0.01. So ε = 0.1 is enough for the accuracy from 2,000 test rows on, and for the AUC of
-    two classes where each has 4,000 (of three: three times that). What it would be for a forest, --plan says for free.
+    A score costs about ε = 200 / rows for the accuracy (of C classes 100 · C / rows), 400 / rows for the Brier score, and 400 / rows of the
+    rarer class for the AUC and thresholds: with that, noise moves them by about 0.01. Of two classes ε = 0.1 is enough for the accuracy
+    from 2,000 test rows on, and for the AUC where each has 4,000 (of three: three times that). What it would be for a forest, --plan says
+    for free.
 
     Example:
 

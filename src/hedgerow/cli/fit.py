@@ -69,7 +69,9 @@ def fit(
     epsilon: Epsilon = None,
     delta: Delta = None,
     budget: BudgetPath = None,
-    again: Annotated[bool, typer.Option("--again", help="Pay anew for a fit that the budget file has paid for before.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Pay anew for a fit that the budget file, or a service, was paid for before.")
+    ] = False,
     accept_draft: Annotated[
         bool, typer.Option("--accept-draft", help="Train with unreviewed schema entries; the forest then claims no ε.")
     ] = False,
@@ -202,7 +204,7 @@ def fit(
     made_there = place.remote and not named and sampler == "hedgerow" and place.service.makes(options, declared)
     with paid_query(request_budget, unfinished="No forest was saved."):
         if made_there:
-            release = place.service.forest(options, request_budget, output)
+            release = place.service.forest(options, request_budget, output, again)
         else:
             with place.rows(declared) as rows, progress_bar("counting") as progress:
                 release = train(recipe, rows, budget=request_budget, sampler=sampler, progress=progress, **how)
@@ -302,7 +304,8 @@ def _next_score(release: Release, saved: Path, budget: Any) -> str:
     shares, errors = class_shares(release.forest)
     rare = len(shares) == 2 and shares.max() > MOSTLY and errors.max() <= CLEAR_SHARE
     auc = " --auc" if rare else ""
-    exact = Fraction(FOR_AUC, max(1, round(rows * float(shares.min())))) if rare else Fraction(FOR_ACCURACY, rows)
+    for_accuracy = Fraction(FOR_ACCURACY * len(shares), 2 * rows)
+    exact = Fraction(FOR_AUC, max(1, round(rows * float(shares.min())))) if rare else for_accuracy
     digit = Fraction(10) ** math.floor(math.log10(exact))
     wanted = max(math.ceil(exact / digit) * digit, LEAST_FOR_A_SCORE)
     most = min(budget.remaining, MOST_FOR_A_SCORE) if isinstance(budget, BudgetFile) else MOST_FOR_A_SCORE

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import PlanError
-from hedgerow.inference.text import MANY_VALUES, count_with_error, plain, share_with_error, values_in_words
+from hedgerow.inference.text import MANY_VALUES, count_with_error, plain, share_text, share_with_error, values_in_words
 from hedgerow.schema.attributes import Value, text_of
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.forest import CountedForest
@@ -57,7 +57,8 @@ class Condition:
 class Rule:
     """A path and what the released counts say about it.
 
-    `tree` and `node` are numbered from 0; `label` is the declared class; `distribution` has every class with its (noisy) count.
+    `tree` and `node` are numbered from 0; `label` is the declared class; `distribution` has every class with its (noisy) count; `share`
+    is that of the class in all rows.
     """
 
     tree: int
@@ -69,6 +70,7 @@ class Rule:
     support: int
     support_error: float
     distribution: tuple[tuple[Value, int], ...]
+    share: float | None = None
 
     @property
     def condition_text(self) -> str:
@@ -91,7 +93,9 @@ class Rule:
         rows = "row" if self.support == 1 and not about else "rows"
         support = f"{about}{count_with_error(self.support, self.support_error)} {rows}"
         then = ", then " if self.conditions else ", "
-        return f"{self.condition_text}{then}{plain(self.label)} (confidence {sure}, support {support}: {self.distribution_text})."
+        rarer = self.share is not None and self.conditions and self.confidence + self.confidence_error < self.share
+        less = f", less than the {share_text(self.share or 0.0)} of all rows" if rarer else ""
+        return f"{self.condition_text}{then}{plain(self.label)} (confidence {sure}{less}, support {support}: {self.distribution_text})."
 
     __str__ = text
 
@@ -329,7 +333,8 @@ def _class_code(codebook: Codebook, label: Value) -> int:
 
 
 def _in_words(forest: CountedForest, found: _Numbers, order: NDArray[np.int64]) -> Iterator[Rule]:
-    classes = forest.codebook.schema.target.classes
+    classes, totals = forest.codebook.schema.target.classes, np.maximum(forest.class_totals, 0)
+    shares = totals / max(float(totals.sum()), 1e-300)
     for i in order:
         tree, node = int(found.tree[i]), int(found.node[i])
         conditions = conditions_of(forest.codebook, forest.trees[tree], node)
@@ -344,6 +349,7 @@ def _in_words(forest: CountedForest, found: _Numbers, order: NDArray[np.int64]) 
                 support=int(found.support[i]),
                 support_error=float(found.support_error[i]),
                 distribution=tuple(zip(classes, forest.node_counts[tree][node].tolist(), strict=True)),
+                share=float(shares[found.label[i]]),
             )
 
 
