@@ -181,7 +181,7 @@ def test_batches_and_scores_are_the_same(place: Any, kept: bool) -> None:
 
     if not isinstance(place, SQLTable) or place.query is None:  # a query's certificate says so
         assert batches(place) == batches(FRAME)
-    model = hedgerow.PrivateRDTClassifier(schema=SCHEMA, epsilon=1, n_estimators=3, max_depth=2, random_state=1).fit(FRAME)
+    model = hedgerow.PrivateRDTClassifier(schema=SCHEMA, epsilon=1, n_estimators=3, max_depth=2, random_state=1).fit(FRAME.copy())
     with pytest.MonkeyPatch.context() as patch:
         scores = []
         for table in (place, FRAME):

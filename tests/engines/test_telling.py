@@ -47,6 +47,22 @@ def test_a_draft_and_a_check_name_them(tmp_path: Path) -> None:
         Schema.draft(table, "approved", drop=["reject"])
 
 
+@pytest.mark.parametrize("share", [0.03, 0.1, 0.3])
+def test_a_number_that_a_limit_makes_the_class_of_is_named(share: float) -> None:
+    """A low weight at birth beside the weight: the cut lay inside a cell."""
+    rng = np.random.default_rng(0)
+    weight = rng.normal(7, 1.5, 1000).round(2)
+    table = pd.DataFrame(
+        {"weight": weight, "age": rng.integers(15, 45, 1000), "low": np.where(weight < np.quantile(weight, share), "y", "n")}
+    )
+    with pytest.warns(DraftWarning, match=r"Nearly tell low alone: weight\."):
+        Schema.draft(table, "low")
+    table.loc[:1, "weight"] = np.nan  # rows without a number cannot be told by it
+    with pytest.warns(DraftWarning) as said:
+        Schema.draft(table, "low")
+    assert ("Nearly tell low alone: weight" in str(said[0].message)) == (share > 0.05)
+
+
 def test_few_rows_and_one_class_name_nothing() -> None:
     table = loans()
     with pytest.warns(DraftWarning):

@@ -159,23 +159,25 @@ def evaluate(
         raise PlanError("--epsilon: missing; expected the exact privacy loss, such as 0.1 (or --public, for rows that are public).")
     from hedgerow.accounting.loss import exact_epsilon
     from hedgerow.cli.budget_source import TrackedBudgetFile, open_budget, paid_query, print_remaining
-    from hedgerow.evaluation.private import private_evaluation, private_score
+    from hedgerow.evaluation.private import SCORE_BINS, private_evaluation, private_score
     from hedgerow.release.release import Release
 
     release = Release.load(forest)
     if place.remote:
         place.service.check_scored(release, training_rows)
+    about = positive if len(release.schema.target.classes) > 2 else None  # of two classes the same numbers are counted for both
+    finer = bins is not None and bins != SCORE_BINS
     request_budget = open_budget(budget, epsilon, owners=place.remote)
     if isinstance(request_budget, TrackedBudgetFile) and not place.remote:
         if not training_rows:
             request_budget.check_not_seen(place.named, release)
-        request = ["evaluate", release.content_hash, *place.named, str(exact_epsilon(epsilon)), auc, positive, calibration]
-        request += [f"{bins} bins"] if bins is not None else []
+        request = ["evaluate", release.content_hash, *place.named, str(exact_epsilon(epsilon)), auc, about, calibration]
+        request += [f"{bins} bins"] if finer else []
         request_budget.pay_once(request, again)
     going_on: Any = nullcontext()
     if place.remote:
-        asked = {"forest": release.content_hash, "metrics": how["metrics"], "positive": positive, "calibration": calibration}
-        asked |= {"bins": bins} if bins is not None else {}
+        asked = {"forest": release.content_hash, "metrics": how["metrics"], "positive": about, "calibration": calibration}
+        asked |= {"bins": bins} if finer else {}
         beside = output or (forest if os.access(forest.parent, os.W_OK) else Path(forest.name)).with_name(f"{forest.name}.score")
         going_on = place.service.going_on(beside, "evaluate", exact_epsilon(epsilon), request_budget, asked, again)
     found = None

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.schema.codebook import Codebook
+from hedgerow.schema.coders import NumericCoder
+from hedgerow.schema.columns import one_column
 from hedgerow.schema.schema import Schema
 
 CELLS = 100  # of a number
@@ -28,7 +30,26 @@ def telling_columns(schema: Schema, columns: Mapping[str, Any], labels: Any) -> 
         return []
     codes, classes = codebook.encode({name: columns[name] for name in schema.names})[counted], classes[counted]
     wrong = len(classes) - int(np.bincount(classes).max())
-    return [name for j, name in enumerate(schema.names) if wrong and _wrong(codes[:, j], classes, codebook.n_classes) <= NEARLY * wrong]
+    found = []
+    for j, name in enumerate(schema.names if wrong else ()):
+        least, coder = _wrong(codes[:, j], classes, codebook.n_classes), codebook.coders[j]
+        if isinstance(coder, NumericCoder):
+            least = min(least, _wrong_by_cut(coder.numbers(coder.whole_column(one_column(columns[name], name)))[counted], classes))
+        found += [name] if least <= NEARLY * wrong else []
+    return found
+
+
+def _wrong_by_cut(numbers: NDArray[np.float64], classes: NDArray[Any]) -> int:
+    """Rows that the best cut of a number gets wrong, where each side has its most frequent class; rows without a number are wrong."""
+    there = ~np.isnan(numbers)
+    order = np.argsort(numbers[there], kind="stable")
+    ordered, of = numbers[there][order], classes[there][order]
+    ends = np.flatnonzero(np.diff(ordered) > 0)  # the last row below each cut
+    if not len(ends):
+        return len(classes)
+    below = np.cumsum(of[:, None] == np.unique(of), axis=0)
+    right = below[ends].max(axis=1) + (below[-1] - below[ends]).max(axis=1)
+    return int(len(classes) - right.max())
 
 
 def _wrong(codes: NDArray[Any], classes: NDArray[Any], n_classes: int) -> int:

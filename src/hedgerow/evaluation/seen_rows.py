@@ -32,7 +32,8 @@ def say_seen(model: Any, X: Any) -> None:
         before = _fitted.get(model, lambda: None)()
     except TypeError:  # no key of a dictionary
         return
-    if before is not None and (before is X or (isinstance(X, (str, os.PathLike)) and before == os.path.realpath(X))):
+    path = os.path.realpath(X) if isinstance(X, (str, os.PathLike)) else None
+    if before is not None and (before is X or (path is not None and isinstance(before, str) and before == path)):
         warnings.warn(
             "these are the rows that the model was fitted on, which flatter it. The look is charged all the same; for a "
             "fair one keep rows apart: train_test_split before the fit.",

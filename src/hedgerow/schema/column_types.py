@@ -31,11 +31,14 @@ def check_label_type(y: Any, schema: Schema) -> None:
         or (held == "booleans" and any(text_of(value) in ("true", "false") for value in schema.target.classes))
     ):
         return
+    classes = schema.target.classes
+    words = declared == {"text"} and not all(_is_number(str(value)) for value in classes)  # no number or boolean is spelled so
+    renamed = f"y.map({{…: {classes[0]!r}, …: {classes[-1]!r}}}), with your values for …" if words else ""
     raise TableError(
         f"labels: the column {schema.target.name!r} (y) holds {WORDS[held]}, but the schema declares the classes "
         f"{', '.join(map(repr, schema.target.classes))}: labels of another type are refused before anything is paid, whatever they "
         f"say. Nothing was spent. Predictions are the declared objects: declare them with the type that y has, or convert y (in pandas: "
-        f"y.astype({'int' if declared == {'numbers'} else 'str'}))."
+        f"{renamed or ('y.astype(int)' if declared == {'numbers'} else 'y.astype(str)')})."
     )
 
 
