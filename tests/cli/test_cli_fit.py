@@ -278,6 +278,31 @@ def test_the_same_table_in_other_files(kind: str, place: SimpleNamespace, run: C
 # ---------------------------------------------------------------- evaluate
 
 
+def test_a_forest_is_scored_on_rows_of_which_another_fit_was_paid(fitted: SimpleNamespace, run: Callable[..., Any]) -> None:
+    """Two owners with a file and a budget each: one's forest is scored by the other's rows, where a fit has cost the same."""
+    other, own = fitted.folder / "other.json", fitted.folder / "own.json"
+    BudgetFile.create(own, 5)
+    words = ["--schema", fitted.schema, "--algorithm", "rdt", "--epsilon", "1", "--trees", 3, "--depth", 2, "--seed", 0, "--budget", own]
+    assert run("fit", fitted.test, *words, "-o", other).exit_code == 0
+    score = ["--epsilon", "0.5", "--budget", own]
+    assert run("evaluate", fitted.forest, fitted.test, *score).exit_code == 0
+    refused = run("evaluate", other, fitted.test, *score)
+    assert refused.exit_code == 2
+    assert "has paid for this forest's fit on DATA itself" in refused.stderr
+    assert BudgetFile(own).spent == Fraction(3, 2)
+
+
+def test_a_fit_with_another_sampler_is_another(fitted: SimpleNamespace, run: Callable[..., Any]) -> None:
+    """How a file is written, and what draws the noise, make a fit another one."""
+    budget = fitted.folder / "own.json"
+    BudgetFile.create(budget, 5)
+    words = ["fit", fitted.data, "--schema", fitted.schema, "--algorithm", "rdt", "--epsilon", "1", "--trees", 1, "--depth", 1]
+    words += ["--budget", budget, "-o", fitted.folder / "other.json", "--force"]
+    assert run(*words).exit_code == 0
+    assert run(*words).exit_code == 2
+    assert run(*words, "--csv", "delimiter=,").exit_code == 0
+
+
 def test_evaluate_is_noisy_charged_and_warns(fitted: SimpleNamespace, run: Callable[..., Any]) -> None:
     words = [fitted.forest, fitted.test, "--epsilon", "0.5"]
     result = run("evaluate", *words, "--budget", fitted.budget)
@@ -290,7 +315,8 @@ def test_evaluate_is_noisy_charged_and_warns(fitted: SimpleNamespace, run: Calla
     ):
         assert part in result.stdout
     assert "ε = 0.5 of 2 left" in result.stdout
-    assert [entry.what for entry in BudgetFile(fitted.budget).entries] == ["fit Private-RDT", "evaluate"]
+    (part,) = Release.load(fitted.forest).certificate.parts
+    assert [entry.what for entry in BudgetFile(fitted.budget).entries] == [f"fit Private-RDT, table {part.id[:12]}", "evaluate"]
     assert "warning: no --budget" in run("evaluate", *words).stderr
 
 

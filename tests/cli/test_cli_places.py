@@ -49,7 +49,7 @@ def test_a_forest_can_be_fitted_updated_counted_and_scored(where: str, places: S
     assert abs(total - 2000) < 400
     seen = run("evaluate", "forest.json", *words, "--epsilon", "1", "--budget", "total.json")
     assert seen.exit_code == 2
-    assert "total.json has paid for a fit on DATA itself (ε = 1, as this forest, at 20" in seen.stderr
+    assert "total.json has paid for this forest's fit on DATA itself (ε = 1 at 20" in seen.stderr
     assert "Nothing was spent" in seen.stderr
     done = [
         run("update", "forest.json", *words, "--budget", "total.json", "-o", "more.json"),

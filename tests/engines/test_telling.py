@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,8 @@ def test_a_draft_and_a_check_name_them(tmp_path: Path) -> None:
     assert "nearly tell" not in schema.to_toml()  # in no file, where it would stay when entries are accepted
     assert "nearly tell" not in schema.accept().to_toml()
     assert schema.accept().hints == ()
+    reviewed = [replace(each, unreviewed=False) for each in schema.attributes]
+    assert replace(schema, attributes=reviewed, target=replace(schema.target, unreviewed=False)).hints == ()  # of a schema to publish
     assert same_columns(schema.accept(), Schema.from_toml(schema.accept().to_toml()))
     assert "nearly tell approved alone: rejected, letter" in repr(schema.check(table))
     assert "nearly tell" in repr(schema.check(table.drop(columns="approved"), table["approved"]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 import re
 import warnings
 from fractions import Fraction
@@ -128,6 +129,20 @@ def test_named_columns_may_stand_in_any_order() -> None:
         assert (model.predict({name: table[name] for name in order}) == labels).mean() > 0.95
 
 
+def test_a_model_that_an_earlier_version_has_pickled_predicts() -> None:
+    """It held the names in the order of its table: no order of columns was right any more."""
+    table, labels = rows_in_another_order()
+    model = HedgerowClassifier(TWO, 5).fit(table, labels)
+    del model._order_in_fit
+    model.feature_names_in_ = np.array(["b", "a"], dtype=object)
+    again = pickle.loads(pickle.dumps(model))  # noqa: S301  its own
+    assert list(again.feature_names_in_) == ["a", "b"]
+    for order in (["a", "b"], ["b", "a"]):
+        assert (again.predict(table[order]) == labels).mean() > 0.95
+    with pytest.raises(TableError, match="another order"):
+        again.predict(table.to_numpy())
+
+
 def test_an_array_is_refused_where_the_fit_had_another_order_than_the_schema() -> None:
     """scikit-learn would take it in the order of the fit, a release in that of the schema."""
     table, labels = rows_in_another_order()
@@ -148,7 +163,10 @@ def test_an_array_is_refused_where_the_fit_had_another_order_than_the_schema() -
         with pytest.raises(TableError, match=r"fitted on b, a, and the schema declares a, b, another order\. Nothing was spent"):
             use()
     assert budget.spent == 5
-    assert (model.predict(table.to_dict("records")) == labels).mean() > 0.9  # by name
+    records = table.to_dict("records")  # found by name
+    assert (model.predict(records) == labels).mean() > 0.9
+    assert public_score(model, records, labels).accuracy > 0.9
+    HedgerowClassifier(TWO, 5).partial_fit(table, labels).partial_fit(records, labels)
     piped = make_pipeline(FunctionTransformer(), HedgerowClassifier(TWO, 5)).fit(table, labels)
     with pytest.raises(TableError, match="another order"):
         private_score(piped, array, labels, epsilon=1, budget=budget)

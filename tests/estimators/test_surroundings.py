@@ -120,7 +120,7 @@ def test_a_transformer_that_learns_can_be_taken_and_the_release_claims_nothing()
     release = pipeline[-1].release_
     assert release.certificate.guarantee == "none"
     assert "MinMaxScaler" in release.certificate.sentence()
-    score = private_score(pipeline, X, Y, epsilon=1, budget=budget)
+    score = private_score(pipeline, X.copy(), Y, epsilon=1, budget=budget)
     assert score.certificate.guarantee == "none"
     assert score.accuracy > 0.6
     assert budget.spent == 6
@@ -162,7 +162,7 @@ def test_a_search_with_charged_scores_works() -> None:
         search.fit(X, Y)
     assert budget.spent == 5 * (2 * 2 + 1) + 2 * 2
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    assert private_score(search, X, Y, epsilon=1, budget=budget).accuracy > 0.6
+    assert private_score(search, X.copy(), Y, epsilon=1, budget=budget).accuracy > 0.6
 
 
 def test_a_search_that_cannot_be_paid_whole_is_refused_before_the_first_fit() -> None:
@@ -578,6 +578,9 @@ def test_what_every_fit_would_refuse_is_said_as_it_is_before_the_first(search: b
         GridSearchCV(PrivateRDTClassifier(draft, 1, budget=Budget(9)), {"schema": [SCHEMA]}, cv=2, refit=False, scoring="accuracy").fit(
             X, Y
         )
+        piped = Pipeline([("forest", PrivateRDTClassifier(draft, 1))])
+        instead = {"forest": [PrivateRDTClassifier(SCHEMA, 1, budget=Budget(9))]}
+        GridSearchCV(piped, instead, cv=2, refit=False, scoring="accuracy").fit(X, Y)
     validate(X, Y)
     assert budget.spent == (2 * 2 if search else 2) * Fraction("1.1")
 

@@ -52,6 +52,17 @@ def test_an_attribute_that_is_not_read_at_full_strength_says_so() -> None:
     assert "weights" not in dict(alone.choices())
 
 
+def test_a_forest_whose_top_tree_asks_every_attribute_has_effects() -> None:
+    """No attribute is left to be weighed: of one or two, effects and the report ended in a traceback, after the forest was paid."""
+    rows, ill = table()
+    for names in (SCHEMA.names[:1], SCHEMA.names[:2]):
+        schema = Schema([Categorical(name, ["no", "yes"]) for name in names], SCHEMA.target)
+        for _ in range(4):
+            release = HedgerowClassifier(schema, 1).fit({name: rows[name] for name in names}, ill).release_
+            assert {effect.attribute for effect in release.effects()} == set(names)
+            assert abs(sum(release.feature_importances().values()) - 1) < 1e-6
+
+
 def test_the_noise_of_a_weight_is_in_the_errors() -> None:
     """Of 40 forests of the same rows; without it errors were a fifth to a half of the spread. Medians of a few numbers: loosely."""
     forests = [{effect.attribute: effect for effect in counted().effects()} for _ in range(40)]

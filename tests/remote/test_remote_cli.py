@@ -56,15 +56,38 @@ def test_the_same_fit_is_fetched_and_paid_once(served: Served, place: str, run: 
     for more in (["-o", tmp_path / "second.json"], ["-o", tmp_path / "first.json", "--force"]):
         again = run(*words, "0.5", *more)
         assert (again.exit_code, served.spent) == (0, spent), again.output
-        assert "the service has made this forest for you already" in " ".join(again.output.split())
+        assert "the service has made this forest already" in " ".join(again.output.split())
     hashes = {Release.load(tmp_path / f"{name}.json").content_hash for name in ("first", "second")}
     assert len(hashes) == 1
     assert BudgetFile(budget).spent == Fraction(1, 2)
-    for other in (["1/2", "--again"], ["1/4"], ["1/2", "--seed", "1"], ["1/2", "--bins", "7"]):
+    for other in (["1/2", "--again"], ["1/4"], ["1/2", "--seed", "1", "--again"], ["1/2", "--bins", "7"]):
         before = served.spent
         done = run(*words, *other, "-o", tmp_path / "other.json", "--force")
         assert (done.exit_code, served.spent > before) == (0, True), done.output
+    before = served.spent
+    seeded = run(*words, "1/2", "--seed", "2", "-o", tmp_path / "other.json", "--force")  # a release does not tell its seed
+    assert (seeded.exit_code, served.spent) == (2, before), seeded.output
+    assert "Leave --seed out to fetch it, or add --again" in " ".join(seeded.output.split())
     assert not list(tmp_path.glob("*.request"))
+
+
+def test_a_forest_with_another_vote_or_stopping_rule_is_not_fetched(
+    served: Served, place: str, run: Callable[..., Any], tmp_path: Path
+) -> None:
+    """What a release does not state among its parameters was not compared: a forest by majority was taken for one by confidence."""
+    forest = tmp_path / "forest.json"
+    for words in (
+        ["dpdf", "--vote", "majority"],
+        ["dpdf"],
+        ["snr", "--stopping-rule", "literal", "--max-leaves", "50"],
+        ["snr", "--max-leaves", "50"],
+    ):
+        for new in (True, False):  # the same words again, in which a default may be spelled out
+            before, same = served.spent, ["--vote", "confidence"] if words == ["dpdf"] and not new else []
+            done = run("fit", place, "--algorithm", *words, *same, "--epsilon", "1", "-o", forest, "--force")
+            assert (done.exit_code, served.spent > before) == (0, new), done.output
+        if words[0] == "dpdf":
+            assert Release.load(forest).vote == ("majority" if "majority" in words else "weighted by confidence")
 
 
 def test_a_forest_is_scored_on_the_rows_that_it_learnt_from_only_where_that_is_wanted(

@@ -13,6 +13,7 @@ import uuid
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from hedgerow.accounting.units import ROW, Unit
 from hedgerow.cli.console import complain, gauge, say, warn
 from hedgerow.cli.errors import INTERRUPTED
 from hedgerow.errors import BudgetError, NoBudgetWarning, PlanError
+from hedgerow.release.parts import Part
 from hedgerow.release.release import Release
 
 
@@ -131,26 +133,26 @@ class TrackedBudgetFile(_ChargeTracking, BudgetFile):
             )
         self.own_key = f"{key}-{uuid.uuid4().hex if again else len(before)}"  # of two at the same time the second is refused
 
+    def name_table(self, release: Release) -> None:
+        """Note with the charge of a fit what its release calls the table that was counted, by which the two are found again."""
+        (part,) = release.certificate.parts
+        with suppress(BudgetError):  # the forest is paid for and saved
+            self._change(lambda entries: tuple(replace(e, what=f"{e.what}{_table(part)}") if e.key == self._key else e for e in entries))
+
     def check_not_seen(self, rows: Sequence[Any], release: Release) -> None:
-        """Refuse a score on rows of which this file has paid for such a fit as the forest's, and for none of others: they flatter it."""
-        certificate = release.certificate
-        if certificate.epsilon is None:
-            return
-        loss, what = (Fraction(certificate.epsilon), Fraction(certificate.delta or 0)), f"fit {release.algorithm}"
-        alike = [entry for entry in self.entries if (entry.reserved, entry.delta) == loss and entry.what.startswith(what)]
-        places = {entry.key.split("-")[0]: entry for entry in alike}
-        fit = places.get(_key_of(["fit", *rows]))
-        if fit is None:
-            return
-        paid = f"{self.name} has paid for a fit on DATA itself ({formatting.loss(*loss)}, as this forest, at {fit.when})"
-        flatter = "the rows that a forest was trained on flatter it"
-        if len(places) > 1:
-            warn(f"{paid}, and for one on other rows. If it is this one: {flatter}.")
-            return
-        raise PlanError(
-            f"{paid}: {flatter}. Nothing was spent. Give rows that were kept apart; or, if these are others by now, or to pay for this "
-            "score all the same, add --training-rows."
-        )
+        """Refuse a score on rows of which this file has paid for the forest's fit: they flatter it."""
+        tables, fits = tuple(map(_table, release.certificate.parts)), _key_of(["fit", *rows])
+        fit = next((entry for entry in self.entries if entry.key.split("-")[0] == fits and entry.what.endswith(tables)), None)
+        if fit is not None:
+            raise PlanError(
+                f"{self.name} has paid for this forest's fit on DATA itself ({formatting.loss(fit.cost, fit.delta)} at {fit.when}): the "
+                "rows that a forest was trained on flatter it. Nothing was spent. Give rows that were kept apart; or, if these are others "
+                "by now, or to pay for this score all the same, add --training-rows."
+            )
+
+
+def _table(part: Part) -> str:
+    return f", table {part.id[:12]}"
 
 
 def _key_of(request: Sequence[Any]) -> str:

@@ -197,7 +197,8 @@ def fit(
         how["name"] = TableName(batch, checked_owner(owner, ""))
     request_budget = open_budget(budget, charged, exact_delta(delta or 0), place.remote)
     if isinstance(request_budget, TrackedBudgetFile) and not place.remote:
-        own = sorted((name, str(value)) for name, value in {**recipe.settings, "bins": recipe.bins, "seed": recipe.random_state}.items())
+        settings = {**recipe.settings, "bins": recipe.bins, "seed": recipe.random_state, "sampler": sampler, "csv": csv}
+        own = sorted((name, str(value)) for name, value in settings.items())
         price = [str(exact_epsilon(epsilon)), str(exact_delta(delta or 0))]
         public = replace(declared, notes=()).to_toml()
         request_budget.pay_for_fit(place.named, [str(algorithm), own, price, public, owner, batch], again)
@@ -209,6 +210,8 @@ def fit(
             with place.rows(declared) as rows, progress_bar("counting") as progress:
                 release = train(recipe, rows, budget=request_budget, sampler=sampler, progress=progress, **how)
         saved = save_paid(release, output)
+        if isinstance(request_budget, TrackedBudgetFile) and not place.remote:
+            request_budget.name_table(release)
         if made_there and saved == output:
             place.service.saved()
     summarise(release, saved, events=False)

@@ -104,34 +104,44 @@ class ServiceDataset:
         )
 
     def _fitted_before(self, options: ForestOptions, loss: tuple[Fraction, Fraction]) -> Release | None:
-        """A forest that the service has made for you already, as far as your last jobs tell: with the same settings, ε and δ."""
+        """A forest that the service has made already, as far as your last jobs tell: with the same settings, ε and δ."""
         from hedgerow.remote.seen_rows import FETCHED, LAST_JOBS
-        from hedgerow.schema.toml import same_columns
 
-        recipe, given = options.recipe(), set(options.settings) - {"epsilon", "delta"}
-        limits = {"max_leaves"} - given  # a service has its own
-        settings = {**recipe.settings, "bins": recipe.bins}
+        what = (f"fit {options.algorithm}", self.table.purpose, loss[1])
         try:
             jobs = [job for job in islice(self.connection.jobs(self.public.name), LAST_JOBS) if job.result.startswith("/v1/releases/")]
-            alike = [
-                job for job in jobs if (job.what, job.purpose, job.cost.delta) == (f"fit {options.algorithm}", self.table.purpose, loss[1])
-            ]
-            for job in alike[:FETCHED]:
-                found = self.connection.release(job.id)
-                certificate, own = found.certificate, found.parameters
-                if (Fraction(certificate.epsilon or 0), Fraction(certificate.delta or 0)) != loss or not given <= set(own):
-                    continue  # what a release does not tell, such as a seed, may be another
-                if same_columns(found.schema, self.public.schema) and all(
-                    settings.get(name) == own[name] for name in own if name not in limits
-                ):
-                    say(
-                        f"the service has made this forest for you already, for {one_line(job.purpose)!r} (its job {one_line(job.id)}): it "
-                        "is fetched, and nothing is paid. To pay for another one, with other noise or of rows that came since, add --again"
-                    )
-                    return found
+            alike = [job for job in jobs if (job.what, job.purpose, job.cost.delta) == what][:FETCHED]
+            fetched = ((job, self.connection.release(job.id)) for job in alike)
+            job, found = next((each for each in fetched if self._is_such(each[1], options, loss)), (None, None))
         except HedgerowError:
-            pass  # what is wrong is told when the request is sent
-        return None
+            return None  # what is wrong is told when the request is sent
+        if job is None:
+            return None
+        made = f"the service has made this forest already, for {one_line(job.purpose)!r} (its job {one_line(job.id)})"
+        if "random_state" in options.settings:
+            raise PlanError(
+                f"--seed: {made}, perhaps with another seed, which a forest does not tell. Nothing was charged. Leave --seed out to fetch "
+                "it, or add --again to pay for another one."
+            )
+        say(f"{made}: it is fetched, and nothing is paid. To pay for another one, with other noise or of rows that came since, add --again")
+        return found
+
+    def _is_such(self, release: Release, options: ForestOptions, loss: tuple[Fraction, Fraction]) -> bool:
+        """Whether a release is what the options ask for, in all that a release tells: all but its seed."""
+        from hedgerow.schema.toml import same_columns
+
+        recipe, certificate = options.recipe(), release.certificate
+        algorithm = recipe.algorithm
+        told = {**algorithm.defaults, **release.parameters}  # what is not stated is the default
+        limits = {"max_leaves"} - set(options.settings)  # a service has its own
+        return (
+            (Fraction(certificate.epsilon or 0), Fraction(certificate.delta or 0)) == loss
+            and release.vote == algorithm.method.vote_of(recipe)
+            and all(
+                told[name] == value for name, value in {**recipe.settings, "bins": recipe.bins}.items() if name not in {"vote", *limits}
+            )
+            and same_columns(release.schema, self.public.schema)
+        )
 
     def counts(self, plan: PublicPlan, epsilon: str | None, budget: RequestBudget, output: Path, again: bool) -> Release:
         """Counts in the trees of a plan: the service says whose they are. again: new ones also where it has made such counts before"""
@@ -326,7 +336,7 @@ class ServiceDataset:
         from hedgerow.accounting.budget_file import BudgetFile
 
         if self.fetched and isinstance(budget, BudgetFile):
-            say(f"{budget.name} was not charged now: what these counts have cost was paid before")
+            say(f"{budget.name} was not charged now: what this has cost was paid before")
         elif isinstance(budget, BudgetFile):
             say(f"charged twice, as you asked: in the service's ledger, and in {budget.name}. The first would do: leave --budget out")
         try:

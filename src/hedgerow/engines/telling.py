@@ -47,9 +47,11 @@ def _wrong_by_cut(numbers: NDArray[np.float64], classes: NDArray[Any]) -> int:
     ends = np.flatnonzero(np.diff(ordered) > 0)  # the last row below each cut
     if not len(ends):
         return len(classes)
-    below = np.cumsum(of[:, None] == np.unique(of), axis=0)
-    right = below[ends].max(axis=1) + (below[-1] - below[ends]).max(axis=1)
-    return int(len(classes) - right.max())
+    most_below = most_above = np.zeros(len(ends), dtype=np.int64)
+    for code in np.unique(of):
+        below = np.cumsum(of == code)
+        most_below, most_above = np.maximum(most_below, below[ends]), np.maximum(most_above, below[-1] - below[ends])
+    return int(len(classes) - (most_below + most_above).max())
 
 
 def _wrong(codes: NDArray[Any], classes: NDArray[Any], n_classes: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
@@ -24,7 +24,7 @@ from hedgerow.engines.files import CSVTable, TableFile
 from hedgerow.engines.table_check import where_missing
 from hedgerow.errors import PlanError, SchemaError, UnknownValuesWarning
 from hedgerow.estimators.class_order import class_order, in_columns, sorted_classes
-from hedgerow.estimators.surroundings import numbered_classes
+from hedgerow.estimators.surroundings import given_to, numbered_classes
 from hedgerow.evaluation.seen_rows import note_rows
 from hedgerow.inference.class_weights import IN_FIT
 from hedgerow.inference.coverage import Unknown
@@ -213,11 +213,19 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         finally:
             release = self.__dict__.get("release_")
             if release is not None and release is not before:
-                note_rows(self, X)
+                note_rows(self, given_to(self, X))
                 self.__dict__.pop("_order_in_fit", None)
                 order = None if self._inferred else rows.declared_order(X, release.schema)
                 if order is not None and order != list(release.schema.names):
                     self._order_in_fit = order  # names, which the schema has, too
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """A model that was pickled by an earlier version holds the names of columns in the order of its table."""
+        super().__setstate__(state)
+        release, names = self.__dict__.get("release_"), [str(name) for name in self.__dict__.get("feature_names_in_", ())]
+        if release is not None and names != list(release.schema.names) and sorted(names) == sorted(release.schema.names):
+            self._order_in_fit = names
+            self.feature_names_in_ = np.array(release.schema.names, dtype=object)
 
     def _place(self, X: Any, progress: Progress | None, accept_draft: bool) -> Engine:
         codebook = self._codebook(rows.reviewed(self._declared_schema("fit(file)"), accept_draft), X)
@@ -262,8 +270,7 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
     def _checked_rows(self, X: Any) -> Any:
         X = rows.declared_only(X, self.release_.schema, bool(self.release_.forest.united), any_order=not self._inferred)
         if not rows.is_frame(X):
-            if not (isinstance(X, Sequence) and X and isinstance(X[0], Mapping)):  # rows to predict, found by names
-                check_fitted_order(getattr(self, "_order_in_fit", None), self.release_.schema.names, X)
+            check_fitted_order(getattr(self, "_order_in_fit", None), self.release_.schema.names, X)
             X = X if isinstance(X, np.ndarray) or hasattr(X, "__array__") else rows_as_array(X, self.release_.schema.names)
             X = check_array(X, dtype=None, ensure_all_finite=False)
         self._check_columns(X, reset=False)

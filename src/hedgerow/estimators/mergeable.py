@@ -14,6 +14,7 @@ from hedgerow.errors import SchemaError
 from hedgerow.estimators.class_order import sorted_classes
 from hedgerow.estimators.private import PrivateForestClassifier
 from hedgerow.estimators.surroundings import say_no_budget
+from hedgerow.evaluation.seen_rows import note_rows
 from hedgerow.release.merging_checks import check_random_trees
 from hedgerow.release.parts import TableName
 from hedgerow.release.public_plan import PublicPlan
@@ -111,6 +112,7 @@ class MergeableForestClassifier(PrivateForestClassifier):
                 if classes is not None:
                     engine = _with_classes(engine, classes, inferred=False)
                 self._count(engine, PublicPlan.of(self.release_, exact_epsilon(self.epsilon)), name, self.release_)
+            note_rows(self, X, more=True)
         self.classes_ = sorted_classes(self.release_.schema)
         return self
 

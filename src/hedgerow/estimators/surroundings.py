@@ -267,6 +267,15 @@ def last_step(model: Any) -> Any:
     return model
 
 
+def given_to(estimator: Any, X: Any) -> Any:
+    """What was given to `fit`: where a Pipeline around it has passed on X, what the Pipeline was given."""
+    for frame in frames():
+        caller = frame.f_locals.get("self")
+        if isinstance(caller, Pipeline) and frame.f_code.co_name.startswith("fit") and caller.steps[-1][1] is estimator:
+            X, estimator = frame.f_locals.get("X", X), caller
+    return X
+
+
 def say_exact_score() -> None:
     """Of a score in cross-validation it was said when the fit began."""
     if any(frame.f_globals.get("__name__") == VALIDATION for frame in frames()):

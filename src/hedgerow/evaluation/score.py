@@ -151,11 +151,14 @@ class PrivateScore:
     def f1_error(self) -> float:
         """TP moves F by (2 − 2F)/D, a row of a class that is taken for another moves both of theirs by −F/D; D = 2·TP + FP + FN."""
         f, total = self._f1()
-        each = np.zeros(len(f))
-        each[slice(None) if self._code is None else self._code] = 1 / len(f) if self._code is None else 1
+        moved = self.noise_sd**2 + self.alike * np.maximum(self.confusion, 0)
+        own, right = moved.diagonal(), (2 - 2 * f) / total
+        alone = np.sqrt(right**2 * own + (f / total) ** 2 * (moved.sum(axis=0) + moved.sum(axis=1) - 2 * own))
+        each = np.minimum(1, 0.5 / np.maximum(alone, 1e-12))  # no share is further off: of a class with next to no rows
+        each *= 1 / len(f) if self._code is None else np.arange(len(f)) == self._code
         slope = -np.add.outer(each * f / total, each * f / total)
-        slope[np.diag_indices(len(f))] = each * (2 - 2 * f) / total
-        return min(0.5, math.sqrt((slope**2 * (self.noise_sd**2 + self.alike * np.maximum(self.confusion, 0))).sum()))
+        slope[np.diag_indices(len(f))] = each * right
+        return float(math.sqrt((slope**2 * moved).sum()))
 
     def _f1(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Of each class, and its D."""

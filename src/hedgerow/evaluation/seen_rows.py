@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 import weakref
 from collections.abc import Callable
@@ -10,33 +11,46 @@ from typing import Any
 
 from hedgerow.errors import SeenRowsWarning
 
-_fitted: weakref.WeakKeyDictionary[Any, Callable[[], Any]] = weakref.WeakKeyDictionary()  # not in the model, which may be pickled
+Seen = Callable[[], Any]
+_fitted: weakref.WeakKeyDictionary[Any, list[Seen]] = weakref.WeakKeyDictionary()  # not in the model, which may be pickled
 
 
-def note_rows(model: Any, X: Any) -> None:
-    """The table that a model is fitted on; what cannot be remembered without being kept alive is not."""
+def note_rows(model: Any, X: Any, more: bool = False) -> None:
+    """A table that a model is fitted on, more: beside others; what cannot be remembered without being kept alive is not."""
+    before = _fitted.get(model, []) if more else []
     if isinstance(X, (str, os.PathLike)):
         path = os.path.realpath(X)
-        _fitted[model] = lambda: path
+        _fitted[model] = [*before, lambda: path]
         return
     try:
-        _fitted[model] = weakref.ref(X)
+        _fitted[model] = [*before, weakref.ref(X)]
     except TypeError:  # a list, a dict
-        _fitted.pop(model, None)
+        _fitted[model] = before
 
 
 def say_seen(model: Any, X: Any) -> None:
-    """Before a score is charged. model: an estimator, a search by scikit-learn, or a release, of which nothing is known"""
+    """Before a score is charged. model: an estimator, a search or a Pipeline by scikit-learn, or a release, of which nothing is known"""
     model = getattr(model, "best_estimator_", model)
+    while hasattr(model, "steps") and hasattr(model, "named_steps"):
+        model = model.steps[-1][1]
     try:
-        before = _fitted.get(model, lambda: None)()
+        seen = [found for each in _fitted.get(model, []) if (found := each()) is not None]
     except TypeError:  # no key of a dictionary
         return
     path = os.path.realpath(X) if isinstance(X, (str, os.PathLike)) else None
-    if before is not None and (before is X or (path is not None and isinstance(before, str) and before == path)):
+    same = any(each is X or (path is not None and isinstance(each, str) and each == path) for each in seen)
+    if same and not _on_purpose():
         warnings.warn(
             "these are the rows that the model was fitted on, which flatter it. The look is charged all the same; for a "
             "fair one keep rows apart: train_test_split before the fit.",
             SeenRowsWarning,
             stacklevel=3,
         )
+
+
+def _on_purpose() -> bool:
+    """Whether scikit-learn's curves and searches ask for it, as with return_train_score=True."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__") != "sklearn.model_selection._validation":
+        frame = frame.f_back  # type: ignore[assignment]
+    return frame is not None

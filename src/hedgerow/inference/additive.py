@@ -248,7 +248,7 @@ class Tables:
         used, entropy = self._capped(reading)
         flat = reading.kind == FLAT
         told = [(one.told, one.told_error) if flat else (one.told_below, one.told_below_error) for one in used.values()]
-        values, errors = np.array(told).T
+        values, errors = np.array(told).reshape(-1, 2).T  # the top tree may ask all attributes
         return dict(zip(used, cap_errors(values, errors, entropy).tolist(), strict=True))
 
     def _capped(self, reading: Reading) -> tuple[dict[int, Attribute], float]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hedgerow.accounting.loss import exact_delta, text_of_fraction
 from hedgerow.errors import PlanError
-from hedgerow.inference.coverage import class_shares
+from hedgerow.inference.coverage import all_rows, class_shares
 from hedgerow.planner.curve import OFF, curve, logit, share
 from hedgerow.planner.made_rows import DUMMY, FOREST, LIKE, MEASURED, Maker, dummy_rows, forest_rows, like_rows, own_shares
 from hedgerow.planner.trials import accuracy_of
@@ -27,6 +27,7 @@ from hedgerow.trees.plan import EXPECTED
 
 HEDGEROW = "hedgerow"
 ALL = (HEDGEROW, "snr", "rdt", "dpdf")
+CHOICES = ("best_scale", "best_model")  # queries of a fitted Hedgerow forest alone
 EPSILONS = ("0.1", "0.2", "0.5", "1", "2", "4")
 MOST_ROWS = 50_000  # more rows than these are made by nobody's patience: the answer is then that for so many
 SETS = {DUMMY: "ten", LIKE: "ten", FOREST: "23", MEASURED: "23"}  # that OFF is the mean of
@@ -204,8 +205,7 @@ def advise(
     source = FOREST if accuracy is None else MEASURED
     shares = own_shares(release)
     asked = [float(Fraction(text)) / schema.k for text in texts]  # noise for k rows of a person at once is that of ε/k for one
-    own_epsilon, own_delta = float(Fraction(release.certificate.epsilon or 0)) / release.schema.k, Fraction(release.certificate.delta or 0)
-    nearly = rows * own_epsilon / len(schema.target.classes) >= EXPECTED[own_delta > 0][0][0]
+    nearly, own_epsilon = _knows_nearly_all(release, rows), float(Fraction(release.certificate.epsilon or 0)) / release.schema.k
     asked = [min(epsilon, own_epsilon) for epsilon in asked] if nearly else asked
     heights = dict(zip(texts, _curve(release, shares, rows, asked, accuracy, exact != "0"), strict=True))
     frequent, errors = class_shares(release.forest)  # counted, if with noise; what the forest predicts is off for rare classes
@@ -222,6 +222,17 @@ def advise(
             expected.append(each if accuracy is None else replace(each, low=min(each.low, accuracy)))  # more ε may bring no more
     earlier = Fraction(release.certificate.epsilon or 0)
     return Advice(tuple(expected), source, rows, exact, target_accuracy, baseline, earlier, float(errors[most]), accuracy, nearly)
+
+
+def _knows_nearly_all(release: Release, rows: int) -> bool:
+    """Whether it is a Hedgerow forest that was fitted to one table, with rows and ε enough for nearly all that can be learnt, as its plan
+    says: of forests that are only counted, and of other algorithms, a plan does not.
+    """
+    certificate, schema = release.certificate, release.schema
+    if len(certificate.parts) != 1 or not any(event.query in CHOICES for event in certificate.events):
+        return False
+    of_class = min(rows, all_rows(release.forest)[0]) / (len(schema.target.classes) * schema.k)
+    return of_class * float(Fraction(certificate.epsilon or 0)) >= EXPECTED[Fraction(certificate.delta or 0) > 0][0][0]
 
 
 def _most_frequent(schema: Schema, labels: Any) -> tuple[Any, float]:

@@ -49,7 +49,8 @@ def check_fitted_order(fitted: Any, names: Sequence[str], table: Any) -> None:
     fitted: the names of the columns in `fit`, in their order, or None
     """
     order = [] if fitted is None else [str(name) for name in fitted]
-    unnamed = not hasattr(table, "columns") and (hasattr(table, "__array__") or isinstance(table, (list, tuple)))
+    listed = isinstance(table, (list, tuple)) and not (table and isinstance(table[0], Mapping))  # rows that are mappings have names
+    unnamed = not hasattr(table, "columns") and (hasattr(table, "__array__") or listed)
     if unnamed and sorted(order) == sorted(names) and order != list(names):
         first = [f"{', '.join(each[:4])}{', …' if len(each) > 4 else ''}" for each in (order, names)]
         got = "rows" if isinstance(table, (list, tuple)) else "an array"

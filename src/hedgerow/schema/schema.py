@@ -90,7 +90,6 @@ class Schema:
         object.__setattr__(self, "attributes", tuple(attributes))
         object.__setattr__(self, "csv", csv)
         object.__setattr__(self, "notes", tuple(notes))
-        object.__setattr__(self, "hints", tuple(hints))
         object.__setattr__(self, "target", target)
         object.__setattr__(self, "rows", rows)
         object.__setattr__(self, "unreviewed_rows", bool(unreviewed_rows) and rows is not None)
@@ -111,6 +110,7 @@ class Schema:
             object.__setattr__(self, "rows", int(rows))
         object.__setattr__(self, "person", None if person is None else column_name(person, "schema person"))
         object.__setattr__(self, "rows_per_person", self._limit(rows_per_person))
+        object.__setattr__(self, "hints", tuple(hints) if self.unreviewed else ())  # what is reviewed may be published
 
     def _limit(self, rows_per_person: Any) -> int | None:
         """How many rows of a person are counted, if there is a column that tells persons apart."""
@@ -229,7 +229,6 @@ class Schema:
             attributes=tuple(replace(each, unreviewed=each.unreviewed and each.name not in done) for each in self.attributes),
             target=replace(self.target, unreviewed=self.target.unreviewed and self.target.name not in done),
             unreviewed_rows=self.unreviewed_rows and "rows" not in done,
-            hints=(),
         )
 
     def to_toml(self) -> str:

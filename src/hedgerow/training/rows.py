@@ -165,7 +165,7 @@ def declared_only(X: Any, schema: Schema, some: bool = False, any_order: bool = 
 
 def declared_order(X: Any, schema: Schema) -> list[str] | None:
     """The declared columns in the order in which they stand; None where they have no names, or the rows are not here."""
-    if not is_frame(X):
+    if is_place(X) or is_private_table(X) or not is_frame(X):
         return None
     return [str(name) for name in (X if isinstance(X, Mapping) else getattr(X, "column_names", X.columns)) if str(name) in schema.names]
 
