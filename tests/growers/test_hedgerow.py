@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -118,11 +119,33 @@ def test_forests_that_took_every_table_for_whole_predict_as_they_did() -> None:
     release, said = Release.load(folder / "lost.json"), json.loads((folder / "lost-predicted.json").read_text())
     assert release.chosen["rules"] == 2
     np.testing.assert_allclose(release.predict_proba(np.array(said["rows"])), said["shares"], rtol=1e-12)
-    today = Release.from_json(changed(release, lambda plain: plain["chosen"].update({"rules": 3})))
+    today = Release.from_json(changed(release, lambda plain: plain["chosen"].update({"rules": 4})))
     then, now = (effect_named(each.effects(), "b", each.schema.names) for each in (release, today))
     assert then.unknown == 0
     assert 0.5 < now.unknown < 0.7
     assert np.ptp(now.scores) > 1.5 * np.ptp(then.scores)
+
+
+def test_forests_of_which_noise_seemed_to_lack_rows_predict_as_they_did() -> None:
+    """Rules 3, of a table in which every value is declared: among so many tables noise alone made one seem to lack 11 % of the rows."""
+    folder = OLD.parent / "hedgerow-rules-3"
+    release, said = Release.load(folder / "seems-lost.json"), json.loads((folder / "seems-lost-predicted.json").read_text())
+    assert release.chosen["rules"] == 3
+    np.testing.assert_allclose(release.predict_proba(np.array(said["rows"])), said["shares"], rtol=1e-12)
+    today = Release.from_json(changed(release, lambda plain: plain["chosen"].update({"rules": 4})))
+    assert max(effect.unknown for effect in release.effects()) > 0.1
+    assert not any(effect.unknown for effect in today.effects())
+
+
+@pytest.mark.parametrize("delta", [0, 1e-6])
+def test_of_many_tables_none_seems_to_lack_rows_by_noise(delta: float) -> None:
+    """Of 24 columns without such rows one or two were stated to lack some in every fourth forest: now in less than one of a hundred."""
+    rng, n = np.random.default_rng(6), 3_000
+    schema = Schema([Categorical(f"a{i}", ["n", "y"]) for i in range(24)], Target("t", [0, 1]))
+    y = rng.integers(0, 2, n)
+    table = {name: np.where(rng.random(n) < np.where(y, 0.6, 0.5), "y", "n") for name in schema.names}
+    releases = [HedgerowClassifier(schema, 1, delta).fit(table, y).release_ for _ in range(12)]
+    assert sum(any(effect.unknown for effect in release.effects()) for release in releases) <= 2
 
 
 @pytest.mark.parametrize("delta", [0, 1e-6])
@@ -137,7 +160,8 @@ def test_rows_without_a_declared_value_are_not_spread_over_the_others(delta: flo
         release = HedgerowClassifier(schema, 2, delta, random_state=0).fit({"a": a, "b": b}, y).release_
     whole, lost = (effect_named(release.effects(), name, schema.names) for name in "ab")
     assert lost.unknown == pytest.approx(0.6, abs=0.05)
-    assert "% of the rows have no declared value, shares are of the others; shares of rows ±" in lost.rows_note
+    assert re.search(r"about (5|6)\d% ± \d% of the rows have no declared value, shares are of the others; shares of rows ±", lost.rows_note)
+    assert 0 < lost.unknown_error < 0.1
     assert (np.abs(lost.rows - [0.55, 0.3, 0.1, 0.05]) < 4 * lost.row_errors + 0.02).all()
     assert whole.unknown == 0
     assert "no declared value" not in whole.rows_note
@@ -839,7 +863,7 @@ BAD_READINGS: list[dict[str, Any]] = [
     {"strength": -0.1},
     {"strength": "1"},
     {"strength": True},
-    {"rules": 4},
+    {"rules": 5},
     {"rules": True},
     {"joined": "yes"},
     {"joined": 1},

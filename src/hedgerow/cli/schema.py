@@ -64,7 +64,7 @@ def draft(
     `hedgerow schema review`. Until then nothing can be claimed for a forest trained with it.
 
     Columns that look like identifiers are left out, and those in which every row has the same value. Columns that tell the class
-    nearly alone are named: they may say what became of it. '?', 'NA' and empty cells are taken
+    nearly alone are named: they may say what became of it; so are those that nearly follow from others. '?', 'NA' and empty cells are taken
     for missing, codes such as 0042 stay text, dates count as days, bounds are rounded outward.
     In Python: `hedgerow.Schema.draft(df, "class")`.
 
@@ -245,8 +245,8 @@ def _show_misfits(schema: Schema, data: Path, csv: str | None) -> None:
         say(f"every value of {data} fits: {rows:,} rows")
     for each in filter(None, (found.expected, found.persons)):
         say(each)
-    if found.telling:
-        say(f"hint: {in_options(found.telling)}.", style="yellow")
+    for hint in found.hints:
+        say(f"hint: {in_options(hint)}.", style="yellow")
     say(EYES_ALONE)
     if found.unreadable:
         raise SchemaError(f"{data}: {found.unreadable}")

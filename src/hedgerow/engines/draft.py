@@ -39,7 +39,7 @@ from hedgerow.engines.draft_columns import (
     typed,
 )
 from hedgerow.engines.files import CSVTable, TableFile, delimiter_named
-from hedgerow.engines.telling import telling_columns, telling_text
+from hedgerow.engines.telling import hints_of
 from hedgerow.errors import DraftWarning, TableError
 from hedgerow.schema.attributes import Attribute, Categorical, Numeric, Target, is_missing, text_of
 from hedgerow.schema.coders import Coder
@@ -130,8 +130,7 @@ def draft(
     labels = Values.of(columns[target])
     classes = _target(target, labels, orders.get(target))
     schema = Schema(attributes, classes, person=person, rows_per_person=rows_per_person)
-    hint = telling_text(telling_columns(schema, columns, columns[target]), target)
-    return replace(schema, notes=tuple(_notes(found, target, labels, person)), hints=(hint,) if hint else ())
+    return replace(schema, notes=tuple(_notes(found, target, labels, person)), hints=hints_of(schema, columns, columns[target]))
 
 
 def _own_order(column: Any) -> list[Any] | None:

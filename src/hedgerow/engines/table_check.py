@@ -18,7 +18,7 @@ from hedgerow.engines.draft import as_array
 from hedgerow.engines.draft_columns import DECIMAL_COMMAS, decimal_commas
 from hedgerow.engines.files import CSVTable, TableFile
 from hedgerow.engines.person_ids import person_column, person_numbers
-from hedgerow.engines.telling import telling_columns, telling_text
+from hedgerow.engines.telling import hints_of
 from hedgerow.errors import TableError
 from hedgerow.schema.attributes import Attribute, Categorical, Numeric, is_missing, text_of
 from hedgerow.schema.codebook import Codebook
@@ -74,13 +74,13 @@ class TableCheck:
     """Exact counts of a table: private, for the owner alone. The target is the last of the columns.
 
     persons: where the schema names them, what their number is and how many rows are beyond `rows_per_person`, in words
-    telling: which columns tell the class nearly alone, in words; "" without any
+    hints:   which columns tell the class nearly alone, and which follow from others, in words
     """
 
     rows: int
     columns: tuple[ColumnCheck, ...]
     persons: str = ""
-    telling: str = ""
+    hints: tuple[str, ...] = ()
 
     @property
     def fits(self) -> bool:
@@ -120,7 +120,7 @@ class TableCheck:
             for name, missing, undeclared, below, above, named in self.misfits
         ]
         head = f"{self.rows:,} rows" + (": values that do not fit:" if lines else ": every value fits" if self.rows else "")
-        return "\n".join([head, *lines, *filter(None, (self.expected, self.persons, self.telling, self.unreadable)), EYES_ALONE])
+        return "\n".join([head, *lines, *filter(None, (self.expected, self.persons, *self.hints, self.unreadable)), EYES_ALONE])
 
 
 def check_rows(table: Any, schema: Schema, labels: Any = None) -> TableCheck:
@@ -141,9 +141,8 @@ def check_rows(table: Any, schema: Schema, labels: Any = None) -> TableCheck:
         raise TableError("check: rows and labels are not equally many; expected one label for each row.")
     unnamed = schema.person is None or isinstance(table, np.ndarray)
     persons = "" if unnamed else _persons(person_column(table, schema.person or ""), schema)
-    found = dict(zip((*schema.names, target), arrays, strict=True))
-    telling = telling_text(telling_columns(schema, found, arrays[-1]), target)
-    return TableCheck(len(arrays[-1]), tuple(map(_checked, entries, codebook.coders, arrays)), persons, telling)
+    hints = hints_of(schema, dict(zip((*schema.names, target), arrays, strict=True)), arrays[-1])
+    return TableCheck(len(arrays[-1]), tuple(map(_checked, entries, codebook.coders, arrays)), persons, hints)
 
 
 def check_table(path: Any, schema: Schema) -> TableCheck:
@@ -158,8 +157,8 @@ def check_table(path: Any, schema: Schema) -> TableCheck:
             columns[entry.name] = _dates(columns[entry.name])
         found.append(_checked(entry, coder, columns[entry.name]))
     persons = "" if schema.person is None else _persons(columns[schema.person], schema)
-    telling = telling_text(telling_columns(schema, columns, columns[schema.target.name]), schema.target.name)
-    return TableCheck(len(columns[schema.target.name]), tuple(found), persons, telling)
+    labels = columns[schema.target.name]
+    return TableCheck(len(labels), tuple(found), persons, hints_of(schema, columns, labels))
 
 
 def _persons(ids: Any, schema: Schema) -> str:

@@ -1,4 +1,5 @@
-"""Columns that tell the class nearly alone: often they say what became of it, and are not known when a prediction is needed.
+"""Columns that tell the class nearly alone: often they say what became of it, and are not known when a prediction is needed. And columns
+that follow from others.
 
 An exact look at the rows, for a draft or a check: as private as they are.
 """
@@ -11,54 +12,100 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.inference.text import plain
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.coders import NumericCoder
 from hedgerow.schema.columns import one_column
 from hedgerow.schema.schema import Schema
 
 CELLS = 100  # of a number
-NEARLY = 0.05  # of the rows that the most frequent class gets wrong: a column that gets no more wrong tells nearly alone
-LEAST_ROWS = 50
+NEARLY = 0.25  # of the rows that the most frequent class gets wrong: a column that gets no more wrong tells nearly alone
+ONE_CLASS = 0.05  # the same of a class of more than two, against all others
+LEAST_ROWS = 50  # of all, and of such a class
+FOLLOWS = 0.1  # of the rows that a column's most frequent value gets wrong: it follows from another that gets no more wrong
+MOST_ROWS = 20_000  # that columns are compared on: some of every part of a table
+
+
+def hints_of(schema: Schema, columns: Mapping[str, Any], labels: Any) -> tuple[str, ...]:
+    """In words."""
+    said = telling_text(telling_columns(schema, columns, labels), schema.target.name), repeated_text(repeated_columns(schema, columns))
+    return tuple(filter(None, said))
 
 
 def telling_columns(schema: Schema, columns: Mapping[str, Any], labels: Any) -> list[str]:
-    """Those whose value alone tells the class of nearly all rows: each is judged by the other rows that have its value."""
+    """Those whose value alone tells the class of nearly all rows, or whether it is a certain one: each row is judged by the others."""
     codebook = Codebook(schema, CELLS)
     classes = codebook.encode_classes(labels)
     counted = classes < codebook.n_classes
     if counted.sum() < LEAST_ROWS:
         return []
     codes, classes = codebook.encode({name: columns[name] for name in schema.names})[counted], classes[counted]
-    wrong = len(classes) - int(np.bincount(classes).max())
+    rows = np.bincount(classes, minlength=codebook.n_classes)
+    few = np.minimum(rows, len(classes) - rows)
+    allowed = np.where((few >= LEAST_ROWS) & (codebook.n_classes > 2), ONE_CLASS * few, -1)
     found = []
-    for j, name in enumerate(schema.names if wrong else ()):
-        least, coder = _wrong(codes[:, j], classes, codebook.n_classes), codebook.coders[j]
+    for j, name in enumerate(schema.names if rows.max() < len(classes) else ()):
+        wrong, of_class = _wrong(codes[:, j], classes, codebook.n_classes)
+        coder = codebook.coders[j]
         if isinstance(coder, NumericCoder):
-            least = min(least, _wrong_by_cut(coder.numbers(coder.whole_column(one_column(columns[name], name)))[counted], classes))
-        found += [name] if least <= NEARLY * wrong else []
+            numbers = coder.numbers(coder.whole_column(one_column(columns[name], name)))[counted]
+            cut, of_cut = _wrong_by_cut(numbers, classes, codebook.n_classes)
+            wrong, of_class = min(wrong, cut), np.minimum(of_class, of_cut)
+        if wrong <= NEARLY * (len(classes) - rows.max()):
+            found.append(name)
+        elif (of_class <= allowed).any():
+            found.append(f"{name} (whether it is {plain(schema.target.classes[int(np.argmin(of_class - allowed))])})")
     return found
 
 
-def _wrong_by_cut(numbers: NDArray[np.float64], classes: NDArray[Any]) -> int:
-    """Rows that the best cut of a number gets wrong, where each side has its most frequent class; rows without a number are wrong."""
+def repeated_columns(schema: Schema, columns: Mapping[str, Any]) -> dict[str, str]:
+    """Columns whose value nearly follows from that of another, which stays, by their names: of two the later one."""
+    codebook = Codebook(schema, CELLS)
+    codes = codebook.encode({name: columns[name] for name in schema.names})
+    codes = codes[:: max(1, -(-len(codes) // MOST_ROWS))].astype(np.int64)
+    cells = codes.max(axis=0, initial=0) + 1
+    wrong = [len(codes) - int(np.bincount(own).max()) if len(codes) else 0 for own in codes.T]
+    found: dict[int, int] = {}
+    for j, least in reversed(list(enumerate(wrong))):
+        if least < LEAST_ROWS or j in found.values():  # that one stays
+            continue
+        for other in range(len(wrong)):
+            if other == j or other in found or wrong[other] < least / 2:
+                continue  # one that has a value nearly throughout explains little
+            if _wrong(codes[:, other], codes[:, j], int(cells[j]))[0] <= FOLLOWS * least:
+                found[j] = other
+                break
+    return {schema.names[j]: schema.names[other] for j, other in sorted(found.items())}
+
+
+Wrong = tuple[int, NDArray[np.int64]]  # rows whose class is told wrongly, and of each class those of which it is wrong whether it is that one
+
+
+def _wrong_by_cut(numbers: NDArray[np.float64], classes: NDArray[Any], n_classes: int) -> Wrong:
+    """By the best cut of a number, where each side has its most frequent class; rows without a number are wrong."""
     there = ~np.isnan(numbers)
     order = np.argsort(numbers[there], kind="stable")
     ordered, of = numbers[there][order], classes[there][order]
     ends = np.flatnonzero(np.diff(ordered) > 0)  # the last row below each cut
     if not len(ends):
-        return len(classes)
+        return len(classes), np.full(n_classes, len(classes))
     most_below = most_above = np.zeros(len(ends), dtype=np.int64)
-    for code in np.unique(of):
-        below = np.cumsum(of == code)
-        most_below, most_above = np.maximum(most_below, below[ends]), np.maximum(most_above, below[-1] - below[ends])
-    return int(len(classes) - (most_below + most_above).max())
+    right_of = []
+    for code in range(n_classes):
+        own = np.cumsum(of == code)
+        below, above = own[ends], own[-1] - own[ends]
+        most_below, most_above = np.maximum(most_below, below), np.maximum(most_above, above)
+        others = ends + 1 - below, len(of) - ends - 1 - above
+        right_of.append((np.maximum(below, others[0]) + np.maximum(above, others[1])).max())
+    return int(len(classes) - (most_below + most_above).max()), len(classes) - np.array(right_of)
 
 
-def _wrong(codes: NDArray[Any], classes: NDArray[Any], n_classes: int) -> int:
-    """Rows whose class is not the most frequent one of the other rows with their code; a row alone is wrong."""
+def _wrong(codes: NDArray[Any], classes: NDArray[Any], n_classes: int) -> Wrong:
+    """By the most frequent class of the other rows with the same code; a row alone is wrong."""
     table = np.bincount(codes.astype(np.int64) * n_classes + classes, minlength=(int(codes.max()) + 1) * n_classes).reshape(-1, n_classes)
-    most, total = table.max(axis=1), table.sum(axis=1)
-    return int((total - np.where(most > 1, most, 0)).sum())
+    total = table.sum(axis=1)
+    most, of_two = table.max(axis=1), np.maximum(table, total[:, None] - table)
+    return int((total - np.where(most > 1, most, 0)).sum()), (total[:, None] - np.where(of_two > 1, of_two, 0)).sum(axis=0)
 
 
 def telling_text(names: list[str], target: str) -> str:
@@ -69,4 +116,16 @@ def telling_text(names: list[str], target: str) -> str:
     return (
         f"nearly tell {target} alone: {first}. If they are only known once {target} is, or say the same in other words, leave them out "
         "(draft again with drop=['COLUMN'], or delete their entries), or a forest learns nothing else"
+    )
+
+
+def repeated_text(found: Mapping[str, str]) -> str:
+    """ "" without any."""
+    if not found:
+        return ""
+    named = [f"{name} (from {other})" for name, other in found.items()]
+    first = f"{', '.join(named[:8])}{f' and {len(named) - 8} more' if len(named) > 8 else ''}"
+    return (
+        f"nearly follow from other columns: {first}. Where a forest is read from counts, as in pure ε and of several owners, it counts what "
+        "they say several times and is too sure: leave them out (drop=['COLUMN'])"
     )

@@ -15,6 +15,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -40,10 +41,12 @@ from hedgerow.trees.forest import NO_CORRECTION, Correction, CountedForest
 from hedgerow.trees.tree import Tree
 
 TREE, FLAT = "tree", "flat"
-RULES = 3  # how counts become scores: every constant here and in `tables.py`. A release that is loaded must predict as it did
+RULES = 4  # how counts become scores: every constant here and in `tables.py`. A release that is loaded must predict as it did
+LACKING_RULES = 3  # the same, tables lacking rows from `LACKING` on: of 31 without such rows one was found in every third forest
 WHOLE_RULES = 2  # the same, every table taken to hold all rows, also where many have no declared value
 OLD_RULES = 1  # the same, all codes or equal numbers of them in a branch: of forests of version 0.1
-LACKING = 3.0  # standard deviations by which a table must hold fewer rows than others
+LACKING = 3.0  # standard deviations by which a table must hold fewer rows than others, by the rules before
+BY_NOISE = 0.01  # how often noise alone makes one of all tables of a forest seem to lack rows
 STRENGTHS = (1.0, 0.5, 0.25)
 SCALES = (1.0, 1.4, 2.0, 0.7, 0.5, 0.35)  # by which margins may be multiplied before they become probabilities
 BELOW = 0.25  # how far a leaf's own log-odds are trusted to differ from its parent's: its prior variance, in units of e²
@@ -129,6 +132,8 @@ class Tables:
         n, first = max(float(self.total.sum()), 1.0), len(counts) - len(own)
         held = {j: float(counts[t].sum()) / n for t, j in enumerate(layout.attributes, first) if t in lacking}
         self.unknown = {j: float(np.clip(1 - share, 0, 1)) for j, share in held.items()}  # the share of rows that are in no cell
+        own_sd = {j: self.s * np.sqrt(counts[t].size) for t, j in enumerate(layout.attributes, first) if t in lacking}
+        self.unknown_errors = {j: float(np.hypot(sd, held[j] * np.sqrt(width) * self.total_sd) / n) for j, sd in own_sd.items()}
         for j, table in self.tables.items():
             if j not in self.unknown:
                 table += ((totals - table.sum(axis=1)) / table.shape[1])[:, None, :]
@@ -143,10 +148,12 @@ class Tables:
 
     def _lacking_trees(self, counts: list[Floats]) -> set[int]:
         """Trees that hold clearly fewer rows than others: many rows have no declared value of their attribute, and are in no cell."""
-        if self.rules < RULES or self.s <= 0:
+        if self.rules < LACKING_RULES or self.s <= 0 or len(counts) < 2:
             return set()
         totals, errors = np.array([own.sum() for own in counts]), self.s * np.sqrt([own.size for own in counts])
-        return set(range(len(counts))) - full_trees(totals, errors, [LACKING] * len(counts))
+        pairs = len(counts) * (len(counts) - 1)  # the one that is compared with may be any
+        far = LACKING if self.rules == LACKING_RULES else NormalDist().inv_cdf(1 - BY_NOISE / pairs)
+        return set(range(len(counts))) - full_trees(totals, errors, [far] * len(counts))
 
     def _shares_down(self) -> None:
         """Class shares and rows of every node of the top tree, each node's shares drawn to its parent's."""
@@ -386,7 +393,7 @@ def checked_reading(forest: CountedForest, chosen: Mapping[str, Any]) -> tuple[L
     """How the trees of a forest stand and how its counts are read; refused unless it says so in the usual words."""
     kind, strength, rules = chosen.get("reading", FLAT), chosen.get("strength", 1.0), chosen.get("rules", OLD_RULES)
     questions, joined, together = chosen.get("top questions", 0), chosen.get("joined", False), chosen.get("together", 1)
-    if isinstance(rules, bool) or rules not in (OLD_RULES, WHOLE_RULES, RULES):
+    if isinstance(rules, bool) or rules not in (OLD_RULES, WHOLE_RULES, LACKING_RULES, RULES):
         raise ReleaseError(f"its counts are to be read by rules {str(rules)[:20]}, known here are 1 to {RULES}: install a newer hedgerow.")
     sound = kind in (TREE, FLAT) and _number(strength, 0, 1) and isinstance(joined, bool) and chosen.get("scale", 1.0) in SCALES
     whole = not isinstance(questions, bool) and questions in (0, 1, 2) and not isinstance(together, bool) and together in (1, TOGETHER)

@@ -230,14 +230,15 @@ def all_rows(forest: CountedForest) -> tuple[float, float]:
 
 
 def _named_where_nearly_all(
-    forest: CountedForest, share_of: Callable[[CountedForest, int, int, tuple[float, float]], float], words: Callable[[Attribute], str]
+    forest: CountedForest, share_of: Callable[[CountedForest, int, int, tuple[float, float]], Share], words: Callable[[Attribute], str]
 ) -> str | None:
     """The attributes of which some tree shows that share of the rows above NEARLY_ALL, by name with these words; None without any."""
     whole, said = all_rows(forest), []
     for a, attribute in enumerate(forest.codebook.schema.attributes):
-        share = max((share_of(forest, t, a, whole) for t in range(len(forest.trees))), default=0.0)
+        share, error = max((share_of(forest, t, a, whole) for t in range(len(forest.trees))), default=NOTHING)
         if share > NEARLY_ALL:
-            said.append(f"{plain(attribute.name)} (about {share:.0%}{words(attribute)})")
+            off = f" ± {error:.0%}" if error >= 0.005 else ""
+            said.append(f"{plain(attribute.name)} (about {share:.0%}{off}{words(attribute)})")
     return _first_few(said) if said else None
 
 
@@ -245,7 +246,11 @@ def _first_few(said: list[str]) -> str:
     return ", ".join(said[:FEW]) + (f" and {len(said) - FEW} more column{'s' * (len(said) > FEW + 1)}" if len(said) > FEW else "")
 
 
-def _unread_share(forest: CountedForest, t: int, a: int, whole: tuple[float, float]) -> float:
+Share = tuple[float, float]  # of all rows, and its error
+NOTHING: Share = (0.0, 0.0)
+
+
+def _unread_share(forest: CountedForest, t: int, a: int, whole: tuple[float, float]) -> Share:
     """The share of all rows that have no declared value of the attribute where a tree first asks for it; 0 where noise could explain it.
 
     Of all rows, not of those that come so far: these may be the ones that lack everything.
@@ -254,35 +259,37 @@ def _unread_share(forest: CountedForest, t: int, a: int, whole: tuple[float, flo
     asking = np.flatnonzero(tree.attribute == a)
     known = codebook.declared[a]
     if not len(asking) or known == codebook.sizes[a]:
-        return 0.0
+        return NOTHING
     asking = asking[tree.depth[asking] == tree.depth[asking].min()]  # none of them is below another
     children = tree.branch[tree.first_branch[asking][:, None] + np.arange(codebook.sizes[a])]
     unread = np.setdiff1d(children[:, known:], [-1])
     if np.isin(unread, children[:, :known]).any():  # missing values share a branch with others
-        return 0.0
+        return NOTHING
     return _share(forest, t, unread, whole)
 
 
-def _last_share(forest: CountedForest, t: int, a: int, whole: tuple[float, float]) -> float:
+def _last_share(forest: CountedForest, t: int, a: int, whole: tuple[float, float]) -> Share:
     """The share of all rows in the last cells of a number, which a tree asks for first; 0 where noise could explain it, and where these
     are more than a few of its cells.
     """
     tree, codebook = forest.trees[t], forest.codebook
     cells = codebook.numeric_cells(a)
     if tree.attribute[0] != a or cells < FINE:
-        return 0.0
+        return NOTHING
     children = tree.branch[tree.first_branch[0] + np.arange(cells)]
     last = int(children[-1])
     if last < 0 or int((children == last).sum()) > FEW_CELLS * cells or len(np.unique(children)) < SEVERAL:
-        return 0.0
+        return NOTHING
     return _share(forest, t, np.array([last]), whole)
 
 
-def _share(forest: CountedForest, t: int, nodes: NDArray[np.int64], whole: tuple[float, float]) -> float:
+def _share(forest: CountedForest, t: int, nodes: NDArray[np.int64], whole: tuple[float, float]) -> Share:
     """The share of all rows that these nodes hold; 0 where noise would bring more than half of them there."""
     (rows, error), variance = whole, forest.node_noise_sd(t)[nodes] ** 2 * forest.codebook.n_classes
     there = float(forest.node_counts[t][nodes].sum())
-    return min(there / rows, 1.0) if rows > 0 and there - rows / 2 > FAR * math.hypot(math.sqrt(variance.sum()), error / 2) else 0.0
+    if rows <= 0 or there - rows / 2 <= FAR * math.hypot(math.sqrt(variance.sum()), error / 2):
+        return NOTHING
+    return min(there / rows, 1.0), math.hypot(math.sqrt(variance.sum()), error * there / rows) / rows
 
 
 def _what_to_check(attribute: Attribute) -> str:

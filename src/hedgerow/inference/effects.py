@@ -67,6 +67,7 @@ class Effect:
     believed:    how much of what the rows with a value say is in its score; the rest is what the
                  other values say                                                                 (values, classes)
     unknown:     the share of rows that have no declared value, where the noisy counts show it: `rows` is then of the others
+    unknown_error:  its standard error, by the noise
     weight:      how much of what its own counts say is added, before all scores are scaled: less than 1 where attributes repeat each
                  other, or where a reading at less than full strength was chosen; of a joint fit 1
     """
@@ -90,6 +91,7 @@ class Effect:
     shift: Floats | None = None
     weight: float = 1.0
     of_weight: Floats | None = None
+    unknown_error: float = 0.0
 
     @property
     def rows_note(self) -> str:
@@ -99,7 +101,8 @@ class Effect:
         if np.isnan(self.row_errors).any():
             return "shares of rows were not counted, and are taken as even"
         errors, together = self.row_errors[~self._part], '"at most": counted together with the ranges beside it'
-        said = [f"about {self.unknown:.0%} of the rows have no declared value, shares are of the others"] if self.unknown else []
+        unknown = f"about {self.unknown:.0%} ± {max(self.unknown_error, 0.01):.0%} of the rows have no declared value, shares are of the others"
+        said = [unknown] if self.unknown else []
         if errors.size:
             texts = [f"{max(100 * error, 0.1):.{0 if error >= 0.0095 else 1}f} %" for error in (errors.min(), errors.max())]
             said.append(f"shares of rows ± {' to '.join(dict.fromkeys(texts))}")
@@ -265,6 +268,7 @@ def _effect(parts: Parts, j: int) -> Effect:
         chance=np.sqrt(chance_variance(parts.forest, j)[first]),
         believed=believed(parts.forest, j)[first],
         unknown=tables.unknown.get(j, 0.0),
+        unknown_error=tables.unknown_errors.get(j, 0.0),
         shift=np.sqrt(shift),
         weight=parts.forest.weights.get(j, 1.0),
         of_weight=np.sqrt(weight_variance(parts.forest, j)[first]),
