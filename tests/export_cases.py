@@ -137,3 +137,12 @@ def with_classes(release: Release, classes: list[Any]) -> Release:
     schema = replace(codebook.schema, target=Target("class", classes))
     forest = replace(release.forest, codebook=replace(codebook, schema=schema))
     return with_vote(release, release.vote, forest)
+
+
+def of_yes_and_no() -> Release:
+    """Of a text, `paid`, and of a truth value, `old`: a program that makes booleans of yes and no finds no text."""
+    schema = Schema([Categorical("paid", ["no", "yes"]), Categorical("old", [False, True])], Target("ill", [0, 1]))
+    paid, old = np.array(["no", "yes"] * 200), np.array([False, False, True, True] * 100)
+    model = hedgerow.PrivateRDTClassifier(schema, 20, n_estimators=4, max_depth=2, random_state=0)
+    release: Release = model.fit({"paid": paid, "old": old}, ((paid == "yes") ^ old).astype(int)).release_
+    return release

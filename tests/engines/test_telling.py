@@ -81,9 +81,13 @@ def test_columns_that_follow_from_others_are_named() -> None:
     """The year as marks of single years, a square, the same in groups: what they say was counted several times. The first one stays."""
     rng = np.random.default_rng(2)
     year, age = rng.choice([1994, 1996, 1998], ROWS), rng.integers(18, 90, ROWS)
-    table = pd.DataFrame({"year": year, "y96": (year == 1996).astype(int), "age": age, "squared": age**2, "other": rng.integers(0, 3, ROWS)})
+    table = pd.DataFrame(
+        {"year": year, "y96": (year == 1996).astype(int), "age": age, "squared": age**2, "other": rng.integers(0, 3, ROWS)}
+    )
     table["old"], table["ill"] = np.where(age > 60, "old", "young"), rng.choice(["no", "yes"], ROWS)
-    with pytest.warns(DraftWarning, match=r"Nearly follow from other columns: y96 \(from year\), squared \(from age\), old \(from age\)\. Where"):
+    with pytest.warns(
+        DraftWarning, match=r"Nearly follow from other columns: y96 \(from year\), squared \(from age\), old \(from age\)\. Where"
+    ):
         schema = Schema.draft(table, "ill")
     assert any("y96 (from year)" in hint for hint in schema.check(table).hints)
     with pytest.warns(DraftWarning) as said:

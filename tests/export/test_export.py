@@ -18,7 +18,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from export_cases import BOOSTED, DAY, HOSTILE, NAMES, odd_rows, release_of, with_classes
+from export_cases import BOOSTED, DAY, HOSTILE, NAMES, odd_rows, of_yes_and_no, release_of, with_classes
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.pipeline import Pipeline
@@ -110,6 +110,14 @@ def test_sql_in_duckdb(name: str) -> None:
     labels, shares = by_duckdb(release_of(name), frame)
     assert np.abs(shares - release_of(name).predict_proba(frame)).max() < 1e-9
     assert np.mean(np.array(labels, dtype=object) == release_of(name).predict(frame)) > 0.999  # sums in another order may part a tie
+
+
+def test_booleans_where_texts_are_declared_are_an_error() -> None:
+    """DuckDB makes them of yes and no in a CSV: they were taken for undeclared values, without a word."""
+    release, read = of_yes_and_no(), pd.DataFrame({"paid": ["no", "yes"], "old": [False, True]})
+    assert np.abs(by_duckdb(release, read)[1] - release.predict_proba(read)).max() < 1e-9
+    with pytest.raises(duckdb.Error, match="column paid holds booleans, and no declared value is one"):
+        by_duckdb(release, read.assign(paid=read.old))
 
 
 @pytest.mark.parametrize("name", NAMES)

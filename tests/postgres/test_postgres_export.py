@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from export_cases import DAY, HOSTILE, NAMES, NUMBERS, odd_rows, release_of
+from export_cases import DAY, HOSTILE, NAMES, NUMBERS, odd_rows, of_yes_and_no, release_of
 
 import hedgerow
 
@@ -62,3 +62,16 @@ def test_by_default_the_attributes_stand_beside_the_predictions(database: Any) -
     filled(database, odd_rows(5))
     text = hedgerow.export(release_of("rdt"), "sql", dialect="postgresql", table=f'"{database.schema}"."the rows"')
     assert all(len(row) == len(HOSTILE.names) + 1 + 3 for row in database.do(str(text)))
+
+
+def test_booleans_where_texts_are_declared_are_an_error(database: Any) -> None:
+    """They were taken for undeclared values, without a word."""
+    release = of_yes_and_no()
+    table, want = f'"{database.schema}"."paid rows"', release.predict_proba({"paid": ["no", "yes"], "old": [False, True]})
+    text = str(hedgerow.export(release, "sql", dialect="postgresql", table=table, keep=["old"]))
+    database.do('CREATE TABLE "paid rows" (paid text, old boolean)')
+    database.do("""INSERT INTO "paid rows" VALUES ('no', false), ('yes', true)""")
+    assert np.abs(np.array([row[2:] for row in sorted(database.do(text))], dtype=float) - want).max() < 1e-9
+    database.do("""ALTER TABLE "paid rows" ALTER paid TYPE boolean USING paid = 'yes'""")
+    with pytest.raises(Exception, match="column paid holds booleans"):
+        database.do(text)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from export_cases import DAY, NAMES, odd_rows, release_of
+from export_cases import DAY, NAMES, odd_rows, of_yes_and_no, release_of
 
 import hedgerow
 
@@ -43,3 +43,15 @@ def test_dates_of_a_type_of_their_own(spark: Any, tmp_path: Any) -> None:
     typed.assign(id=range(500)).to_parquet(tmp_path / "typed.parquet", index=False)
     spark.read.parquet(str(tmp_path / "typed.parquet")).createOrReplaceTempView("typed")
     assert np.abs(predicted(spark, "rdt", "typed")[1] - release_of("rdt").predict_proba(typed)).max() < 1e-9
+
+
+def test_booleans_where_texts_are_declared_are_an_error(spark: Any) -> None:
+    """They were taken for undeclared values, without a word."""
+    release = of_yes_and_no()
+    text = hedgerow.export(release, "sql", dialect="spark", table="paid_rows", keep=["old"])
+    spark.createDataFrame([("no", False), ("yes", True)], "paid string, old boolean").createOrReplaceTempView("paid_rows")
+    want = release.predict_proba({"paid": ["no", "yes"], "old": [False, True]})
+    assert np.abs(np.array([tuple(row)[2:] for row in sorted(spark.sql(text).collect())], dtype=float) - want).max() < 1e-9
+    spark.createDataFrame([(False, False), (True, True)], "paid boolean, old boolean").createOrReplaceTempView("paid_rows")
+    with pytest.raises(Exception, match="column paid holds booleans"):
+        spark.sql(text).collect()

@@ -78,7 +78,9 @@ def repeated_columns(schema: Schema, columns: Mapping[str, Any]) -> dict[str, st
     return {schema.names[j]: schema.names[other] for j, other in sorted(found.items())}
 
 
-Wrong = tuple[int, NDArray[np.int64]]  # rows whose class is told wrongly, and of each class those of which it is wrong whether it is that one
+Wrong = tuple[
+    int, NDArray[np.int64]
+]  # rows whose class is told wrongly, and of each class those of which it is wrong whether it is that one
 
 
 def _wrong_by_cut(numbers: NDArray[np.float64], classes: NDArray[Any], n_classes: int) -> Wrong:
@@ -126,6 +128,6 @@ def repeated_text(found: Mapping[str, str]) -> str:
     named = [f"{name} (from {other})" for name, other in found.items()]
     first = f"{', '.join(named[:8])}{f' and {len(named) - 8} more' if len(named) > 8 else ''}"
     return (
-        f"nearly follow from other columns: {first}. Where a forest is read from counts, as in pure ε and of several owners, it counts what "
-        "they say several times and is too sure: leave them out (drop=['COLUMN'])"
+        f"nearly follow from other columns: {first}. They tell a forest little that is new, and one that is read from counts may count it "
+        "several times: you may leave them out (drop=['COLUMN'])"
     )

@@ -14,6 +14,9 @@ from hedgerow.exporters.sql_dates import date_parts, day_number
 from hedgerow.exporters.sql_dialects import Dialect, dialect_named, table_name
 from hedgerow.schema.attributes import text_of
 
+NO_BOOLEANS = (
+    "booleans, and no declared value is one (DuckDB makes them of yes and no when it reads a CSV, unless it is told all_varchar = true)"
+)
 _FAR = 40  # e^(−40) is nothing beside 1
 
 
@@ -60,7 +63,9 @@ class _Writer:
     def _values(self, j: int, column: PortableColumn) -> list[str]:
         name = f"t.{self.sql.identifier(column.name)}"
         if column.edges is None:
-            return [f"{self.sql.as_text(name)} AS v{j}"]
+            if {"true", "false"} & column.codes.keys():
+                return [f"{self.sql.as_text(name)} AS v{j}"]
+            return [f"{self.sql.as_text_of_no_booleans(name, f'column {column.name} holds {NO_BOOLEANS}')} AS v{j}"]
         if column.date is None:
             return [f"{self.sql.as_number(name)} AS v{j}"]
         return [f"{self.sql.as_number(self.sql.as_text(name))} AS v{j}", *date_parts(self.sql, name, column.date, j)]

@@ -58,6 +58,10 @@ class Dialect:
     def as_text(self, column: str) -> str:
         return f"CAST({column} AS VARCHAR)"
 
+    def as_text_of_no_booleans(self, column: str, message: str) -> str:
+        """An error with this message where the column holds booleans: no declared value is one, and all would be taken for undeclared."""
+        return f"CASE WHEN typeof({column}) = 'BOOLEAN' THEN error({self.text(message)}) ELSE {self.as_text(column)} END"
+
     def as_number(self, column: str) -> str:
         """What is no number is NULL."""
         return f"TRY_CAST({column} AS {self.double})"
@@ -103,6 +107,12 @@ class PostgreSQL(Dialect):
     def as_text(self, column: str) -> str:
         return f"CAST({column} AS TEXT)"
 
+    def as_text_of_no_booleans(self, column: str, message: str) -> str:
+        """It has no function for errors: a text that is no number is one. It holds the value, so that it is made where it is met."""
+        text = self.as_text(column)
+        error = f"CAST(CAST({self.text(message)} || ': ' || coalesce({text}, '') AS INTEGER) AS TEXT)"
+        return f"CASE WHEN CAST(pg_typeof({column}) AS TEXT) = 'boolean' THEN {error} ELSE {text} END"
+
     def as_number(self, column: str) -> str:
         text = self.as_text(column)
         special = f"lower({text}) IN ('nan', 'infinity', '-infinity', 'inf', '-inf')"
@@ -143,6 +153,9 @@ class Spark(Dialect):
 
     def as_text(self, column: str) -> str:
         return f"CAST({column} AS STRING)"
+
+    def as_text_of_no_booleans(self, column: str, message: str) -> str:
+        return f"CASE WHEN typeof({column}) = 'boolean' THEN raise_error({self.text(message)}) ELSE {self.as_text(column)} END"
 
     def as_number(self, column: str) -> str:
         """Through text, since Spark takes a number of an ending d or f, and a truth value for none."""

@@ -83,8 +83,8 @@ def plan(codebook: Codebook, settings: Settings, epsilon: Fraction, delta: Fract
         events.append(LeafCounts.cost(shares.price(sizes.of_tables), k, sizes.measured))
         if sizes.joint:
             events += BoostRound.costs(shares.price(sizes.of_joint_round), k, 1, sizes.measured, classes) * sizes.joint
-        if sizes.reading:
-            events.append(BestModel.cost(shares.choice(sizes.reading, PERMUTE_AND_FLIP), k, BRIER))
+    if sizes.reading:
+        events.append(BestModel.cost(shares.choice(sizes.reading, PERMUTE_AND_FLIP), k, BRIER))
     if sizes.rounds:
         events += BoostRound.costs(shares.price(sizes.of_round), k, CANDIDATES, sizes.together, classes) * sizes.rounds
     if sizes.scale:

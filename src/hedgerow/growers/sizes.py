@@ -31,7 +31,8 @@ TOP_SHARE, TOP_QUESTIONS = Fraction(3, 100), 2
 # each answer must keep some of it, and of ν itself there is a floor, for very many classes.
 TOP_FROM, TOP_KEEPS, TOP_LEAST = 16.0, 8.0, 4.0
 TOP_ANSWERS = 3  # of a category as a top question, where there are two classes: more cost more rows in each cell than they tell
-READ_SHARE, READ_FROM = Fraction(3, 100), 30  # a choice among readings is worth it if its rate times n̂ is at least this
+# A choice among readings is worth it if its rate times n̂ is at least this: by whether there are top questions.
+READ_SHARE, READ_FROM = Fraction(3, 100), {True: 30, False: 100}
 TREES_LEAST = 0.1  # trees that would get less than this share are not grown
 MOST_GROUPS, GROUPS_PER_ROOT = 24, 1.2  # of a number in its table: at most, and at most this·n̂^⅓
 GROUPS_PER_SIGNAL = {True: 0.8, False: 0.4}  # by whether scores are fitted jointly, where neighbours help each other
@@ -102,7 +103,8 @@ class Sizes:
         top = nu * classes / 2 if nu >= TOP_LEAST else 0.0
         asks = not gaussian and measured == m and top >= TOP_FROM and any(top / q.n_children >= TOP_KEEPS for q in top_questions(codebook))
         questions = TOP_QUESTIONS if asks and passes > TOP_QUESTIONS else 0
-        reading = READ_SHARE if questions and shares.rate(READ_SHARE) * n >= READ_FROM else Fraction(0)
+        reads = questions > 0 or (not joint and passes > 0 and classes > 1)
+        reading = READ_SHARE if reads and shares.rate(READ_SHARE) * n >= READ_FROM[questions > 0] else Fraction(0)
         passes -= questions + bool(reading)
         depth = min(max(round(DEPTH_ADDED[gaussian] + math.log2(max(x, 1.0)) / 3), 2), MOST_DEPTH)
         most = min(MOST_TREES[gaussian], max(MOST_TREES[gaussian] // 2, MOST_SCORES // (classes << depth)))  # not at the cost of depth
@@ -140,7 +142,7 @@ class Sizes:
     def of_tables(self) -> Fraction:
         """The share of the counts of one table, or of all tables where they are counted at once."""
         if self.chooses:
-            return self.tables * (1 - CHOICE_SHARE) / self.measured
+            return (self.tables * (1 - CHOICE_SHARE) - self.reading) / self.measured
         return self.tables - self.questions * TOP_SHARE - self.reading
 
     @property
@@ -154,7 +156,7 @@ class Sizes:
     @property
     def passes(self) -> int:
         """Looks at all rows, with that for n̂."""
-        tables = 2 * self.measured if self.chooses else 1 + self.questions + bool(self.reading)
+        tables = (2 * self.measured if self.chooses else 1 + self.questions) + bool(self.reading)
         return 1 + bool(self.cells) + tables + self.joint + self.rounds + bool(self.scale)
 
     def step(self, concentrated: bool) -> float:
@@ -174,7 +176,8 @@ class Sizes:
             "cells": f"at most {MOST_CELLS} of about equal mass for each of {self.numbers} numbers, {paid(self.cells)}"
             if self.cells else "none are needed: there are no numbers",
             "one-way counts": f"of {which}, {paid(self.tables)}; numbers in at most {self.groups} groups"
-            + ("; under up to two top splits, by private choice" if self.questions else ""),
+            + ("; under up to two top splits, by private choice" if self.questions else "")
+            + (f"; how strongly they are read is a private choice {paid(self.reading)}" if self.reading else ""),
             "joint fit": f"of all attributes, in {self.joint} rounds, {paid(self.joint_fit)}"
             if self.joint else "none: the one-way counts are the start",
             "boosted trees": trees if self.rounds else "none: the one-way counts need all "

@@ -48,6 +48,7 @@ OLD_RULES = 1  # the same, all codes or equal numbers of them in a branch: of fo
 LACKING = 3.0  # standard deviations by which a table must hold fewer rows than others, by the rules before
 BY_NOISE = 0.01  # how often noise alone makes one of all tables of a forest seem to lack rows
 STRENGTHS = (1.0, 0.5, 0.25)
+MANY, OF_MANY = 9, 0.7  # attributes from which on tables that are only added up are read at this strength: they repeat each other
 SCALES = (1.0, 1.4, 2.0, 0.7, 0.5, 0.35)  # by which margins may be multiplied before they become probabilities
 BELOW = 0.25  # how far a leaf's own log-odds are trusted to differ from its parent's: its prior variance, in units of e²
 
@@ -387,6 +388,11 @@ class AdditiveForest:
         raw = (np.maximum(counted, 1e-9) / members)[branch]
         inside = raw / np.bincount(one.group, raw)[one.group]
         return np.asarray((one.rows / one.rows.sum())[one.group] * inside)
+
+
+def strength_of_counts(attributes: int) -> float:
+    """At which tables are read that are only added up, where no choice is paid for: a public number."""
+    return OF_MANY if attributes >= MANY else 1.0
 
 
 def checked_reading(forest: CountedForest, chosen: Mapping[str, Any]) -> tuple[Layout, Reading]:

@@ -101,7 +101,9 @@ class Effect:
         if np.isnan(self.row_errors).any():
             return "shares of rows were not counted, and are taken as even"
         errors, together = self.row_errors[~self._part], '"at most": counted together with the ranges beside it'
-        unknown = f"about {self.unknown:.0%} ± {max(self.unknown_error, 0.01):.0%} of the rows have no declared value, shares are of the others"
+        unknown = (
+            f"about {self.unknown:.0%} ± {max(self.unknown_error, 0.01):.0%} of the rows have no declared value, shares are of the others"
+        )
         said = [unknown] if self.unknown else []
         if errors.size:
             texts = [f"{max(100 * error, 0.1):.{0 if error >= 0.0095 else 1}f} %" for error in (errors.min(), errors.max())]

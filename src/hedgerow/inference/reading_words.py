@@ -13,6 +13,7 @@ from hedgerow.inference.text import plain, share_text
 
 _STRENGTH = {
     1.0: "attributes at full strength",
+    0.7: "attributes at 0.7 of their strength, as always where so many tables are only added up",
     0.5: "attributes at half strength",
     0.25: "attributes at a quarter of their strength",
     0.0: "the top tree alone",

@@ -31,9 +31,13 @@ CHOSEN_LEGEND = (
     "The ± are of the noise alone: which top splits were asked, and how strongly attributes are read, was privately chosen, and another "
     "fit may choose otherwise. Its effects may differ by several ±."
 )
+STRENGTH_LEGEND = (
+    "How strongly attributes are read was privately chosen: in another fit all effects may be twice or half as large. The ± of a value "
+    "leave that out."
+)
 WEIGHT_LEGEND = (
-    '"its counts weigh": of what the counts of an attribute say alone only that part is added, since attributes repeat each other; the '
-    "less one tells, the less. A small effect does not mean that an attribute has nothing to do with the class."
+    '"its counts weigh": of what the counts of an attribute say alone only that part is added, since attributes repeat each other and '
+    "would be too sure together. A small effect does not mean that an attribute has nothing to do with the class."
 )
 MAY_DIFFER = 0.05  # of the effects: so much about a scale is worth saying
 
@@ -41,7 +45,7 @@ MAY_DIFFER = 0.05  # of the effects: so much about a scale is worth saying
 def legend_of_choices(forest: AdditiveForest) -> str | None:
     """Why effects may be small, and what their ± leave out, where something was privately chosen that matters."""
     said = [WEIGHT_LEGEND] if min(forest.weights.values(), default=1.0) < WEIGHED else []
-    said += [CHOSEN_LEGEND] if forest.tables.layout.asks else []
+    said += [CHOSEN_LEGEND] if forest.tables.layout.asks else [STRENGTH_LEGEND] if forest.reading_rate else []
     if forest.scale_rate and (off := scale_error(forest.scale_rate, forest.tables.n)) > MAY_DIFFER:
         said.append(
             f"All effects are scaled by {number(forest.scale)}, which was privately chosen: in another fit all may be larger or smaller "

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from hedgerow.accounting.noise import noise_from_text, text_of_noise
 from hedgerow.errors import PlanError, ReleaseError, SchemaError
+from hedgerow.inference.additive import strength_of_counts
 from hedgerow.inference.vote import ADDITIVE, VOTES
 from hedgerow.release.certificate import Certificate, anonymity_certificate
 from hedgerow.release.certificate_checks import check_certificate
@@ -246,7 +247,8 @@ def check_additive(document: Document, forest: CountedForest) -> None:
     if document.certificate.guarantee == "none":
         return
     reading = (chosen.get("reading", "flat"), chosen.get("strength", 1.0))
-    plain = reading == ("tree", 1.0) if questions else reading in (("flat", 1.0), ("flat", 0.0))  # 0: scores were fitted jointly
+    public = ("flat", strength_of_counts(len(forest.codebook.sizes)))
+    plain = reading == ("tree", 1.0) if questions else reading in (("flat", 1.0), ("flat", 0.0), public)  # 0: scores were fitted jointly
     few = not questions and len(forest.trees) < len(forest.codebook.sizes)
     fitted = "signal to noise" in chosen or questions or few or chosen.get("together", 1) != 1
     grouped = chosen.get("rules", 1) != 1

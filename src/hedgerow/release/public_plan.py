@@ -21,7 +21,7 @@ from hedgerow.accounting.prices import Price
 from hedgerow.accounting.shared_gaussian import counts_price, shared_rho
 from hedgerow.errors import PlanError, ReleaseError, SchemaError
 from hedgerow.formatting import loss, pairs_html
-from hedgerow.inference.additive import FLAT, Reading, checked_reading
+from hedgerow.inference.additive import FLAT, checked_reading, strength_of_counts
 from hedgerow.inference.vote import ADDITIVE, VOTES
 from hedgerow.queries import LeafCounts
 from hedgerow.release.certificate import certificate_of, shaping_part
@@ -255,7 +255,7 @@ def _from_document(document: PlanDocument) -> PublicPlan:
     trees = tuple(tree_of(record, codebook) for record in document.trees)
     if document.vote == ADDITIVE:  # what could not be read is refused before anybody counts it
         layout, reading = checked_reading(CountedForest(codebook, trees, ()), document.chosen)
-        if layout.asks or reading != Reading(FLAT, 1.0):
+        if layout.asks or reading.kind != FLAT or reading.strength not in (1.0, strength_of_counts(len(codebook.sizes))):
             raise ReleaseError(
                 "its questions or its reading were chosen by looking at rows, and a plan in a file does not say whose. Count in the forest "
                 "itself (`hedgerow count forest.json`), or make a plan with `hedgerow plan --save`."

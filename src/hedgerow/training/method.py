@@ -55,6 +55,8 @@ class MergeableMethod(PrivateMethod):
         """What owners count: by default what a fit would, for that public number of rows."""
         return self.plan(recipe, codebook, epsilon, rows, rows is not None)
 
+    chosen_before: tuple[dict[str, Any], ...] = ()  # what those of earlier versions say
+
     def chosen(self, plan: Plan) -> dict[str, Any]:
         """What the releases of a shared plan say that was chosen."""
         return plan.chosen or {"height": plan.height}

@@ -116,6 +116,8 @@ def rebuild(plan: PublicPlan) -> bool:
         again = public_plan(recipe, plan.schema, tables=plan.tables)
     except (PlanError, SchemaError, TypeError):
         return False
+    if plan.chosen in mergeable(recipe).chosen_before:
+        again = replace(again, chosen=plan.chosen)
     same = [(each.trees, each.vote, each.chosen, each.epsilon, each.delta, each.codebook, each.seed, each.tables) for each in (plan, again)]
     parameters = {**again.parameters, **{name: plan.parameters.get(name) for name in bounds}}
     return same[0] == same[1] and parameters == plan.parameters

@@ -14,7 +14,7 @@ from hedgerow.accounting.shared_gaussian import counts_price
 from hedgerow.errors import PlanError
 from hedgerow.growers import hedgerow
 from hedgerow.growers.sizes import Settings
-from hedgerow.inference.additive import FLAT, RULES
+from hedgerow.inference.additive import FLAT, LACKING_RULES, RULES, WHOLE_RULES, strength_of_counts
 from hedgerow.inference.cells import fewer
 from hedgerow.inference.layout import cells_of, grouped_layout
 from hedgerow.inference.vote import ADDITIVE
@@ -32,6 +32,7 @@ COUNTED = 32  # cells of a number where tables are added up
 
 class HedgerowForest(MergeableMethod):
     vote = ADDITIVE
+    chosen_before = tuple({"reading": FLAT, "strength": 1.0, "rules": rules} for rules in (WHOLE_RULES, LACKING_RULES))
 
     def plan(self, recipe: Recipe, codebook: Codebook, epsilon: Fraction, rows: int | None, public: bool) -> Plan:
         if recipe.tables > 1:
@@ -65,7 +66,7 @@ class HedgerowForest(MergeableMethod):
         )  # fmt: skip
 
     def chosen(self, plan: Plan) -> dict[str, Any]:
-        return {"reading": FLAT, "strength": 1.0, "rules": RULES}
+        return {"reading": FLAT, "strength": strength_of_counts(len(plan.trees)), "rules": RULES}
 
     def first_batch(self, recipe: Recipe) -> Recipe:
         return recipe.changed(tables=2)
