@@ -19,7 +19,7 @@ def test_quick_jobs_are_some_of_all_and_every_set_has_two_classes() -> None:
     (experiment,) = auc.EXPERIMENTS
     whole = experiment.jobs(False)
     assert all(job in whole for job in experiment.jobs(True))
-    assert len({str(job) for job in whole}) == len(whole) == 2 * (8 * auc.REPETITIONS + 4 * auc.FEW_ROWS_REPETITIONS)
+    assert len({str(job) for job in whole}) == len(whole) == 8 * auc.REPETITIONS + (8 + 2 * 4) * auc.MORE_REPETITIONS
 
 
 def test_a_fall_is_told() -> None:

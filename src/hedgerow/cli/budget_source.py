@@ -152,7 +152,7 @@ class TrackedBudgetFile(_ChargeTracking, BudgetFile):
 
 
 def _table(part: Part) -> str:
-    return f", table {part.id[:12]}"
+    return f", table {_key_of(part.key)[:12]}"
 
 
 def _key_of(request: Sequence[Any]) -> str:

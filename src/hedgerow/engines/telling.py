@@ -23,7 +23,8 @@ NEARLY = 0.25  # of the rows that the most frequent class gets wrong: a column t
 ONE_CLASS = 0.05  # the same of a class of more than two, against all others
 LEAST_ROWS = 50  # of all, and of such a class
 FOLLOWS = 0.1  # of the rows that a column's most frequent value gets wrong: it follows from another that gets no more wrong
-MOST_ROWS = 20_000  # that columns are compared on: some of every part of a table
+MOST_ROWS, MOST_LOOKS = 20_000, 200_000_000  # that columns are compared on, some of every part of a table; for all pairs of columns
+MOST_COLUMNS, MOST_CELLS = 300, 1_000_000  # with more columns none are compared; nor two with more pairs of values
 
 
 def hints_of(schema: Schema, columns: Mapping[str, Any], labels: Any) -> tuple[str, ...]:
@@ -60,9 +61,11 @@ def telling_columns(schema: Schema, columns: Mapping[str, Any], labels: Any) -> 
 
 def repeated_columns(schema: Schema, columns: Mapping[str, Any]) -> dict[str, str]:
     """Columns whose value nearly follows from that of another, which stays, by their names: of two the later one."""
-    codebook = Codebook(schema, CELLS)
+    if len(schema.names) > MOST_COLUMNS:
+        return {}
+    codebook, most = Codebook(schema, CELLS), min(MOST_ROWS, MOST_LOOKS // len(schema.names) ** 2)
     codes = codebook.encode({name: columns[name] for name in schema.names})
-    codes = codes[:: max(1, -(-len(codes) // MOST_ROWS))].astype(np.int64)
+    codes = codes[:: max(1, -(-len(codes) // most))].astype(np.int64)
     cells = codes.max(axis=0, initial=0) + 1
     wrong = [len(codes) - int(np.bincount(own).max()) if len(codes) else 0 for own in codes.T]
     found: dict[int, int] = {}
@@ -72,6 +75,8 @@ def repeated_columns(schema: Schema, columns: Mapping[str, Any]) -> dict[str, st
         for other in range(len(wrong)):
             if other == j or other in found or wrong[other] < least / 2:
                 continue  # one that has a value nearly throughout explains little
+            if cells[other] * cells[j] > MOST_CELLS:
+                continue
             if _wrong(codes[:, other], codes[:, j], int(cells[j]))[0] <= FOLLOWS * least:
                 found[j] = other
                 break
@@ -88,7 +93,7 @@ def _wrong_by_cut(numbers: NDArray[np.float64], classes: NDArray[Any], n_classes
     there = ~np.isnan(numbers)
     order = np.argsort(numbers[there], kind="stable")
     ordered, of = numbers[there][order], classes[there][order]
-    ends = np.flatnonzero(np.diff(ordered) > 0)  # the last row below each cut
+    ends = np.flatnonzero(ordered[1:] > ordered[:-1])  # the last row below each cut
     if not len(ends):
         return len(classes), np.full(n_classes, len(classes))
     most_below = most_above = np.zeros(len(ends), dtype=np.int64)

@@ -14,9 +14,7 @@ from hedgerow.exporters.sql_dates import date_parts, day_number
 from hedgerow.exporters.sql_dialects import Dialect, dialect_named, table_name
 from hedgerow.schema.attributes import text_of
 
-NO_BOOLEANS = (
-    "booleans, and no declared value is one (DuckDB makes them of yes and no when it reads a CSV, unless it is told all_varchar = true)"
-)
+NO_BOOLEANS = "booleans, and no declared value is one"
 _FAR = 40  # e^(−40) is nothing beside 1
 
 
@@ -65,7 +63,7 @@ class _Writer:
         if column.edges is None:
             if {"true", "false"} & column.codes.keys():
                 return [f"{self.sql.as_text(name)} AS v{j}"]
-            return [f"{self.sql.as_text_of_no_booleans(name, f'column {column.name} holds {NO_BOOLEANS}')} AS v{j}"]
+            return [f"{self.sql.as_text_of_no_booleans(name, f'column {column.name} holds {NO_BOOLEANS}{self.sql.where_from}')} AS v{j}"]
         if column.date is None:
             return [f"{self.sql.as_number(name)} AS v{j}"]
         return [f"{self.sql.as_number(self.sql.as_text(name))} AS v{j}", *date_parts(self.sql, name, column.date, j)]

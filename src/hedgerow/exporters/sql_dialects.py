@@ -19,6 +19,7 @@ class Dialect:
 
     name = "duckdb"
     double = "DOUBLE"
+    where_from = " (DuckDB makes them of yes and no when it reads a CSV, unless it is told all_varchar = true)"  # of booleans
     fence = ""  # what keeps a step of the statement from being copied into every place that uses its columns
 
     def identifier(self, name: str) -> str:
@@ -94,6 +95,7 @@ def _in_a_comment(character: str) -> str:
 class PostgreSQL(Dialect):
     name = "postgresql"
     double = "FLOAT8"
+    where_from = ""
     fence = " OFFSET 0"
 
     def text(self, text: str) -> str:
@@ -131,6 +133,7 @@ class PostgreSQL(Dialect):
 
 class Spark(Dialect):
     name = "spark"
+    where_from = ""
 
     def identifier(self, name: str) -> str:
         if "${" in name:

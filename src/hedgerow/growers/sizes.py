@@ -32,6 +32,7 @@ TOP_SHARE, TOP_QUESTIONS = Fraction(3, 100), 2
 TOP_FROM, TOP_KEEPS, TOP_LEAST = 16.0, 8.0, 4.0
 TOP_ANSWERS = 3  # of a category as a top question, where there are two classes: more cost more rows in each cell than they tell
 # A choice among readings is worth it if its rate times n̂ is at least this: by whether there are top questions.
+FEW_PASSES = 4  # of so many none is spared for a choice among readings without them: boosted trees need each
 READ_SHARE, READ_FROM = Fraction(3, 100), {True: 30, False: 100}
 TREES_LEAST = 0.1  # trees that would get less than this share are not grown
 MOST_GROUPS, GROUPS_PER_ROOT = 24, 1.2  # of a number in its table: at most, and at most this·n̂^⅓
@@ -103,7 +104,7 @@ class Sizes:
         top = nu * classes / 2 if nu >= TOP_LEAST else 0.0
         asks = not gaussian and measured == m and top >= TOP_FROM and any(top / q.n_children >= TOP_KEEPS for q in top_questions(codebook))
         questions = TOP_QUESTIONS if asks and passes > TOP_QUESTIONS else 0
-        reads = questions > 0 or (not joint and passes > 0 and classes > 1)
+        reads = questions > 0 or (not joint and passes > FEW_PASSES and classes > 1)
         reading = READ_SHARE if reads and shares.rate(READ_SHARE) * n >= READ_FROM[questions > 0] else Fraction(0)
         passes -= questions + bool(reading)
         depth = min(max(round(DEPTH_ADDED[gaussian] + math.log2(max(x, 1.0)) / 3), 2), MOST_DEPTH)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from hedgerow.accounting.loss import exact_delta, text_of_fraction
 from hedgerow.errors import PlanError
 from hedgerow.inference.coverage import all_rows, class_shares
+from hedgerow.inference.vote import ADDITIVE
 from hedgerow.planner.curve import OFF, curve, logit, share
 from hedgerow.planner.made_rows import DUMMY, FOREST, LIKE, MEASURED, Maker, dummy_rows, forest_rows, like_rows, own_shares
 from hedgerow.planner.trials import accuracy_of
@@ -27,7 +28,7 @@ from hedgerow.trees.plan import EXPECTED
 
 HEDGEROW = "hedgerow"
 ALL = (HEDGEROW, "snr", "rdt", "dpdf")
-CHOICES = ("best_scale", "best_model")  # queries of a fitted Hedgerow forest alone
+CHOICES = ("best_scale", "best_model")  # queries of a Hedgerow forest that was fitted, not only counted
 EPSILONS = ("0.1", "0.2", "0.5", "1", "2", "4")
 MOST_ROWS = 50_000  # more rows than these are made by nobody's patience: the answer is then that for so many
 SETS = {DUMMY: "ten", LIKE: "ten", FOREST: "23", MEASURED: "23"}  # that OFF is the mean of
@@ -229,7 +230,7 @@ def _knows_nearly_all(release: Release, rows: int) -> bool:
     says: of forests that are only counted, and of other algorithms, a plan does not.
     """
     certificate, schema = release.certificate, release.schema
-    if len(certificate.parts) != 1 or not any(event.query in CHOICES for event in certificate.events):
+    if release.vote != ADDITIVE or len(certificate.parts) != 1 or not any(event.query in CHOICES for event in certificate.events):
         return False
     of_class = min(rows, all_rows(release.forest)[0]) / (len(schema.target.classes) * schema.k)
     return of_class * float(Fraction(certificate.epsilon or 0)) >= EXPECTED[Fraction(certificate.delta or 0) > 0][0][0]
