@@ -16,6 +16,7 @@ from hedgerow import Budget, Categorical, HedgerowClassifier, Numeric, PrivateRD
 from hedgerow.errors import SchemaMismatchWarning
 from hedgerow.inference.coverage import at_upper_bound, hardly_any, not_counted, only_labels_missing
 from hedgerow.schema.codebook import Codebook
+from hedgerow.training.settling import mismatches_of
 from hedgerow.trees.forest import CountedForest
 from hedgerow.trees.tree import TreeBuilder
 
@@ -78,6 +79,19 @@ def test_where_no_row_is_counted_every_attribute_may_be_at_fault_and_where_some_
 def test_numbers_above_their_bounds_are_told() -> None:
     with pytest.warns(SchemaMismatchWarning, match=r"at or above the upper bound of a \(about (9\d|100)% ± \d%\), where"):
         fitted(X.assign(a=X.a + 1000), Y)
+
+
+def test_the_most_frequent_value_at_a_bound_is_no_misfit() -> None:
+    """Nine tenths employed, of three codes: `fit` said to correct the schema before paying again, and gave no verdict."""
+    codes = Schema([Numeric("a", 1, 3, integer=True), *SCHEMA.attributes[1:]], SCHEMA.target)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(4):
+            HedgerowClassifier(codes, 1, 1e-6, budget=Budget(1, 1e-6)).fit(X.assign(a=np.where(X.b < 0.95, 3, 1)), Y)
+    percent = Schema([Numeric("a", 0, 100, integer=True), *SCHEMA.attributes[1:]], SCHEMA.target)
+    with pytest.warns(SchemaMismatchWarning, match=r"upper bound of a \(.*If that is the most frequent value, all is well"):
+        release = HedgerowClassifier(percent, 1, 1e-6, budget=Budget(1, 1e-6)).fit(X.assign(a=np.where(X.b < 0.97, 100, 50)), Y).release_
+    assert mismatches_of(release, whole=True) == []  # so that a verdict is given
 
 
 def test_a_table_that_fits_is_not_warned_of() -> None:

@@ -246,13 +246,13 @@ def _say_expected(recipe: Recipe, schema: Schema, release: Release, made_there: 
     from hedgerow.accounting.meaning import sentence
     from hedgerow.inference.coverage import only_labels_missing
     from hedgerow.training.planning import plan
-    from hedgerow.training.settling import mismatches_of
+    from hedgerow.training.settling import mismatches_of, oddities_of
 
     if not release.certificate.private or release.certificate.epsilon is None:
         return True
     say(f"what ε means: {sentence(exact_epsilon(release.certificate.epsilon), exact_delta(release.certificate.delta or 0))}")
     wrong = mismatches_of(release, whole=not batch)
-    for text in wrong if made_there else []:  # of what was counted here it was told already
+    for text in (*wrong, *oddities_of(release)) if made_there else []:  # of what was counted here it was told already
         warn(text)
     rows = release.released.get("rows", schema.rows)
     counted = len(wrong) == 1 and only_labels_missing(release.forest, rows)

@@ -170,8 +170,9 @@ def at_upper_bound(forest: CountedForest) -> str | None:
     """
     named = _named_where_nearly_all(forest, _last_share, lambda _: "")
     return named and (
-        f"nearly all rows lie at or above the upper bound of {named}, where they cannot be told apart: are the bounds right, and is the "
-        "table in the same unit? Correct one of them before you pay again."
+        f"nearly all rows lie at or above the upper bound of {named}, where they cannot be told apart. If that is the most frequent value, "
+        "all is well; if the bound is too low, or the table in another unit, correct one of them before you pay again. `hedgerow schema "
+        "check` (`schema.check(table)`) tells its owner which, and costs nothing."
     )
 
 
@@ -273,8 +274,9 @@ def _last_share(forest: CountedForest, t: int, a: int, whole: tuple[float, float
     are more than a few of its cells.
     """
     tree, codebook = forest.trees[t], forest.codebook
-    cells = codebook.numeric_cells(a)
-    if tree.attribute[0] != a or cells < FINE:
+    cells, entry = codebook.numeric_cells(a), codebook.schema.attributes[a]
+    few = isinstance(entry, Numeric) and entry.integer and entry.high - entry.low < FINE
+    if tree.attribute[0] != a or cells < FINE or few:  # of few whole numbers the last is a value like others
         return NOTHING
     children = tree.branch[tree.first_branch[0] + np.arange(cells)]
     last = int(children[-1])

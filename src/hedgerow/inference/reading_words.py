@@ -44,7 +44,12 @@ def chosen_in_words(forest: AdditiveForest, chosen: Mapping[str, Any]) -> list[t
     lines.append(("measured", f"{len(forest.tables.tables)} of {len(names)} attributes" if few else f"all {len(names)} attributes"))
     if layout.together > 1:
         lines.append(("numeric cells", f"{layout.together} neighbours counted as one: rows are few"))
-    lines.append(("probabilities", f"scores scaled by {forest.scale:g}" if forest.scale != 1 else "as the scores say"))
+    low = (
+        "; of a rare class mostly too low: too few rows for a choice of a scale"
+        if "joint rounds" in chosen and not forest.scale_rate
+        else ""
+    )
+    lines.append(("probabilities", f"scores scaled by {forest.scale:g}" if forest.scale != 1 else f"as the scores say{low}"))
     if "signal to noise" in chosen:
         lines.append(("signal to noise", f"{number(chosen['signal to noise'], 3)} when it was fitted"))
     found = boosted(forest)

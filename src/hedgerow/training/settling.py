@@ -24,7 +24,7 @@ def settled(counted: Release, reservation: Reservation, whole: bool = False) -> 
         reservation.settle()
     except (BudgetError, OSError) as error:
         problems.append((f"what was not used could not be given back to the budget: {error}", HedgerowWarning))
-    problems += [(text, SchemaMismatchWarning) for text in mismatches_of(counted, whole)]
+    problems += [(text, SchemaMismatchWarning) for text in (*mismatches_of(counted, whole), *oddities_of(counted))]
     problems += [(text, LargeDeltaWarning) for text in _large_delta(counted)]
     for text, category in problems:
         warnings.warn(text, category, stacklevel=5)
@@ -36,8 +36,14 @@ def mismatches_of(release: Release, whole: bool) -> list[str]:
     declared = release.schema.rows if whole else None  # a declared number is that of the whole table; else the best-filled tree stands in
     counted = release.forest
     lacking = not_counted(counted, release.released.get("rows", declared), sd) or hardly_any(counted)
-    found = lacking, without_rows(counted) if whole else None, not_read(counted), at_upper_bound(counted)
+    found = lacking, without_rows(counted) if whole else None, not_read(counted)
     return [text for text in found if text is not None]
+
+
+def oddities_of(release: Release) -> list[str]:
+    """What may be as it should, and is worth a look."""
+    found = at_upper_bound(release.forest)
+    return [] if found is None else [found]
 
 
 def _large_delta(release: Release) -> list[str]:
