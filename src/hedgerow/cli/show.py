@@ -266,7 +266,7 @@ def summary(release: Release) -> None:
         ("noise on a count", f"standard deviation {formatting.number(forest.leaf_noise_sd, 3)}" if forest.noisy else _exact(release)),
     ]
     lines.append(("importances", _importances(release)))
-    lines += [(f"set: {name}", str(value)) for name, value in release.parameters.items()]
+    lines += [(f"set: {name}", str(value)) for name, value in release.parameters.items() if value is not None]
     lines += [(f"chosen: {name}", words) for name, words in release.choices()]
     lines += [(f"released: noisy {name}", f"{value:,}") for name, value in release.released.items()]
     lines += [("content hash", release.content_hash)]

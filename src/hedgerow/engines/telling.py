@@ -83,9 +83,8 @@ def repeated_columns(schema: Schema, columns: Mapping[str, Any]) -> dict[str, st
     return {schema.names[j]: schema.names[other] for j, other in sorted(found.items())}
 
 
-Wrong = tuple[
-    int, NDArray[np.int64]
-]  # rows whose class is told wrongly, and of each class those of which it is wrong whether it is that one
+Wrong = tuple[int, NDArray[np.int64]]
+"""Rows whose class is told wrongly, and of each class those of which it is wrong whether it is that one."""
 
 
 def _wrong_by_cut(numbers: NDArray[np.float64], classes: NDArray[Any], n_classes: int) -> Wrong:
