@@ -8,7 +8,7 @@
     3. Start   of the model F. With Gaussian noise and rows enough a joint fit: scores of all attributes at once, in 16 rounds
                (`joint_fit.py`); the tables then get little, and tell how frequent values are. Else the tables, read as log-odds and shrunk
                as far as they are noise (`inference/additive.py`).
-    4. Boost   T oblivious trees of depth D. In a round, one of 25 random trees is privately chosen by Σ_leaves ‖Σ R‖, and Σ R and Σ H
+    4. Boost   T oblivious trees of depth D. In a round, one of 24 random trees is privately chosen by Σ_leaves ‖Σ R‖, and Σ R and Σ H
                of its leaves are released, R = e_y − p, H = p(1 − p), p = softmax F: F ← F + η·(C−1)/C·ΣR / (ΣH + σ²/(vΣH) + 1/v).
                v is ½, or less where released sums show it (`leaf_steps.py`). Four trees a round look at the same gradients.
     5. Scale   the margins, so that probabilities fit: a private choice among a few numbers.

@@ -47,7 +47,7 @@ WHOLE_RULES = 2  # the same, every table taken to hold all rows, also where many
 OLD_RULES = 1  # the same, all codes or equal numbers of them in a branch: of forests of version 0.1
 LACKING = 3.0  # standard deviations by which a table must hold fewer rows than others, by the rules before
 BY_NOISE = 0.01  # how often noise alone makes one of all tables of a forest seem to lack rows
-STRENGTHS = (1.0, 0.5, 0.25)
+STRENGTHS = {TREE: (1.0, 0.5, 0.25, 0.125), FLAT: (1.0, 0.5, 0.25)}  # what the top tree says, attributes that repeat it say again
 MANY, OF_MANY = 9, 0.7  # attributes from which on tables that are only added up are read at this strength: they repeat each other
 SCALES = (1.0, 1.4, 2.0, 0.7, 0.5, 0.35)  # by which margins may be multiplied before they become probabilities
 BELOW = 0.25  # how far a leaf's own log-odds are trusted to differ from its parent's: its prior variance, in units of e²
@@ -243,7 +243,7 @@ class Tables:
     def readings(self) -> tuple[Reading, ...]:
         """The ways to read these counts, the plainest first."""
         kinds = (TREE, FLAT) if self.layout.asks else (FLAT,)
-        return tuple(Reading(kind, strength) for kind in kinds for strength in STRENGTHS)
+        return tuple(Reading(kind, strength) for kind in kinds for strength in STRENGTHS[kind])
 
     def weights(self, reading: Reading) -> dict[int, float]:
         """λ·w_j for each attribute."""

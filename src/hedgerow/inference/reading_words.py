@@ -16,6 +16,7 @@ _STRENGTH = {
     0.7: "attributes at 0.7 of their strength, as always where so many tables are only added up",
     0.5: "attributes at half strength",
     0.25: "attributes at a quarter of their strength",
+    0.125: "attributes at an eighth of their strength",
     0.0: "the top tree alone",
 }
 
