@@ -17,7 +17,7 @@ def test_calibration_takes_half_of_the_epsilon(fitted: SimpleNamespace, run: Cal
     for part in (
         "noisy confusion matrix, each number ± 5.64",
         "noisy reliability, each count ± 5.64",
-        "95 to 100 %",
+        "98.8 to 99.7 %",
         "expected calibration error: ",
         "charged: ε = 0.25 for the confusion matrix and ε = 0.25 for the reliability counts",
         "ε = 0.5 differential privacy",

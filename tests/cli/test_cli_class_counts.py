@@ -60,6 +60,15 @@ def test_missing_labels_are_told_as_such_and_the_verdict_is_of_the_other_rows(pl
     assert "next: hedgerow show" in said
 
 
+def test_a_rare_class_has_a_verdict_and_a_look_at_the_table_comes_next(place: SimpleNamespace, run: Run) -> None:
+    """Where all rows are counted; it said "none; first put right what is warned of above", of a table that was all right."""
+    said, warned = fit(place, run, '"no", "yes", "never"')
+    assert "hardly any has the class never" in warned
+    assert re.search(r"verdict, if what is warned of above is as it should be: .*expect", said)
+    assert "next: hedgerow schema check SCHEMA TABLE" in said
+    assert "hedgerow show" in said
+
+
 def test_what_one_answer_would_give(place: SimpleNamespace, run: Run) -> None:
     said, warned = fit(place, run)
     assert "hardly any" not in warned

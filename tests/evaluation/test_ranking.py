@@ -242,3 +242,18 @@ def test_the_error_of_an_area_allows_for_rows_of_one_bin(centre: float) -> None:
     assert ranking.opposite("no").auc_ties == pytest.approx(ranking.auc_ties)
     fine = ClassRanking("yes", score_edges(100), *(np.histogram(p[which], score_edges(100))[0] for which in (~y, y)), 0.0)
     assert fine.auc_ties < ranking.auc_ties
+
+
+def test_an_error_that_is_mostly_of_bins_is_said_to_be(model: HedgerowClassifier) -> None:
+    """A recall of 80 % was stated ± 8 %, of which noise did a fiftieth: more ε was bought, and told nothing closer."""
+    X, y = TEST
+    coarse = private_score(model, X, y, epsilon=ENOUGH, metrics=["auc"], bins=4)
+    point = coarse.threshold_for(recall=0.8)
+    assert point.mostly_by_bins
+    assert repr(point).endswith(
+        "; the ± is mostly that of bins, as nobody knows where in one rows lie: more bins tell closer, more ε does not>"
+    )
+    assert "The ± is mostly that of bins" in score_page(model.release_, coarse, [0.8])
+    noisy = private_score(model, X, y, epsilon="0.02", metrics=["auc"], bins=20)
+    assert not noisy.ranking.mostly_by_bins()
+    assert "mostly" not in score_page(model.release_, noisy)

@@ -336,7 +336,7 @@ def test_together_the_attributes_tell_no_more_than_there_is_to_know(told: list[f
 
 
 def test_attributes_that_repeat_what_the_top_tree_says_are_read_at_an_eighth() -> None:
-    """A quarter was the least: on credit-default the AUC fell from ε = 1 to 2, with two top questions among columns that repeat each other."""
+    """A quarter was the least: on credit-default, whose columns repeat each other, the AUC fell from ε = 1 to 2."""
 
     def repeated(rows: int, seed: int) -> Table:
         draw = np.random.default_rng(seed)

@@ -131,7 +131,7 @@ def test_predictions_right_and_wrong_by_hand() -> None:
     assert int(sums[0][2].sum()) == int((CLASSES == 2).sum())
     with pytest.raises(ValueError, match="zip"):
         add_confusions([flags, zeros], Block(CODES, CLASSES, 2), sums[:1])
-    shares = np.array([[np.nan, 1.0], [0.0, np.inf], [0.2, 0.8]])
+    shares = np.array([[np.nan, 1.0], [0.0, np.inf], [0.05, 0.95]])
     found = Reliability(lambda codes: shares, 2)
     counts = found.zeros(BOOK)
     found.add(Block(CODES[:3], np.array([0, 1, 1], np.uint16), 2), counts)

@@ -212,7 +212,8 @@ def test_sums_over_rows_by_hand() -> None:
         confusion[actual, guess] += 1
         pair = pair if np.isfinite(pair).all() else np.zeros(2)
         if actual < 2:
-            reliability[min(3, int((max(pair.max(), 0.5) - 0.5) * 8)), int(pair.argmax() == actual)] += 1
+            sure = sum(pair.max() >= edge for edge in (u * u / (u * u + (1 - u) * (1 - u)) for u in (0.625, 0.75, 0.875)))
+            reliability[sure, int(pair.argmax() == actual)] += 1
         place = sum(pair[1] > edge for edge in (u * u / (u * u + (1 - u) * (1 - u)) for u in (0.2, 0.4, 0.6, 0.8)))
         bins[0, 2 if actual == 2 else int(actual == 1), place] += 1
     expected: list[tuple[Query[Any], Any]] = [

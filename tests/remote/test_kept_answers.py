@@ -64,11 +64,26 @@ def breaks(monkeypatch: pytest.MonkeyPatch, ending: str, error: BaseException, s
     monkeypatch.setattr(Transport, "bytes", broken)
 
 
+class Kept:
+    """The one score whose answers are kept there."""
+
+    def __init__(self, folder: Path, state: str = "request") -> None:
+        self.folder, self.pattern = folder, f"score-*.{state}"
+
+    def exists(self) -> bool:
+        return any(self.folder.glob(self.pattern))
+
+    @property
+    def path(self) -> Path:
+        (found,) = self.folder.glob(self.pattern)
+        return found
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), GONE], ids=["Ctrl-C", "gone"])
 def test_a_score_goes_on(
     served: Served, page: str, forest: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
-    budget, kept = BudgetFile.create(tmp_path / "budget.json", "1"), tmp_path / "forest.json.score.request"
+    budget, kept = BudgetFile.create(tmp_path / "budget.json", "1"), Kept(tmp_path)
     command = ("evaluate", forest, page, "--epsilon", "1/2", "--budget", budget.path)
     with monkeypatch.context() as patch:
         breaks(patch, "/confusion", error)
@@ -76,7 +91,6 @@ def test_a_score_goes_on(
     assert broken.exit_code == (130 if isinstance(error, KeyboardInterrupt) else 2)
     assert "Run the same command again to go on" in said(broken)
     assert (kept.exists(), spent(served), budget.spent) == (True, Fraction(1, 2), Fraction(1, 2))
-    assert "holds another request" in said(run("evaluate", forest, page, "--epsilon", "1/4"))
     again = run(*command)
     assert (again.exit_code, "accuracy:" in said(again)) == (0, True), again.output
     assert "going on with the request of an earlier run" in said(again)
@@ -113,13 +127,13 @@ def test_a_score_that_was_never_shown_is_shown(
         breaks(patch, "/score_bins", GONE, sent=False)
         again = run(*command)
     assert (again.exit_code, (tmp_path / "roc.html").exists(), served.charges()) == (0, True, ["0.5"]), again.output
-    assert not (tmp_path / "roc.html.request").exists()
+    assert not list(tmp_path.glob("*.request"))
 
 
 def test_the_same_score_is_shown_again_for_free(
     served: Served, page: str, forest: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    budget, kept = BudgetFile.create(tmp_path / "budget.json", "2"), tmp_path / "forest.json.score.answered"
+    budget, kept = BudgetFile.create(tmp_path / "budget.json", "2"), Kept(tmp_path, "answered")
     command = ("evaluate", forest, page, "--epsilon", "1/2", "--auc", "--budget", budget.path)
     first = run(*command)
     assert (first.exit_code, kept.exists()) == (0, True), first.output
@@ -133,11 +147,30 @@ def test_the_same_score_is_shown_again_for_free(
     assert (served.charges(), budget.spent) == (["0.5"], Fraction(1, 2))
     assert run(*command, "--again").exit_code == 0
     assert (served.charges(), budget.spent) == (["0.5", "0.5"], Fraction(1))
-    assert run("evaluate", forest, page, "--epsilon", "1/4").exit_code == 0  # another takes its place
-    kept.write_bytes(b"half a l")
+    assert run("evaluate", forest, page, "--epsilon", "1/4").exit_code == 0
+    for each in tmp_path.glob("score-*.answered"):
+        each.write_bytes(b"half a l")
     assert run("evaluate", forest, page, "--epsilon", "1/4").exit_code == 0
     assert len(served.charges()) == 4
-    assert not (tmp_path / "forest.json.score.request").exists()
+    assert not list(tmp_path.glob("*.request"))
+
+
+def test_a_picture_of_a_score_that_was_paid_for_is_free(served: Served, page: str, forest: Path, run: Run, tmp_path: Path) -> None:
+    """Answers were kept beside the picture, or beside the forest: `-o` added, another `-o` or a copied forest paid again, without a word.
+    And one score took the place of another's answers."""
+    command = (page, "--epsilon", "1/4", "--auc")
+    assert run("evaluate", forest, *command).exit_code == 0
+    assert run("evaluate", forest, page, "--epsilon", "1/4").exit_code == 0  # another score
+    assert served.charges() == ["0.25", "0.25"]
+    copy = tmp_path / "copy.json"
+    copy.write_bytes(forest.read_bytes())
+    for source, more in ((forest, ()), (forest, ("-o", "a.html")), (forest, ("-o", "b.svg")), (copy, ("-o", "c.html")), (copy, ())):
+        again = run("evaluate", source, *command, *(tmp_path / each if "." in each else each for each in more))
+        assert (again.exit_code, served.charges()) == (0, ["0.25", "0.25"]), again.output
+        assert "nothing is paid" in said(again)
+    assert all((tmp_path / name).exists() for name in ("a.html", "b.svg", "c.html"))
+    assert run("evaluate", forest, *command, "-o", tmp_path / "d.html", "--again").exit_code == 0
+    assert len(served.charges()) == 3
 
 
 @pytest.mark.parametrize(
@@ -186,7 +219,7 @@ def test_a_table_that_cannot_be_read_has_cost_nothing(served: Served, page: str,
 def test_an_answer_that_is_lost_is_not_paid_for_again_unasked(
     served: Served, servers: Servers, page: str, forest: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    command, kept = ("evaluate", forest, page, "--epsilon", "1/2"), tmp_path / "forest.json.score.request"
+    command, kept = ("evaluate", forest, page, "--epsilon", "1/2"), Kept(tmp_path)
     with monkeypatch.context() as patch:
         breaks(patch, "/confusion", KeyboardInterrupt())
         run(*command)
@@ -200,14 +233,14 @@ def test_a_session_that_was_not_noted_has_cost_nothing(
     served: Served, page: str, forest: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed between the acknowledgement and the note: the key is used, and no query was sent."""
-    command, kept = ("evaluate", forest, page, "--epsilon", "1/2"), tmp_path / "forest.json.score.request"
+    command, kept = ("evaluate", forest, page, "--epsilon", "1/2"), Kept(tmp_path)
     with monkeypatch.context() as patch:
         breaks(patch, "/confusion", KeyboardInterrupt(), sent=False)
         patch.setattr(RequestFile, "forget", lambda _: None)
         run(*command)
-    first, *others = kept.read_bytes().splitlines(keepends=True)
+    first, *others = kept.path.read_bytes().splitlines(keepends=True)
     assert [json.loads(line)["type"] for line in others] == ["session"]
-    kept.write_bytes(first + others[0][:20])  # and half a line
+    kept.path.write_bytes(first + others[0][:20])  # and half a line
     again = run(*command)
     assert (again.exit_code, spent(served), kept.exists()) == (0, Fraction(1, 2), False), again.output
 
@@ -216,13 +249,13 @@ def test_a_session_that_the_service_does_not_know_any_more(
     served: Served, page: str, forest: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As after an older copy was put back: "run the same command again" would help nobody."""
-    command, kept = ("evaluate", forest, page, "--epsilon", "1/2"), tmp_path / "forest.json.score.request"
+    command, kept = ("evaluate", forest, page, "--epsilon", "1/2"), Kept(tmp_path)
     with monkeypatch.context() as patch:
         breaks(patch, "/confusion", KeyboardInterrupt())
         run(*command)
-    first, session = kept.read_text().splitlines()
+    first, session = kept.path.read_text().splitlines()
     id = json.loads(session)["form"]["id"]
-    kept.write_text(f"{first}\n{session.replace(id, 'f' * len(id))}\n")
+    kept.path.write_text(f"{first}\n{session.replace(id, 'f' * len(id))}\n")
     again = run(*command)
     assert (again.exit_code, served.charges(), kept.exists()) == (2, ["0.5"], True), again.output
     assert "does not know it any more. Was the service put back from a copy" in said(again)

@@ -70,7 +70,8 @@ def evaluate(
             "--bins",
             min=2,
             show_default="20",
-            help="With --auc: how many bins of probability rows are counted in. More tell rows of a rare class apart; each has its noise.",
+            help="With --auc: how many bins of probability rows are counted in. More tell rows of a rare class apart, "
+            "and thresholds closer; each has its noise.",
         ),
     ] = None,
     output: Annotated[
@@ -178,8 +179,9 @@ def evaluate(
     if place.remote:
         asked = {"forest": release.content_hash, "metrics": how["metrics"], "positive": about, "calibration": calibration}
         asked |= {"bins": bins} if finer else {}
-        beside = output or (forest if os.access(forest.parent, os.W_OK) else Path(forest.name)).with_name(f"{forest.name}.score")
-        going_on = place.service.going_on(beside, "evaluate", exact_epsilon(epsilon), request_budget, asked, again)
+        folder, cost = forest.parent if os.access(forest.parent, os.W_OK) else Path(), exact_epsilon(epsilon)
+        beside = place.service.beside(folder, "score", cost, asked)
+        going_on = place.service.going_on(beside, "evaluate", cost, request_budget, asked, again)
     found = None
     with paid_query(request_budget, unfinished="There is no score."), going_on, place.rows() as rows:
         if calibration:
@@ -289,7 +291,7 @@ def _why_lost(score: PrivateScore, names: Sequence[str]) -> str:
 def show_ranking(ranking: Ranking, recalls: Sequence[float]) -> None:
     """Areas under the curves, and what some thresholds would give."""
     from hedgerow.cli.predict import class_text
-    from hedgerow.inference.ranking import THRESHOLD_HEADS
+    from hedgerow.inference.ranking import BY_BINS, THRESHOLD_HEADS
     from hedgerow.inference.text import score_with_error
 
     mean = ", mean of each class against the others" if len(ranking.of) > 1 else f", {class_text(ranking.of[0].label)} against the rest"
@@ -302,6 +304,8 @@ def show_ranking(ranking: Ranking, recalls: Sequence[float]) -> None:
     if lines:
         title = "thresholds: rows with at least that probability are taken for the class (hedgerow predict --threshold)"
         console.table(title, THRESHOLD_HEADS, lines, numbers=range(2, 6))
+        if ranking.mostly_by_bins(recalls):
+            say(f"{BY_BINS} (--bins 100)")
 
 
 def write_picture(release: Release, score: PrivateScore, output: Path | None, recalls: Sequence[float]) -> None:
@@ -330,7 +334,7 @@ def show_calibration(found: Calibration, width: int = 40) -> None:
         bar[min(int(middle * width), width - 1)] = "│"
         lines.append(
             [
-                f"{found.edges[b] * 100:.0f} to {found.edges[b + 1] * 100:.0f} %",
+                f"{number(found.edges[b] * 100, 3)} to {number(found.edges[b + 1] * 100, 3)} %",
                 count_with_error(float(found.bin_rows[b]), found.bin_rows_error),
                 share_with_error(share, error) if seen else few,
                 "".join(bar),
@@ -341,5 +345,5 @@ def show_calibration(found: Calibration, width: int = 40) -> None:
     console.table(f"{noisy}: how often the most probable class is right", heads, lines, numbers=(0, 1, 2))
     say(f"expected calibration error: {found.ece:.3f} ± {found.ece_error:.2g}", style="bold")
     noise = "; what noise adds was subtracted as far as it is known" if found.charged else ""
-    chance = f"by the chance of who is in the rows, a calibrated forest would show about {found.by_chance:.3f}"
-    say(f"{chance}{noise}; the middle of a bin stands for its rows")
+    chance = f"a calibrated forest would show about {found.by_chance:.3f}, by the chance of who is in the rows"
+    say(f"{chance}, and because the middle of a bin stands for its rows{noise}")

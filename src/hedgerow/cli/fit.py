@@ -217,16 +217,19 @@ def fit(
     summarise(release, saved, events=False)
     if place.remote:
         place.service.print_signer(release)
-    sound = _say_expected(recipe, declared, release, made_there, named)
+    sound, worth_a_look = _say_expected(recipe, declared, release, made_there, named)
     print_remaining(request_budget)
     if place.remote:
         place.service.print_left(request_budget)
     if details:
         show_events(release.certificate)
+    lead = "next:"
+    if worth_a_look and not place.remote:
+        say(f"{lead} hedgerow schema check SCHEMA TABLE      (what of the table does not fit; for the owner alone, no ε)")
+        lead = "     "
     if not sound:
-        say("next: hedgerow schema check SCHEMA TABLE      (what of the table does not fit; for the owner alone, no ε)")
         return
-    say(f"next: hedgerow show {saved} --report report.html      (what it says, as a page)")
+    say(f"{lead} hedgerow show {saved} --report report.html      (what it says, as a page)")
     say(f"      {_next_score(release, saved, request_budget)}")
     if not details:
         say(f"      hedgerow show {saved} --certificate      (every charge; fit says them with --details)")
@@ -238,10 +241,10 @@ UNSURE = 0.05  # of the number of rows: so large an error is told
 LEAST_FOR_A_SCORE, MOST_FOR_A_SCORE = Fraction(1, 100), Fraction(1)  # ε that is proposed: at most a careful total for a table
 
 
-def _say_expected(recipe: Recipe, schema: Schema, release: Release, made_there: bool, batch: bool) -> bool:
+def _say_expected(recipe: Recipe, schema: Schema, release: Release, made_there: bool, batch: bool) -> tuple[bool, bool]:
     """What the plan would say for the number of rows that was declared or released with noise: no look at rows, no cost.
 
-    Returns whether the released numbers show nothing wrong, but for rows without a declared class.
+    Returns whether the released numbers show nothing wrong, but for rows without a declared class, and whether the table is worth a look.
     """
     from hedgerow.accounting.meaning import sentence
     from hedgerow.inference.coverage import only_labels_missing
@@ -249,33 +252,42 @@ def _say_expected(recipe: Recipe, schema: Schema, release: Release, made_there: 
     from hedgerow.training.settling import mismatches_of, oddities_of
 
     if not release.certificate.private or release.certificate.epsilon is None:
-        return True
+        return True, False
     say(f"what ε means: {sentence(exact_epsilon(release.certificate.epsilon), exact_delta(release.certificate.delta or 0))}")
-    wrong = mismatches_of(release, whole=not batch)
-    for text in (*wrong, *oddities_of(release)) if made_there else []:  # of what was counted here it was told already
+    wrong, odd = mismatches_of(release, whole=not batch), oddities_of(release, whole=not batch)
+    for text in (*wrong, *odd) if made_there else []:  # of what was counted here it was told already
         warn(text)
     rows = release.released.get("rows", schema.rows)
     counted = len(wrong) == 1 and only_labels_missing(release.forest, rows)
     if wrong and not counted:
         say("verdict: none; first put right what is warned of above")
-        return False
+        return False, True
     with suppress(PlanError):  # it is paid for and saved: nothing may fail now
-        known, error = _rows_of(release, counted) if counted or "rows" in release.released else (schema.rows, 0.0)
+        known, about = _rows_of(release, counted) if counted or "rows" in release.released else (schema.rows, "")
         verdict = plan(recipe, schema, None if known is None else max(1, round(known))).verdict
-        about = f", for about {known:,.0f} ± {error:,.0f} rows" if known is not None and error > UNSURE * known else ""
+        sound = ", if what is warned of above is as it should be" if odd else ""
         if verdict:
-            say(f"verdict{', of the rows that are counted' if counted else ''}{about}: {verdict}")
+            say(f"verdict{', of the rows that are counted' if counted else ''}{about}{sound}: {verdict}")
     _say_majority(release)
-    return True
+    return True, bool(odd)
 
 
-def _rows_of(release: Release, counted: bool) -> tuple[float, float]:
-    """The number of rows and its error: what the counts hold, or the noisy number that was asked for, whichever is surer."""
+def _rows_of(release: Release, counted: bool) -> tuple[float, str]:
+    """The number of rows: what the counts hold, or the noisy number that was asked for, whichever is surer; and in words where it is not
+    sure. Counts may lack rows that have no declared value, and where the noisy number is larger, it is told, too.
+    """
     from hedgerow.accounting.noise import variance_of
-    from hedgerow.inference.coverage import all_rows
+    from hedgerow.inference.coverage import all_rows, may_lack_rows
 
+    held, sd = all_rows(release.forest)
     asked = [(float(release.released["rows"]), variance_of(e.noise) ** 0.5) for e in release.certificate.events if e.query == "rows"]
-    return min([all_rows(release.forest), *([] if counted else asked)], key=lambda found: found[1])
+    known, error = min([(held, sd), *([] if counted else asked)], key=lambda found: found[1])
+    about = f", for about {known:,.0f} ± {error:,.0f} rows" if error > UNSURE * known else ""
+    more = [(n, n_sd) for n, n_sd in asked if known == held and n - held > math.hypot(sd, n_sd) and may_lack_rows(release.forest)]
+    if more and not counted:
+        ((n, n_sd),) = more
+        about = f", for about {known:,.0f} ± {error:,.0f} rows that are counted (of all rows a noisier number is {n:,.0f} ± {n_sd:,.0f})"
+    return known, about
 
 
 def _say_majority(release: Release) -> None:

@@ -255,7 +255,7 @@ class ServiceDataset:
         from hedgerow.remote.request_file import FORGOTTEN
         from hedgerow.remote.session import LOST
 
-        named = {"purpose": self.table.purpose, "epsilon": str(epsilon), **asked}
+        named = self._named(epsilon, asked)
         request = self._opened(output, what, epsilon, Fraction(0), named, again)
         if not request.resumed:
             with _given_up(request):
@@ -280,13 +280,25 @@ class ServiceDataset:
                 raise
             self.request = request
 
+    def beside(self, folder: Path, what: str, epsilon: Fraction, asked: dict[str, Any]) -> Path:
+        """Where the answers of one request are kept, whatever is made of them: by all that it asks for."""
+        from hedgerow.remote.request_file import digest
+
+        return folder / f"{what}-{digest(self._address, self._named(epsilon, asked))[:12]}"
+
+    def _named(self, epsilon: Fraction, asked: dict[str, Any]) -> dict[str, Any]:
+        return {"purpose": self.table.purpose, "epsilon": str(epsilon), **asked}
+
+    @property
+    def _address(self) -> str:
+        return f"{self.connection.url}/datasets/{self.public.name}"
+
     def _opened(
         self, output: Path, what: str, epsilon: Fraction, delta: Fraction, asked: dict[str, Any], again: bool = True
     ) -> RequestFile:
         from hedgerow.remote.request_file import RequestFile
 
-        url = f"{self.connection.url}/datasets/{self.public.name}"
-        request = RequestFile.open(output, url, f"{what}, {formatting.loss(epsilon, delta)}", asked, again)
+        request = RequestFile.open(output, self._address, f"{what}, {formatting.loss(epsilon, delta)}", asked, again)
         if request.answered:
             say("this was paid for before: its answers are taken, and nothing is paid. To ask and pay anew, add --again")
         elif request.resumed:

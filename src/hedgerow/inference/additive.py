@@ -15,14 +15,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ReleaseError
-from hedgerow.inference.coverage import full_trees
+from hedgerow.inference.coverage import far_by_noise, full_trees
 from hedgerow.inference.layout import TOGETHER, Layout, grouped_layout_of, layout_of
 from hedgerow.inference.tables import (
     Floats,
@@ -46,7 +45,6 @@ LACKING_RULES = 3  # the same, tables lacking rows from `LACKING` on: of 31 with
 WHOLE_RULES = 2  # the same, every table taken to hold all rows, also where many have no declared value
 OLD_RULES = 1  # the same, all codes or equal numbers of them in a branch: of forests of version 0.1
 LACKING = 3.0  # standard deviations by which a table must hold fewer rows than others, by the rules before
-BY_NOISE = 0.01  # how often noise alone makes one of all tables of a forest seem to lack rows
 STRENGTHS = {TREE: (1.0, 0.5, 0.25, 0.125), FLAT: (1.0, 0.5, 0.25)}  # what the top tree says, attributes that repeat it say again
 MANY, OF_MANY = 9, 0.7  # attributes from which on tables that are only added up are read at this strength: they repeat each other
 SCALES = (1.0, 1.4, 2.0, 0.7, 0.5, 0.35)  # by which margins may be multiplied before they become probabilities
@@ -152,8 +150,7 @@ class Tables:
         if self.rules < LACKING_RULES or self.s <= 0 or len(counts) < 2:
             return set()
         totals, errors = np.array([own.sum() for own in counts]), self.s * np.sqrt([own.size for own in counts])
-        pairs = len(counts) * (len(counts) - 1)  # the one that is compared with may be any
-        far = LACKING if self.rules == LACKING_RULES else NormalDist().inv_cdf(1 - BY_NOISE / pairs)
+        far = LACKING if self.rules == LACKING_RULES else far_by_noise(len(counts))
         return set(range(len(counts))) - full_trees(totals, errors, [far] * len(counts))
 
     def _shares_down(self) -> None:

@@ -1,8 +1,8 @@
 """Do probabilities mean what they say? What the counts of a reliability table tell, each number with its error.
 
 A bin holds the rows whose largest class probability lies in it. If a forest is calibrated, the share of rows that it gets right there
-is about that probability; the middle of the bin stands for it, which is off by half a bin's width at most, and by less where rows lie
-on both sides of it.
+is about that probability; the middle of the bin stands for it, which is off by half a bin's width at most. Where in its bin the rows
+lie is not counted: the errors take it for unknown, evenly (`_placed`). Bins are narrow near 1, where most rows may lie.
 
     R_b, W_b   right and wrong rows of bin b (noisy)     m_b   middle of the bin     n = Σ (R_b + W_b)
     g_b = (1 − m_b)·R_b − m_b·W_b = (R_b + W_b)·(share right − m_b)                  expected calibration error: Σ |g_b| / n
@@ -118,18 +118,26 @@ class Calibration:
 
     @property
     def ece_error(self) -> float:
-        """Standard error: noise, the chance of the draw of rows, and what may be left of the noise's bias (as much as was subtracted)."""
+        """Standard error: noise, the chance of the draw of rows, where in their bins rows lie, and what may be left of the noise's bias (as
+        much as was subtracted)."""
         m, e, side = self.middles, self.ece, np.where(self._gaps < 0, -1.0, 1.0)
         noise = self.noise_sd**2 * float(((side * (1 - m) - e) ** 2 + (side * m + e) ** 2).sum())
         counts = np.maximum(self.counts, 0)
         draw = float((counts[:, 1] * (1 - m) ** 2 + counts[:, 0] * m**2).sum()) - self.rows * e**2
-        return min(0.5, math.sqrt(noise + self.alike * max(draw, 0.0) + self._from_noise**2) / self.rows)
+        placed = float((self._placed**2).sum())
+        return min(0.5, math.sqrt(noise + self.alike * max(draw, 0.0) + self._from_noise**2 + placed) / self.rows)
 
     @property
     def by_chance(self) -> float:
-        """About the calibration error that the draw of so many rows makes where every bin is right as often as its middle says."""
+        """About what a calibrated forest would show: by the draw of so many rows, and as the middle of a bin stands for its rows."""
         m = self.middles
-        return float(np.sqrt(2 / math.pi * self.alike * np.maximum(self.bin_rows, 0) * m * (1 - m)).sum() / self.rows)
+        variance = self.alike * np.maximum(self.bin_rows, 0) * m * (1 - m) + self._placed**2
+        return float(np.sqrt(2 / math.pi * variance).sum() / self.rows)
+
+    @property
+    def _placed(self) -> Floats:
+        """How far the middle may put off the gap of a bin: rows may lie anywhere in it, all at one place."""
+        return np.asarray(np.maximum(self.bin_rows, 0) * np.diff(self.edges) / math.sqrt(12))
 
     @property
     def _gaps(self) -> Floats:

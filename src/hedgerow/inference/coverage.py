@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ EMPTY = 2  # standard deviations of its count that a class without rows has at m
 NEXT_TO_NONE = 4  # rows: whatever the noise
 LEAST_ROWS = 200  # a smaller table may well lack a class
 FEW_OF_CLASS = 0.1  # of the rows; where there are many classes, half of what each would have if all were as frequent
+BY_NOISE = 0.01  # how often noise alone makes one of all trees seem to lack rows, where that is stated or read and not warned of
 FAR_ROWS = 7  # the same of the noisy number of rows, of which there is one: once in 40,000 tables
 
 
@@ -111,10 +113,15 @@ def class_rows(forest: CountedForest) -> tuple[NDArray[np.float64], float]:
     """Rows of each class, and their error: the weighted mean over the trees that lack no rows."""
     counts = np.array([counts[0] for counts in forest.node_counts], dtype=np.float64)
     errors = np.array([float(forest.node_noise_sd(t)[0]) for t in range(len(forest.trees))])
-    own = sorted(full_trees(counts.sum(axis=1), errors * math.sqrt(counts.shape[1]), _far(forest)))
+    own = sorted(full_trees(counts.sum(axis=1), errors * math.sqrt(counts.shape[1]), [far_by_noise(len(counts))] * len(counts)))
     least = max(float(errors[own].min()), 1e-9)
     weights = (least / np.maximum(errors[own], 1e-9)) ** 2  # of trees that are alike exactly 1
     return np.average(counts[own], axis=0, weights=weights), float(least / np.sqrt(weights.sum())) if forest.noisy else 0.0
+
+
+def far_by_noise(trees: int) -> float:
+    """So many standard deviations one of these trees hardly ever lacks beside another by noise alone."""
+    return NormalDist().inv_cdf(1 - BY_NOISE / max(trees * (trees - 1), 1))
 
 
 def class_shares(forest: CountedForest) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -228,6 +235,12 @@ def all_rows(forest: CountedForest) -> tuple[float, float]:
     """The number of rows that all trees together show, and its error: that of one tree is far less sure."""
     rows, error = class_rows(forest)
     return float(rows.sum()), error * math.sqrt(len(rows))
+
+
+def may_lack_rows(forest: CountedForest) -> bool:
+    """Whether every tree asks an attribute that has values without a branch: rows with these are in none of its counts."""
+    losing = {a for a, attribute in enumerate(forest.codebook.schema.attributes) if _loses_rows(attribute)}
+    return all(asked & losing for asked in _asked(forest))
 
 
 def _named_where_nearly_all(

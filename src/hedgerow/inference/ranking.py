@@ -37,6 +37,7 @@ Floats = NDArray[np.float64]
 RECALLS = (0.5, 0.8, 0.9)  # of thresholds that are shown
 THRESHOLD_HEADS = ("class", "area", "threshold", "recall", "precision", "false positive rate")
 CLEAR = 2.0  # a number of rows is told apart from none by so many errors
+BY_BINS = "the ± is mostly that of bins, as nobody knows where in one rows lie: more bins tell closer, more ε does not"
 END_BINS = 0.15  # how much better than by chance rows of the first and the last bin are told apart, perhaps
 
 
@@ -77,7 +78,7 @@ def _probability(value: float, digits: int) -> str:
 class OperatingPoint:
     """Every row whose probability of the class `label` is at least `threshold` is taken for it: what that gives, each share with its error.
 
-    `takes(model, X)` tells the rows.
+    `takes(model, X)` tells the rows. within_bin: what of the recall's error is owed to where in its bin rows lie, and not to noise
     """
 
     label: Any
@@ -88,6 +89,12 @@ class OperatingPoint:
     precision_error: float
     false_positive_rate: float
     false_positive_rate_error: float
+    within_bin: float = 0.0
+
+    @property
+    def mostly_by_bins(self) -> bool:
+        """Whether more ε would hardly make the errors smaller, and more bins would."""
+        return self.within_bin > self.recall_error / 2
 
     def takes(self, model: Any, X: Any) -> NDArray[np.bool_]:
         """Which rows are taken for the class. model: an estimator, a Pipeline or a Release; its own column of the class is used"""
@@ -99,7 +106,7 @@ class OperatingPoint:
         return (
             f"<OperatingPoint {self.label!r} from probability {threshold_texts([self.threshold])[0]} on: recall "
             f"{share_with_error(self.recall, self.recall_error)}, precision {precision}, false positive rate "
-            f"{share_with_error(self.false_positive_rate, self.false_positive_rate_error)}>"
+            f"{share_with_error(self.false_positive_rate, self.false_positive_rate_error)}{f'; {BY_BINS}' if self.mostly_by_bins else ''}>"
         )
 
 
@@ -194,9 +201,11 @@ class ClassRanking:
         def between(name: str) -> float:
             return float((1 - share) * getattr(upper, name) + share * getattr(lower, name))
 
+        def within(name: str) -> float:
+            return float(getattr(lower, name) - getattr(upper, name)) / math.sqrt(12)
+
         def error(name: str) -> float:
-            within = (getattr(lower, name) - getattr(upper, name)) / math.sqrt(12)
-            return min(0.5, math.hypot(between(f"{name}_error"), within))
+            return min(0.5, math.hypot(between(f"{name}_error"), within(name)))
 
         false = between("false_positive_rate")
         precision, precision_error = math.nan, 0.5
@@ -206,6 +215,7 @@ class ClassRanking:
             precision_error = min(0.5, math.hypot(lower.precision_error, (other - lower.precision) / math.sqrt(12)))
         return OperatingPoint(
             self.label, between("threshold"), recall, error("recall"), precision, precision_error, false, error("false_positive_rate"),
+            within("recall"),
         )  # fmt: skip
 
     def _point(self, edge: int) -> OperatingPoint:
@@ -370,6 +380,12 @@ class Ranking:
                 label = each.label if isinstance(each.label, str) else text_of(each.label)
                 lines.append((label, f"{each.auc:.3f} ± {each.auc_error:.2g}", threshold, recall, precision, false))
         return lines
+
+    def mostly_by_bins(self, recalls: Sequence[float] = RECALLS) -> bool:
+        """Whether that is so of one of these thresholds (`OperatingPoint.mostly_by_bins`)."""
+        return any(
+            self.threshold_for(recall=wanted, label=each.label).mostly_by_bins for each in self.of if each.clear for wanted in recalls
+        )
 
     def _named(self, label: Any) -> ClassRanking:
         if label is None and len(self.of) == 1:

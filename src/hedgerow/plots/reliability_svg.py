@@ -4,30 +4,38 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
+from hedgerow.formatting import number
 from hedgerow.inference.calibration import Calibration
 from hedgerow.inference.text import count_with_error, plain, share_with_error
 from hedgerow.plots.svg import BOLD, PALETTE, document, escape, fit, label
 
 _SIDE, _STRIP = 300.0, 56.0  # of the square, and the height of the bars below it
 _LEFT, _TOP = 76.0, 48.0
+_TICKS = (1.0, 0.0, 0.5, 0.9, 0.99, 0.7, 0.95, 0.2, 0.05, 0.8, 0.6, 0.1, 0.01, 0.3, 0.4)  # the first that find room
+_ROOM = 34.0
 
 
 def reliability_svg(calibration: Calibration, title: str = "Are its probabilities right?") -> str:
-    """Points on the dashed line are calibrated; under it the forest is too sure, above it too unsure. Below: the rows of each bin."""
+    """Points on the dashed line are calibrated; under it the forest is too sure, above it too unsure. Below: the rows of each bin.
+
+    Both axes are stretched near 0 and 1 in the same way, so that all bins are equally wide.
+    """
     edges, shares, errors = calibration.edges, calibration.shares, calibration.share_errors
     low = _lowest(calibration)
     width, bottom = _LEFT + _SIDE + 28, _TOP + _SIDE
 
     def x(value: float) -> float:
-        return _LEFT + _SIDE * (value - low) / (1 - low)
+        return _LEFT + _SIDE * _stretched(value, low)
 
     def y(value: float) -> float:
-        return bottom - _SIDE * (min(max(value, low), 1.0) - low) / (1 - low)
+        return bottom - _SIDE * _stretched(value, low)
 
     parts = [label(16, 28, fit(plain(title), width - 32, 15, bold=True), 15, more=BOLD)]
-    for tick in np.arange(1.0, low - 1e-9, -0.1 if low > 0.45 else -0.2):
+    ticks: list[float] = []
+    for tick in (low, *_TICKS):
+        if low <= tick and all(abs(x(tick) - x(other)) >= _ROOM for other in ticks):
+            ticks.append(tick)
+    for tick in ticks:
         parts += [
             f'<path class="hw-rule" d="M{_LEFT:.1f} {y(tick):.1f}H{_LEFT + _SIDE:.1f}M{x(tick):.1f} {_TOP:.1f}V{bottom:.1f}"/>',
             label(_LEFT - 8, y(tick) + 4, f"{tick * 100:.0f} %", 11, "hw-soft", "end"),
@@ -41,7 +49,7 @@ def reliability_svg(calibration: Calibration, title: str = "Are its probabilitie
     told = []
     for b, middle in enumerate(calibration.middles):
         rows = count_with_error(float(calibration.bin_rows[b]), calibration.bin_rows_error)
-        words = f"{edges[b] * 100:.0f} to {edges[b + 1] * 100:.0f} %: {rows} rows"
+        words = f"{number(edges[b] * 100, 3)} to {number(edges[b + 1] * 100, 3)} %: {rows} rows"
         if calibration.seen[b]:
             words += f", right {share_with_error(float(shares[b]), float(errors[b]))}"
         else:
@@ -82,6 +90,12 @@ def _lowest(calibration: Calibration) -> float:
     seen = calibration.seen
     lowest = float((calibration.shares - calibration.share_errors)[seen].min(initial=float(calibration.edges[0])))
     return min(0.9, max(0.0, math.floor(lowest * 10 + 1e-9) / 10))
+
+
+def _stretched(share: float, low: float) -> float:
+    """0 at `low`, 1 at 1; equal steps of u, where the share is u²/(u² + (1 − u)²) as in `queries/reliability.py`."""
+    u, first = (1 / (1 + math.sqrt((1 - each) / each)) if each > 0 else 0.0 for each in (min(max(share, low), 1.0), low))
+    return (u - first) / (1 - first)
 
 
 def _point(x: float, y: float, low: float, high: float, start: float, end: float) -> str:

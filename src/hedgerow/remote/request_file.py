@@ -23,6 +23,11 @@ FORGOTTEN = "forgotten"  # a code
 BUSY, TOO_MANY = ("busy", "stopping"), 429  # codes, and a status: try again
 
 
+def digest(url: str, asked: Mapping[str, Any]) -> str:
+    """By which a request is known to be the same."""
+    return hashlib.sha256(msgspec.json.encode([url, dict(sorted(asked.items()))], order="sorted")).hexdigest()
+
+
 def refused(error: HedgerowError) -> bool:
     """Whether a service has said that it does not take a request, and not that it is busy: what was sent again after a lost connection may
     have been taken the first time.
@@ -70,7 +75,7 @@ class RequestFile:
         again: False goes on with one that was answered and kept (`keep`), if it is the same: then nothing is sent, and nothing paid
         """
         path = output.with_name(f"{output.name}.request")
-        hash_ = hashlib.sha256(msgspec.json.encode([url, dict(sorted(asked.items()))], order="sorted")).hexdigest()
+        hash_ = digest(url, asked)
         done, answered = path.with_suffix(ANSWERED), False
         if not again and not path.exists():
             with contextlib.suppress(CuratorError, FileNotFoundError):  # none, or no request
