@@ -318,7 +318,7 @@ def test_evaluate_is_noisy_charged_and_warns(fitted: SimpleNamespace, run: Calla
     ):
         assert part in result.stdout
     assert "ε = 0.5 of 2 left" in result.stdout
-    assert [entry.what.split(", table ")[0] for entry in BudgetFile(fitted.budget).entries] == ["fit Private-RDT", "evaluate"]
+    assert [entry.what.split(", counts ")[0] for entry in BudgetFile(fitted.budget).entries] == ["fit Private-RDT", "evaluate, accuracy"]
     assert "warning: no --budget" in run("evaluate", *words).stderr
 
 

@@ -191,6 +191,7 @@ def test_an_owner_sees_what_of_a_table_does_not_fit(place: SimpleNamespace, run:
     assert "sex 0 1 0 0 'x' 1" in said
     assert "ill 1 3 0 0 'Yes' 3" in said
     assert "exact look at the rows, for their owner alone: not for publication. It costs no ε" in said
+    assert "the schema is valid and reviewed; look at the values above that do not fit before you pay" in said
     fits = run("schema", "check", place.schema, place.test)
     assert "exact look" in fits.stdout
     assert "smoker 0" not in " ".join(fits.stdout.split())

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, GroupKFold, TunedThresholdClassifierCV, cross_val_score
@@ -18,7 +19,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from hedgerow import Budget, Categorical, Numeric, PrivateRDTClassifier, Release, Schema, Target, private_score, private_scorer
-from hedgerow.errors import BudgetError, PlanError, SharedPersonsWarning
+from hedgerow.errors import BudgetError, ExactScoreWarning, PlanError, SharedPersonsWarning
+from hedgerow.estimators import surroundings
 from hedgerow.estimators.surroundings import learning_steps
 
 RNG = np.random.default_rng(3)
@@ -46,6 +48,20 @@ def test_the_threshold_that_is_advised_does_not_fit_again() -> None:
     fixed = FixedThresholdClassifier(FrozenEstimator(model), threshold=point.threshold, pos_label=point.label).fit(X, Y)
     assert ((fixed.predict(X) == "yes") == point.takes(model, X)).all()
     assert budget.spent == spent == 60
+
+
+@pytest.mark.parametrize("around", [CalibratedClassifierCV, TunedThresholdClassifierCV])
+def test_what_learns_around_a_frozen_model_is_said_to_be_unpaid(around: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It learnt from the rows exactly, and nothing was said."""
+    model = forest(Budget(5)).fit(X, Y)
+    monkeypatch.setattr(surroundings, "said", set())
+    more = {"cv": "prefit", "refit": False} if around is TunedThresholdClassifierCV else {}
+    with pytest.warns(ExactScoreWarning, match=f"{around.__name__}: it .*which no budget pays for"):
+        wrapped = around(FrozenEstimator(model), **more).fit(X, Y)
+    monkeypatch.setattr(surroundings, "said", set())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        wrapped.predict(X)
 
 
 LETTERS = pd.DataFrame({"letter": np.array(list("abcd"))[RNG.integers(0, 4, 600)]})

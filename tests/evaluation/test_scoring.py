@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from pathlib import Path
 
@@ -27,9 +28,11 @@ from hedgerow import (
     score_error,
 )
 from hedgerow.errors import BudgetError, PlanError, SchemaMismatchWarning, SeenRowsWarning, TableError
-from hedgerow.evaluation.private import private_evaluation
+from hedgerow.evaluation.forecast import _bins
+from hedgerow.evaluation.private import SCORE_BINS, private_evaluation
 from hedgerow.evaluation.public import public_score
 from hedgerow.plots.report import score_page
+from hedgerow.queries.score_bins import score_counts, score_edges
 
 COLUMNS, LABELS = small_table(4000)
 MODEL = PrivateRDTClassifier(small_schema(), 50, random_state=0).fit(COLUMNS, LABELS)
@@ -219,6 +222,16 @@ def test_the_error_is_forecast_from_the_released_share_of_a_rare_class() -> None
     assert expected["accuracy"] == pytest.approx(score.accuracy_error, rel=0.25)
     errors = [score_error(model, rows, 1, ["auc"], auc=auc)["auc"] for rows, auc in ((3000, 0.9), (3000, 0.7), (1000, 0.7))]
     assert errors == sorted(errors)
+
+
+def test_the_forecast_counts_in_the_bins_that_scores_have() -> None:
+    """It took bins of equal width, and told two thirds of the errors that came."""
+    rng, slope, share, rows = np.random.default_rng(0), 3.0, 0.1, 200_000
+    truth = rng.random(rows) < share
+    x = np.log1p(rng.random(rows) * np.expm1(slope)) / slope  # of the class it has the density exp(slope·x), of others the mirrored one
+    score = 1 / (1 + np.exp(-slope * (2 * np.where(truth, x, 1 - x) - 1)) * (1 - share) / share)
+    counted = score_counts(score, truth.astype(np.uint16), 1, 2, score_edges(SCORE_BINS))
+    assert _bins(rows, np.array([share]), slope)[0] == pytest.approx(counted, abs=5 * math.sqrt(counted.max()))
 
 
 def test_permutation_importance_is_refused_before_it_costs() -> None:

@@ -418,7 +418,11 @@ def test_the_command(saved: SimpleNamespace) -> None:
         assert "guarantee: " in done.output
         content = hedgerow.export(forest, goal)
         assert (saved.folder / name).read_bytes() == (content if isinstance(content, bytes) else content.encode())
+        named = saved.folder / f"by_its_{name}"
+        assert run("export", saved.forest, "-o", named).exit_code == 0
+        assert named.read_bytes() == (saved.folder / name).read_bytes()
     assert run("export", saved.forest, "--to", "sql", "-o", saved.folder / "forest.sql").exit_code == 2  # it is there already
+    assert "--to: missing; expected onnx, sql or python" in run("export", saved.forest, "-o", saved.folder / "forest.txt").stderr
     text = run("export", saved.forest, "--to", "sql", "--dialect", "spark", "--table", "a.b", "--keep", "id", "-o", "-")
     assert text.exit_code == 0
     assert "FROM `a`.`b` AS t" in text.stdout

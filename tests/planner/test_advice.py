@@ -186,6 +186,8 @@ def test_the_command(tmp_path: Path) -> None:
     assert "ten public sets" in done.output
     assert "always answering the most frequent class" in " ".join(done.output.split())
     assert (tmp_path / "advice.svg").read_text(encoding="utf-8").startswith("<svg")
+    alone = CliRunner().invoke(app, [str(word) for word in [*words[:5], "--algorithm", "rdt", "--repeats", 1]], env={"COLUMNS": "160"})
+    assert "a public table that is alike (--like) or an earlier release (--forest) would tell" in " ".join(alone.output.split())
 
 
 def test_a_table_that_is_alike_may_be_an_array() -> None:

@@ -53,6 +53,7 @@ def advise(
     """
     if output is not None:
         check_output(output, [schema, like, forest], force)
+    from hedgerow.cli.errors import in_options
     from hedgerow.planner.advice import advise as advised
     from hedgerow.schema.schema import Schema
 
@@ -79,7 +80,7 @@ def advise(
         cells = [by_place[name, epsilon] for name in names]
         lines.append((epsilon, *map(advice.words, cells)))
     table("accuracy to expect", ["ε", *names], lines, numbers=(0,))
-    say(advice.baseline_sentence())
+    say(in_options(advice.baseline_sentence()))
     say(advice.sentence())
     say(f"made from: {advice.trust}")
     if output is not None:
@@ -101,11 +102,11 @@ def _public(path: Path, schema: Any) -> tuple[dict[str, Any], Any]:
             relation = connection.read_parquet(str(path)) if path.suffix == ".parquet" else connection.read_csv(str(path), all_varchar=True)
             names = relation.columns
         except duckdb.Error as error:
-            raise TableError(f"like {str(path)!r}: it cannot be read as a table ({str(error)[:100]}).") from None
+            raise TableError(f"--like {str(path)!r}: it cannot be read as a table ({str(error)[:100]}).") from None
         needed = [*schema.names, schema.target.name]
         absent = [name for name in needed if name not in names]
         if absent:
-            raise TableError(f"like {str(path)!r}: it has no column {', '.join(absent)}; expected those of the schema and its target.")
+            raise TableError(f"--like {str(path)!r}: it has no column {', '.join(absent)}; expected those of the schema and its target.")
         rows = relation.fetchall()
     columns = {}
     for name in needed:

@@ -112,7 +112,8 @@ class TrackedBudgetFile(_ChargeTracking, BudgetFile):
             raise PlanError(
                 f"{self.name} has paid for this score already (this forest, DATA and ε: {formatting.loss(paid.cost, paid.delta)} at "
                 f"{paid.when}). Nothing was spent. Take the score that was printed then, or written by -o: it is kept nowhere else. "
-                "If it is lost, if the rows are others now, or to pay for one with other noise, add --again."
+                "If it is lost, if the rows are others now, or to pay for one with other noise, add --again. (Thresholds for other "
+                "recalls, and for another class, need that, too: name every --recall in the command that pays.)"
             )
         self.own_key = f"{key}-{len(before)}" if before else key
 
@@ -134,15 +135,16 @@ class TrackedBudgetFile(_ChargeTracking, BudgetFile):
         self.own_key = f"{key}-{uuid.uuid4().hex if again else len(before)}"  # of two at the same time the second is refused
 
     def name_table(self, release: Release) -> None:
-        """Note with the charge of a fit what its release calls the table that was counted, by which the two are found again."""
+        """Note with the charge of a fit the name of its counts, random and in the release, by which the two are found again."""
         (part,) = release.certificate.parts
         with suppress(BudgetError):  # the forest is paid for and saved
-            self._change(lambda entries: tuple(replace(e, what=f"{e.what}{_table(part)}") if e.key == self._key else e for e in entries))
+            noted = f", counts {_counts(part)}"
+            self._change(lambda entries: tuple(replace(e, what=f"{e.what}{noted}") if e.key == self._key else e for e in entries))
 
     def check_not_seen(self, rows: Sequence[Any], release: Release) -> None:
         """Refuse a score on rows of which this file has paid for the forest's fit: they flatter it."""
-        tables, fits = tuple(map(_table, release.certificate.parts)), _key_of(["fit", *rows])
-        fit = next((entry for entry in self.entries if entry.key.split("-")[0] == fits and entry.what.endswith(tables)), None)
+        counted, fits = tuple(map(_counts, release.certificate.parts)), _key_of(["fit", *rows])
+        fit = next((entry for entry in self.entries if entry.key.split("-")[0] == fits and entry.what.endswith(counted)), None)
         if fit is not None:
             raise PlanError(
                 f"{self.name} has paid for this forest's fit on DATA itself ({formatting.loss(fit.cost, fit.delta)} at {fit.when}): the "
@@ -151,8 +153,8 @@ class TrackedBudgetFile(_ChargeTracking, BudgetFile):
             )
 
 
-def _table(part: Part) -> str:
-    return f", table {_key_of(part.key)[:12]}"
+def _counts(part: Part) -> str:
+    return _key_of(part.key)[:12]
 
 
 def _key_of(request: Sequence[Any]) -> str:

@@ -55,6 +55,7 @@ OPTION_OF = {  # what Python calls a setting, and what the command line does
     "keep: the table has": "--keep: the table has",
     "drop: the table has": "--drop: the table has",
     "schema.rows": "rows in the schema",
+    "alike (like) or an earlier release (forest)": "alike (--like) or an earlier release (--forest)",
     "Set delta=0 (leave --delta out)": "Leave --delta out",
     "`hedgerow fit --batch`, `partial_fit`": "`hedgerow fit --batch`",
     "`hedgerow update` (`partial_fit`)": "`hedgerow update`",

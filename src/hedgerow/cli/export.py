@@ -20,6 +20,9 @@ class Goal(StrEnum):
     python = "python"
 
 
+ENDINGS = {".onnx": Goal.onnx, ".sql": Goal.sql, ".py": Goal.python}
+
+
 class SQLDialect(StrEnum):
     duckdb = "duckdb"
     postgresql = "postgresql"
@@ -29,13 +32,13 @@ class SQLDialect(StrEnum):
 def export(
     forest: Annotated[Path, typer.Argument(help="A saved forest.", show_default=False)],
     to: Annotated[
-        Goal,
+        Goal | None,
         typer.Option(
             "--to",
             help="onnx: a model for onnxruntime. sql: one SELECT. python: one file that needs nothing but Python.",
-            show_default=False,
+            show_default="by the ending of --output: .onnx, .sql, .py",
         ),
-    ],
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="A file; - is standard output.  [default: -, for onnx it must be given]", show_default=False),
@@ -57,11 +60,14 @@ def export(
 
         hedgerow export forest.json --to sql --dialect postgresql --table patients --keep id -o predict.sql
 
-        hedgerow export forest.json --to onnx -o forest.onnx
+        hedgerow export forest.json -o forest.onnx
     """
     from hedgerow.errors import PlanError
 
     output = None if output == STANDARD_OUTPUT else output
+    to = ENDINGS.get("" if output is None else output.suffix.lower()) if to is None else to
+    if to is None:
+        raise PlanError("--to: missing; expected onnx, sql or python, or an --output that ends in .onnx, .sql or .py.")
     if to is Goal.onnx and output is None and sys.stdout.isatty():
         raise PlanError("an ONNX model is not text for a terminal; name a file with -o forest.onnx.")
     if output is not None:

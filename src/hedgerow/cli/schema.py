@@ -219,20 +219,24 @@ def check(
     """
     from hedgerow.schema.schema import Schema
 
-    schema = Schema.load(schema_file)
+    schema, misfits = Schema.load(schema_file), False
     if data is None:
         show(schema)
     else:
-        _show_misfits(schema, data, csv)
+        misfits = _show_misfits(schema, data, csv)
         hint_at_single_values(schema)
     if schema.unreviewed:
         say(f"unreviewed: {', '.join(schema.unreviewed)}", style="yellow")
         say(f"They were read from the data. `hedgerow schema review {schema_file}` shows them; add --accept once they are public facts.")
         raise typer.Exit(TO_DO)
+    if misfits:
+        say("the schema is valid and reviewed; look at the values above that do not fit before you pay", style="yellow")
+        return
     say("valid and reviewed", style="green")
 
 
-def _show_misfits(schema: Schema, data: Path, csv: str | None) -> None:
+def _show_misfits(schema: Schema, data: Path, csv: str | None) -> bool:
+    """Whether there are any."""
     from hedgerow.cli.errors import in_options
     from hedgerow.engines.table_check import EYES_ALONE, check_table
 
@@ -250,6 +254,7 @@ def _show_misfits(schema: Schema, data: Path, csv: str | None) -> None:
     say(EYES_ALONE)
     if found.unreadable:
         raise SchemaError(f"{data}: {found.unreadable}")
+    return bool(misfits)
 
 
 def show(schema: Schema, only: tuple[str, ...] = ()) -> None:

@@ -24,7 +24,7 @@ from hedgerow.engines.files import CSVTable, TableFile
 from hedgerow.engines.table_check import where_missing
 from hedgerow.errors import PlanError, SchemaError, UnknownValuesWarning
 from hedgerow.estimators.class_order import class_order, in_columns, sorted_classes
-from hedgerow.estimators.surroundings import given_to, numbered_classes
+from hedgerow.estimators.surroundings import given_to, numbered_classes, say_learning_around
 from hedgerow.evaluation.seen_rows import note_rows
 from hedgerow.inference.class_weights import IN_FIT
 from hedgerow.inference.coverage import Unknown
@@ -268,6 +268,7 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         return X, y, None
 
     def _checked_rows(self, X: Any) -> Any:
+        say_learning_around()
         X = rows.declared_only(X, self.release_.schema, bool(self.release_.forest.united), any_order=not self._inferred)
         if not rows.is_frame(X):
             check_fitted_order(getattr(self, "_order_in_fit", None), self.release_.schema.names, X)

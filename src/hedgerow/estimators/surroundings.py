@@ -37,8 +37,8 @@ _THRESHOLD = (
 )  # fmt: skip
 _CALIBRATION = (
     "CalibratedClassifierCV", "it learns from the rows, without noise, how to change probabilities",
-    "a HedgerowClassifier as it is, whose probabilities are scaled privately where there are rows enough (its plan says so), and "
-    "private_calibration to see how right they are",
+    "a HedgerowClassifier as it is: where there are rows enough (its plan says so) its probabilities are scaled privately, though those of "
+    "a rare class may stay too low or too high; private_calibration tells, and thresholds of private_score do not depend on it",
 )  # fmt: skip
 _STACKING = (
     "StackingClassifier", "its last estimator learns from the rows without noise", "the mean of the predict_proba of several forests",
@@ -285,6 +285,16 @@ def say_exact_score() -> None:
         "score: it is an exact look at these rows, which no budget pays for. Where they are private, use "
         "hedgerow.private_score(model, X, y, epsilon=…, budget=…), or in a search scoring=hedgerow.private_scorer(epsilon, budget).",
     )
+
+
+def say_learning_around() -> None:
+    """What is around a fitted model (a frozen one) may learn from its predictions and labels: `refuse_around` sees fits alone."""
+    for frame in frames():
+        module, caller = frame.f_globals.get("__name__", ""), type(frame.f_locals.get("self")).__name__
+        found = REFUSED.get((module, "")) or REFUSED.get((module, caller))
+        if found is not None and frame.f_code.co_name in ("fit", "_fit"):
+            who, why, instead = found
+            say_exact(who, f"{who}: {why}, which no budget pays for. Where these are private, use {instead}.")
 
 
 def say_exact(what: str, text: str) -> None:

@@ -16,7 +16,7 @@ from hedgerow.evaluation.private import SCORE_BINS, PrivateScore, score_of, scor
 from hedgerow.inference.coverage import class_shares
 from hedgerow.inference.ranking import positive_code
 from hedgerow.queries import ScoreBins
-from hedgerow.queries.score_bins import OF_CLASS, OTHERS
+from hedgerow.queries.score_bins import OF_CLASS, OTHERS, score_edges
 from hedgerow.release.certificate import no_certificate
 from hedgerow.settings import whole
 
@@ -88,7 +88,7 @@ def _bins(rows: int, shares: Floats, slope: float) -> NDArray[np.int64]:
     found = np.zeros((len(shares), 3, SCORE_BINS))
     for each, share in zip(found, np.clip(shares, 1e-9, 1 - 1e-9), strict=True):
         score = 1 / (1 + np.exp(-slope * (2 * x - 1)) * (1 - share) / share)
-        bins = np.minimum((score * SCORE_BINS).astype(np.intp), SCORE_BINS - 1)
+        bins = np.searchsorted(score_edges(SCORE_BINS)[1:-1], score, side="left")
         each[OF_CLASS] = np.bincount(bins, of_class * rows * share, SCORE_BINS)
         each[OTHERS] = np.bincount(bins, of_class[::-1] * rows * (1 - share), SCORE_BINS)
     return np.rint(found).astype(np.int64)

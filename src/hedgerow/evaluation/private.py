@@ -87,7 +87,7 @@ def private_score(
     def ask(table: PrivateTable) -> list[NDArray[np.int64]]:
         return [table.ask(query, price) for query, price in zip(questions, prices, strict=True)]
 
-    counts, certificate = _paid(release, engine, amount, budget, "evaluate", ask)
+    counts, certificate = _paid(release, engine, amount, budget, _what(metrics), ask)
     score = score_of(release, questions, counts, prices, certificate, about=about)
     warn_about(score, metrics, score)
     return score
@@ -157,7 +157,7 @@ def private_evaluation(
         score = [table.ask(query, price) for query, price in zip(questions, prices, strict=True)]
         return score, table.ask(Reliability(shares, bins), half)
 
-    (answers, counts), certificate = _paid(release, engine, amount, budget, "evaluate", ask)
+    (answers, counts), certificate = _paid(release, engine, amount, budget, f"{_what(metrics)}, calibration", ask)
     calibration = Calibration(counts, bin_edges(release.codebook.n_classes, bins), scale, certificate, release.schema.k)
     score = score_of(release, questions, answers, prices, certificate, about=about)
     warn_about(score, metrics, (score, calibration))
@@ -252,6 +252,11 @@ def ready_probabilities(release: Release) -> Probabilities:
     """The class probabilities for rows of codes. Its vote is made now, once, before any row is looked at, and not by several threads."""
     release.predict_codes_proba(np.zeros((1, len(release.codebook.sizes)), dtype=release.codebook.dtype))
     return release.predict_codes_proba
+
+
+def _what(metrics: Sequence[str]) -> str:
+    """As a budget lists it."""
+    return f"evaluate, {metrics if isinstance(metrics, str) else ', '.join(metrics)}"
 
 
 Answer = TypeVar("Answer")

@@ -92,7 +92,7 @@ class PrivateScore:
     def mismatch(self) -> str | None:
         """A sentence about test rows that have no declared class, or None where noise could explain them or they are few."""
         undeclared, error = self.undeclared, self.undeclared_error
-        if undeclared <= (max(2 * error, self.rows) if self.lost else max(8 * error, WORTH_SAYING * self.rows)):
+        if undeclared <= (max(4 * error, self.rows) if self.lost else max(8 * error, WORTH_SAYING * self.rows)):
             return None
         known = ", ".join(map(plain, self.classes[:MANY_VALUES])) + (", …" if len(self.classes) > MANY_VALUES else "")
         otherwise = f"spelled otherwise than the declared classes ({known})"

@@ -50,7 +50,8 @@ def chosen_in_words(forest: AdditiveForest, chosen: Mapping[str, Any]) -> list[t
         if "joint rounds" in chosen and not forest.scale_rate
         else ""
     )
-    lines.append(("probabilities", f"scores scaled by {forest.scale:g}" if forest.scale != 1 else f"as the scores say{low}"))
+    scaled = f"scores scaled by {forest.scale:g}, as private counts chose it: those of a rare class may be too low or too high"
+    lines.append(("probabilities", scaled if forest.scale != 1 else f"as the scores say{low}"))
     if "signal to noise" in chosen:
         lines.append(("signal to noise", f"{number(chosen['signal to noise'], 3)} when it was fitted"))
     found = boosted(forest)

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from hedgerow.inference.text import plain
 from hedgerow.planner.advice import Advice
-from hedgerow.plots.svg import BOLD, PALETTE, document, escape, fit, label
+from hedgerow.plots.svg import BOLD, PALETTE, document, escape, fit, label, paragraph
 
 _WIDE, _HIGH, _LEFT, _TOP = 420.0, 260.0, 64.0, 48.0
 
@@ -54,5 +54,5 @@ def advice_svg(advice: Advice, title: str = "What accuracy to expect") -> str:
         parts.append(f'<rect x="16" y="{below + 18 * line_number - 9:.1f}" width="10" height="10" fill="{colour}"/>')
         parts.append(label(32, below + 18 * line_number, fit(plain(name), width - 48, 12), 12))
     below += 18 * len(names)
-    parts.append(label(16, below, fit(f"bars: about four of five fits; {advice.trust}", width - 32, 12), 12, "hw-soft"))
-    return document(width, below + 16, title, f"{advice.sentence()}. {advice.baseline_sentence()}. {advice.trust}.", parts)
+    said, height = paragraph(16, below, f"bars: about four of five fits; {advice.trust}", width - 32, 12)
+    return document(width, below + height, title, f"{advice.sentence()}. {advice.baseline_sentence()}. {advice.trust}.", [*parts, *said])

@@ -16,7 +16,7 @@ from hedgerow.formatting import bound
 from hedgerow.inference.effects import Effect, about
 from hedgerow.inference.text import plain, share_text
 from hedgerow.plots.effect_text import short_number, values_to_show, with_error, with_mark
-from hedgerow.plots.svg import BOLD, OTHER, PALETTE, document, escape, fit, label, scale_for, text_width
+from hedgerow.plots.svg import BOLD, OTHER, PALETTE, document, escape, fit, label, paragraph, scale_for, text_width
 
 WIDTH, MARGIN = 760.0, 20.0
 MOST_CLASSES = len(PALETTE)
@@ -111,9 +111,10 @@ class _Picture:
         note = self.effect.rows_note
         bands += f" {STAR}" if self.few.any() else ""
         text = " ".join(f"{each[0].upper()}{each[1:].rstrip('.')}." for each in (bands, note, more) if each)
-        self.parts.append(label(MARGIN, y + 16, fit(text, WIDTH - 2 * MARGIN, 11.5), 11.5, "hw-soft"))
+        said, height = paragraph(MARGIN, y + 16, text, WIDTH - 2 * MARGIN, 11.5)
+        self.parts += said
         title = f"What {plain(self.effect.attribute)} {self.what}"
-        return Drawing(y + 34, title, f"{about(self.effect)}. {self._words()}", tuple(self.parts))
+        return Drawing(y + 18 + height, title, f"{about(self.effect)}. {self._words()}", tuple(self.parts))
 
     def _words(self) -> str:
         """The picture for those who cannot see it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hedgerow.formatting import number
 from hedgerow.inference.ranking import ClassRanking, OperatingPoint, Ranking
 from hedgerow.inference.text import plain, share_with_error
-from hedgerow.plots.svg import BOLD, PALETTE, document, escape, fit, label
+from hedgerow.plots.svg import BOLD, PALETTE, document, escape, fit, label, paragraph
 
 _SIDE, _LEFT, _TOP = 300.0, 76.0, 48.0
 _CURVES = len(PALETTE)  # more than these could not be told apart
@@ -65,8 +65,8 @@ def roc_svg(ranking: Ranking, title: str = "How well are the classes told apart?
     left_out = len(ranking.of) - len(shown)
     noise = "noise and draw of rows" if any(each.noise_sd for each in ranking.of) else "draw of rows; exact, public rows"
     more = f"; {left_out} classes not drawn" if left_out else ""
-    parts.append(label(16, below, fit(f"bars: ± 1 standard error ({noise}){more}", width - 32, 12), 12, "hw-soft"))
-    return document(width, below + 16, title, f"ROC curves. {'; '.join(told)}{more}.", parts)
+    said, height = paragraph(16, below, f"bars: ± 1 standard error ({noise}){more}", width - 32, 12)
+    return document(width, below + height, title, f"ROC curves. {'; '.join(told)}{more}.", [*parts, *said])
 
 
 def area_in_words(each: ClassRanking) -> str:

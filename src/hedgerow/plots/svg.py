@@ -75,6 +75,19 @@ def label(x: float, y: float, text: str, size: float = 12, kind: str = "hw-text"
     return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" text-anchor="{anchor}"{more}>{escape(text)}</text>'
 
 
+def paragraph(x: float, y: float, text: str, width: float, size: float, kind: str = "hw-soft") -> tuple[list[str], float]:
+    """Lines of at most `width`, broken between words, and the height that they take."""
+    lines = [""]
+    for word in text.split():
+        longer = f"{lines[-1]} {word}".strip()
+        if lines[-1] and text_width(longer, size) > width:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    step = round(1.4 * size)
+    return [label(x, y + step * i, fit(line, width, size), size, kind) for i, line in enumerate(lines)], float(step * len(lines))
+
+
 def whisker(low: float, high: float, y: float, cap: float = 2.5) -> str:
     """A horizontal error bar from `low` to `high` with caps."""
     caps = "".join(f"M{x:.1f} {y - cap:.1f}V{y + cap:.1f}" for x in (low, high))

@@ -19,7 +19,9 @@ def columns_of(table: Any, names: Sequence[str], any_type: bool = False, dates: 
     dates: those that are declared as dates, and may have a type of dates
     """
     if isinstance(table, (str, os.PathLike)):
-        raise TableError("table: got the path of a file; expected rows. Read it first, or use `hedgerow predict`.")
+        raise TableError(
+            "table: got the path of a file; expected rows. Read it first; `predict` of an estimator and `hedgerow predict` take a file."
+        )
     if isinstance(table, Mapping):
         require(names, [name for name in table if isinstance(name, str)])
         columns = [one_column(table[name], name, any_type, name in dates) for name in names]
