@@ -16,7 +16,7 @@ from sklearn.metrics import brier_score_loss, confusion_matrix, precision_score,
 from sklearn.model_selection import FixedThresholdClassifier
 from strategies import small_schema, small_table
 
-from hedgerow import Budget, HedgerowClassifier, PrivateRDTClassifier, Schema, Target, private_score
+from hedgerow import Budget, HedgerowClassifier, PrivateRDTClassifier, Schema, Target, private_score, score_error
 from hedgerow.accounting.meaning import FOR_AUC
 from hedgerow.errors import PlanError, SchemaMismatchWarning
 from hedgerow.evaluation.private import private_evaluation
@@ -254,6 +254,9 @@ def test_an_error_that_is_mostly_of_bins_is_said_to_be(model: HedgerowClassifier
         "; the ± is mostly that of bins, as nobody knows where in one rows lie: more bins tell closer, more ε does not>"
     )
     assert "The ± is mostly that of bins" in score_page(model.release_, coarse, [0.8])
+    assert all(each.mostly_by_bins for each in coarse.ranking.of)
+    assert "Much of the ± of the area is that of bins" in score_page(model.release_, coarse)
+    assert score_error(model, 2000, ENOUGH, ["auc"], bins=100)["auc"] < score_error(model, 2000, ENOUGH, ["auc"], bins=4)["auc"] / 2
     noisy = private_score(model, X, y, epsilon="0.02", metrics=["auc"], bins=20)
     assert not noisy.ranking.mostly_by_bins()
     assert "mostly" not in score_page(model.release_, noisy)

@@ -31,7 +31,7 @@ from hedgerow.errors import MergeError, PlanError, ReleaseError, SchemaMismatchW
 from hedgerow.growers import hedgerow as grower
 from hedgerow.growers.budget_shares import BudgetShares
 from hedgerow.growers.sizes import TOP_KEEPS, Settings, Sizes, top_questions
-from hedgerow.inference.additive import FLAT, TREE, AdditiveForest, Reading, Tables, checked_reading
+from hedgerow.inference.additive import FLAT, TREE, UNCHOSEN, AdditiveForest, Reading, Tables, checked_reading
 from hedgerow.inference.effects import effect_named
 from hedgerow.inference.layout import Layout, attributes_to_ask, layout_of
 from hedgerow.inference.parts import score_errors
@@ -353,6 +353,42 @@ def test_attributes_that_repeat_what_the_top_tree_says_are_read_at_an_eighth() -
     rows = release.forest.codebook.encode(codes)
     brier = {s: np.mean((tables.model(Reading(TREE, s)).probabilities(rows)[:, 1] - truth) ** 2) for s in (0.125, 0.25)}
     assert brier[0.125] < brier[0.25]
+
+
+def test_boosted_trees_in_pure_epsilon_are_scaled_also_where_no_choice_is_paid_for() -> None:
+    """Clipped gradients make them too sure, and a rarer class too rare: between the first trees and the first choice of a scale, the log
+    loss was above that of always giving the class shares.
+    """
+    columns, labels = wide_table(9000, 6)
+    release = HedgerowClassifier(wide_schema(6), 1, random_state=0).fit(columns, labels).release_
+    assert release.chosen["boosted trees"]
+    assert release.chosen["scale"] == release.additive.scale == UNCHOSEN == 0.7
+    assert "best_scale" not in {event.query for event in release.certificate.events}
+    assert "scores scaled by 0.7, as always where trees are boosted in pure ε" in dict(release.choices())["probabilities"]
+    assert "scaled by 0.7: too few rows for a choice" in str(HedgerowClassifier(wide_schema(6), 1).plan(rows=9000))
+    assert Release.from_json(release.to_json()).to_json() == release.to_json()
+    with pytest.raises(ReleaseError, match="looks at rows that its certificate does not name"):
+        Release.from_json(changed(release, lambda plain: plain["chosen"].update({"scale": 0.5})))
+    alone = HedgerowClassifier(wide_schema(), "0.1").fit(*wide_table(3000)).release_
+    assert alone.chosen["scale"] == 1
+    with pytest.raises(ReleaseError, match="looks at rows that its certificate does not name"):
+        Release.from_json(changed(alone, lambda plain: plain["chosen"].update({"scale": 0.7})))
+
+
+def test_how_strongly_many_tables_are_read_where_rows_are_few() -> None:
+    """By private choice, where its rate times the rows is 50; a little below that always at 0.7, from nine attributes on."""
+
+    def said(rows: int, attributes: int = 16) -> str:
+        return dict(HedgerowClassifier(wide_schema(attributes), 1).plan(rows=rows).lines())["chosen: one-way counts"]
+
+    assert "how strongly they are read is a private choice" in said(2000)
+    assert "read at 0.7 of their strength" in said(1200)
+    assert "strength" not in said(600)
+    assert "strength" not in said(1200, 8)
+    release = HedgerowClassifier(wide_schema(), 1).fit(*wide_table(1300)).release_
+    assert release.chosen["strength"] == 0.7
+    assert "as always where so many tables" in dict(release.choices())["reading"]
+    assert Release.from_json(release.to_json()).to_json() == release.to_json()
 
 
 # ---------------------------------------------------------------- tables of all kinds

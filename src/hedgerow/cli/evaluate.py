@@ -134,12 +134,12 @@ def evaluate(
     auc, recalls = auc or bool(recall), tuple(recall or RECALLS)
     if not all(0 < each <= 1 for each in recalls):
         raise PlanError(f"--recall: got {', '.join(f'{each:g}' for each in recalls)}; expected a share above 0, at most 1, such as 0.8.")
-    if bins is not None and (not auc or calibration or plan):
-        raise PlanError("--bins: it says in how many bins --auc counts rows, without --calibration and --plan. Leave out one of them.")
+    if bins is not None and (not auc or calibration):
+        raise PlanError("--bins: it says in how many bins --auc counts rows, without --calibration. Leave out one of them.")
     if rows is not None and not plan:
         raise PlanError("--rows: it belongs to --plan, which says what error a score would have. Add --plan, or leave it out.")
     if plan:
-        _forecast(forest, rows, epsilon, auc, calibration, positive)
+        _forecast(forest, rows, epsilon, auc, calibration, {"positive": positive} | ({"bins": bins} if bins is not None else {}))
         return
     if data is None:
         raise PlanError("DATA: missing; expected the test rows (or --plan --rows N: what error a score would have, without them).")
@@ -206,7 +206,7 @@ def evaluate(
 WHAT = {"confusion": "the confusion matrix", "reliability": "the reliability counts", "score_bins": "the counts of score bins"}
 
 
-def _forecast(forest: Path, rows: int | None, epsilon: str | None, auc: bool, calibration: bool, positive: str | None) -> None:
+def _forecast(forest: Path, rows: int | None, epsilon: str | None, auc: bool, calibration: bool, how: dict[str, Any]) -> None:
     """What error to expect: free."""
     from hedgerow.accounting.loss import exact_epsilon
     from hedgerow.cli.predict import class_text
@@ -219,7 +219,7 @@ def _forecast(forest: Path, rows: int | None, epsilon: str | None, auc: bool, ca
         raise PlanError("--plan: expected --rows, roughly how many test rows there are, and --epsilon, what the score may cost.")
     amount = exact_epsilon(epsilon)
     release = Release.load(forest)
-    errors = score_error(release, rows, amount / 2 if calibration else amount, metrics_of(auc), positive=positive)
+    errors = score_error(release, rows, amount / 2 if calibration else amount, metrics_of(auc), **how)
     for name, what in (("accuracy", "accuracy"), ("auc", "area under the ROC curve, roughly")):
         if name in errors:
             lost = is_lost(HOPED, errors[name])
@@ -291,12 +291,14 @@ def _why_lost(score: PrivateScore, names: Sequence[str]) -> str:
 def show_ranking(ranking: Ranking, recalls: Sequence[float]) -> None:
     """Areas under the curves, and what some thresholds would give."""
     from hedgerow.cli.predict import class_text
-    from hedgerow.inference.ranking import BY_BINS, THRESHOLD_HEADS
+    from hedgerow.inference.ranking import AREA_BY_BINS, BY_BINS, THRESHOLD_HEADS
     from hedgerow.inference.text import score_with_error
 
     mean = ", mean of each class against the others" if len(ranking.of) > 1 else f", {class_text(ranking.of[0].label)} against the rest"
     mean = f", {ranking.words(class_text)}" if ranking.left_out else mean
     say(f"area under the ROC curve: {score_with_error(ranking.auc, ranking.auc_error)}{mean}", style="bold")
+    if any(each.mostly_by_bins for each in ranking.of):
+        say(f"{AREA_BY_BINS} (--bins 100)")
     say(f"Brier score: {score_with_error(ranking.brier, ranking.brier_error)}")
     if ranking.unclear and not ranking.left_out:  # of those that a mean leaves out, private_score has warned
         warn(f"too few rows beside the noise to say anything about: {', '.join(map(class_text, ranking.unclear))}")
@@ -345,5 +347,5 @@ def show_calibration(found: Calibration, width: int = 40) -> None:
     console.table(f"{noisy}: how often the most probable class is right", heads, lines, numbers=(0, 1, 2))
     say(f"expected calibration error: {found.ece:.3f} ± {found.ece_error:.2g}", style="bold")
     noise = "; what noise adds was subtracted as far as it is known" if found.charged else ""
-    chance = f"a calibrated forest would show about {found.by_chance:.3f}, by the chance of who is in the rows"
+    chance = f"a calibrated forest would show up to about {found.by_chance:.3f}, by the chance of who is in the rows"
     say(f"{chance}, and because the middle of a bin stands for its rows{noise}")

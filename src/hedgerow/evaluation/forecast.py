@@ -34,6 +34,7 @@ def score_error(
     accuracy: float = HOPED,
     auc: float = HOPED_AUC,
     positive: Any = None,
+    bins: int = SCORE_BINS,
 ) -> dict[str, float]:
     """The standard error that `private_score` would state of each metric, for so many test rows. Free: it reads none.
 
@@ -43,7 +44,7 @@ def score_error(
     rows:      roughly how many test rows there are, a public number
     accuracy:  what to hope for, if all classes were as frequent
     auc:       the same of the area under the ROC curve: the larger, the smaller is its error
-    positive:  the class that recall, precision and area are about, as in `private_score`
+    positive, bins: the class that recall, precision and area are about, and in how many bins scores are counted, as in `private_score`
     """
     release = scored_release(release, "score_error")
     rows, amount = whole("rows", rows), exact_epsilon(epsilon)
@@ -52,12 +53,12 @@ def score_error(
             raise PlanError(f"{name}: got {hoped!r}; expected what you hope for, from 0.5 to below 1, such as 0.8.")
     named = [metrics] if isinstance(metrics, str) else list(metrics)
     about = positive_code(release.schema.target.classes, positive)
-    questions = score_queries(release, named, SCORE_BINS, about)
+    questions = score_queries(release, named, bins, about)
     prices, shares = [amount / len(questions)] * len(questions), class_shares(release.forest)[0]
 
     def score(slope: float) -> PrivateScore:
         counts = [
-            _bins(rows, shares[list(query.classes)], slope) if isinstance(query, ScoreBins) else _matrix(rows, shares, accuracy)
+            _bins(rows, shares[list(query.classes)], slope, query.bins) if isinstance(query, ScoreBins) else _matrix(rows, shares, accuracy)
             for query in questions
         ]
         return score_of(release, questions, counts, prices, no_certificate("a forecast"), about=about)
@@ -77,7 +78,7 @@ def _matrix(rows: int, shares: Floats, accuracy: float) -> NDArray[np.int64]:
     return np.asarray(np.rint(matrix * rows * np.append(shares, 0)[:, None]), dtype=np.int64)
 
 
-def _bins(rows: int, shares: Floats, slope: float) -> NDArray[np.int64]:
+def _bins(rows: int, shares: Floats, slope: float, bins: int = SCORE_BINS) -> NDArray[np.int64]:
     """As `ScoreBins` counts, of classes with these shares.
 
     What a row says for the class, x from 0 to 1, has a density that grows as exp(slope·x) over its rows and falls so over the others;
@@ -85,12 +86,12 @@ def _bins(rows: int, shares: Floats, slope: float) -> NDArray[np.int64]:
     """
     x = (np.arange(_GRID) + 0.5) / _GRID
     of_class = np.exp(slope * x) / np.exp(slope * x).sum()
-    found = np.zeros((len(shares), 3, SCORE_BINS))
+    found, edges = np.zeros((len(shares), 3, bins)), score_edges(bins)
     for each, share in zip(found, np.clip(shares, 1e-9, 1 - 1e-9), strict=True):
         score = 1 / (1 + np.exp(-slope * (2 * x - 1)) * (1 - share) / share)
-        bins = np.searchsorted(score_edges(SCORE_BINS)[1:-1], score, side="left")
-        each[OF_CLASS] = np.bincount(bins, of_class * rows * share, SCORE_BINS)
-        each[OTHERS] = np.bincount(bins, of_class[::-1] * rows * (1 - share), SCORE_BINS)
+        place = np.searchsorted(edges[1:-1], score, side="left")
+        each[OF_CLASS] = np.bincount(place, of_class * rows * share, bins)
+        each[OTHERS] = np.bincount(place, of_class[::-1] * rows * (1 - share), bins)
     return np.rint(found).astype(np.int64)
 
 

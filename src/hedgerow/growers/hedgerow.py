@@ -21,7 +21,7 @@ and measurements.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -251,7 +251,7 @@ def _read(table: PrivateTable, shares: BudgetShares, sizes: Sizes, tables: Table
         return SILENT
     readings = tables.readings
     if not sizes.reading:
-        return readings[0]
+        return replace(readings[0], strength=sizes.strength)
     models = [tables.model(reading).probabilities for reading in readings]
     return readings[table.ask(BestModel(models), shares.choice(sizes.reading, PERMUTE_AND_FLIP))]
 
@@ -367,6 +367,6 @@ def _of_joint(codebook: Codebook, tables: Tables, joint: Correction) -> tuple[li
 
 def _scale(table: PrivateTable, shares: BudgetShares, sizes: Sizes, start: AdditiveModel, correction: Correction) -> float:
     if not sizes.scale:
-        return SCALES[0]
+        return sizes.margins if correction.trees else SCALES[0]
     model = start.plus(correction.trees, correction.scores)
     return SCALES[table.ask(BestScale(model, SCALES), shares.choice(sizes.scale, PERMUTE_AND_FLIP))]

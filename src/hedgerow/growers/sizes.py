@@ -11,6 +11,7 @@ import numpy as np
 from hedgerow.formatting import number
 from hedgerow.growers.budget_shares import BudgetShares
 from hedgerow.growers.proposals import CANDIDATES
+from hedgerow.inference.additive import UNCHOSEN, strength_of_counts
 from hedgerow.inference.layout import cells_of
 from hedgerow.queries.boosting import MOST_SUMS
 from hedgerow.queries.boosting import MOST_TREES as MOST_CANDIDATES
@@ -33,7 +34,8 @@ TOP_FROM, TOP_KEEPS, TOP_LEAST = 16.0, 8.0, 4.0
 TOP_ANSWERS = 3  # of a category as a top question, where there are two classes: more cost more rows in each cell than they tell
 # A choice among readings is worth it if its rate times n̂ is at least this: by whether there are top questions.
 FEW_PASSES = 4  # of so many none is spared for a choice among readings without them: boosted trees need each
-READ_SHARE, READ_FROM = Fraction(3, 100), {True: 30, False: 100}
+READ_SHARE, READ_FROM = Fraction(3, 100), {True: 30, False: 50}
+WEAKER_FROM = 30  # where that is too few, and in pure ε no trees follow, many tables are read below their strength from here on
 TREES_LEAST = 0.1  # trees that would get less than this share are not grown
 MOST_GROUPS, GROUPS_PER_ROOT = 24, 1.2  # of a number in its table: at most, and at most this·n̂^⅓
 GROUPS_PER_SIGNAL = {True: 0.8, False: 0.4}  # by whether scores are fitted jointly, where neighbours help each other
@@ -61,6 +63,7 @@ class Sizes:
     x: rows of a class against the noise on one number that gets the whole budget; nu: the same of a cell of a table
     top: ν·C/2, which the answers of top questions divide
     joint: rounds of the joint fit; without any, the tables are the start of the model
+    strength, margins: how strongly tables are read, and by what margins are multiplied, where no choice is paid for
     """
 
     x: float
@@ -81,6 +84,8 @@ class Sizes:
     depth: int
     questions: int
     reading: Fraction
+    strength: float
+    margins: float
 
     @classmethod
     def of(cls, codebook: Codebook, n: int, shares: BudgetShares, epsilon: Fraction, settings: Settings) -> Sizes:
@@ -121,12 +126,14 @@ class Sizes:
         rest = 1 - cells - scale
         signal = n / (classes * shares.noise_sd(measured, rest * part))
         groups = round(min(GROUPS_PER_SIGNAL[joint > 0] * signal, GROUPS_PER_ROOT * n ** (1 / 3)))
+        weaker = not (gaussian or grows or questions) and shares.rate(READ_SHARE) * n >= WEAKER_FROM
         together = min(trees, max(TOGETHER, min(MOST_TOGETHER, -(-trees // max(1, passes)))))
         of_tables = BESIDE_JOINT if joint else part
         return cls(
             x, nu, top, numbers, measured, m, min(max(groups, 2), MOST_GROUPS), cells, rest * of_tables, rest * (part - of_tables),
             rest * (1 - part), scale, joint, min(-(-trees // together), passes) if part < 1 else 0, together,
-            min(depth, deepest), questions, reading,
+            min(depth, deepest), questions, reading, strength_of_counts(m) if weaker else 1.0,
+            UNCHOSEN if part < 1 and not gaussian else 1.0,
         )  # fmt: skip
 
     @property
@@ -178,12 +185,14 @@ class Sizes:
             if self.cells else "none are needed: there are no numbers",
             "one-way counts": f"of {which}, {paid(self.tables)}; numbers in at most {self.groups} groups"
             + ("; under up to two top splits, by private choice" if self.questions else "")
-            + (f"; how strongly they are read is a private choice {paid(self.reading)}" if self.reading else ""),
+            + (f"; how strongly they are read is a private choice {paid(self.reading)}" if self.reading else "")
+            + (f"; read at {self.strength:g} of their strength" if self.strength < 1 and not self.reading else ""),
             "joint fit": f"of all attributes, in {self.joint} rounds, {paid(self.joint_fit)}"
             if self.joint else "none: the one-way counts are the start",
             "boosted trees": trees if self.rounds else "none: the one-way counts need all "
             f"({number(self.nu, 3)} rows in a cell for each unit of noise), or there are too many classes or too few passes",
-            "probabilities": f"scaled, by private choice {paid(self.scale)}" if self.scale else "as they come: too few rows for a choice",
+            "probabilities": f"scaled, by private choice {paid(self.scale)}" if self.scale
+            else f"{'as they come' if self.margins == 1 else f'scaled by {self.margins:g}'}: too few rows for a choice",
             "passes over the rows": f"{self.passes}",
         }  # fmt: skip
 

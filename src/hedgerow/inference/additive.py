@@ -48,6 +48,7 @@ LACKING = 3.0  # standard deviations by which a table must hold fewer rows than 
 STRENGTHS = {TREE: (1.0, 0.5, 0.25, 0.125), FLAT: (1.0, 0.5, 0.25)}  # what the top tree says, attributes that repeat it say again
 MANY, OF_MANY = 9, 0.7  # attributes from which on tables that are only added up are read at this strength: they repeat each other
 SCALES = (1.0, 1.4, 2.0, 0.7, 0.5, 0.35)  # by which margins may be multiplied before they become probabilities
+UNCHOSEN = 0.7  # those of boosted trees in pure ε, where rows are too few for a choice: clipped gradients make them too sure
 BELOW = 0.25  # how far a leaf's own log-odds are trusted to differ from its parent's: its prior variance, in units of e²
 
 
@@ -150,8 +151,8 @@ class Tables:
         if self.rules < LACKING_RULES or self.s <= 0 or len(counts) < 2:
             return set()
         totals, errors = np.array([own.sum() for own in counts]), self.s * np.sqrt([own.size for own in counts])
-        far = LACKING if self.rules == LACKING_RULES else far_by_noise(len(counts))
-        return set(range(len(counts))) - full_trees(totals, errors, [far] * len(counts))
+        far = [LACKING] * len(counts) if self.rules == LACKING_RULES else far_by_noise(self.forest)
+        return set(range(len(counts))) - full_trees(totals, errors, far)
 
     def _shares_down(self) -> None:
         """Class shares and rows of every node of the top tree, each node's shares drawn to its parent's."""

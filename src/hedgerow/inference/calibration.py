@@ -112,7 +112,7 @@ class Calibration:
     def ece(self) -> float:
         """Expected calibration error of these rows, the contribution of the noise subtracted as far as it is known (see above).
 
-        A calibrated forest does not get 0 but about `by_chance`: what the draw of rows adds is not subtracted, nor is it in the error.
+        A calibrated forest does not get 0 but up to about `by_chance`: what the draw of rows adds is not subtracted, nor in the error.
         """
         return float(np.clip((np.abs(self._gaps).sum() - self._from_noise) / self.rows, 0, 1))
 
@@ -129,10 +129,12 @@ class Calibration:
 
     @property
     def by_chance(self) -> float:
-        """About what a calibrated forest would show: by the draw of so many rows, and as the middle of a bin stands for its rows."""
+        """Up to about what a calibrated forest would show: by the draw of so many rows, and as the middle of a bin stands for its rows.
+        Where these are spread over their bins it is less: what lies above the middle makes up for what lies below.
+        """
         m = self.middles
         variance = self.alike * np.maximum(self.bin_rows, 0) * m * (1 - m) + self._placed**2
-        return float(np.sqrt(2 / math.pi * variance).sum() / self.rows)
+        return min(1.0, float(np.sqrt(2 / math.pi * variance).sum() / self.rows))
 
     @property
     def _placed(self) -> Floats:

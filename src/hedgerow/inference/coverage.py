@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -113,15 +112,18 @@ def class_rows(forest: CountedForest) -> tuple[NDArray[np.float64], float]:
     """Rows of each class, and their error: the weighted mean over the trees that lack no rows."""
     counts = np.array([counts[0] for counts in forest.node_counts], dtype=np.float64)
     errors = np.array([float(forest.node_noise_sd(t)[0]) for t in range(len(forest.trees))])
-    own = sorted(full_trees(counts.sum(axis=1), errors * math.sqrt(counts.shape[1]), [far_by_noise(len(counts))] * len(counts)))
+    own = sorted(full_trees(counts.sum(axis=1), errors * math.sqrt(counts.shape[1]), far_by_noise(forest)))
     least = max(float(errors[own].min()), 1e-9)
     weights = (least / np.maximum(errors[own], 1e-9)) ** 2  # of trees that are alike exactly 1
     return np.average(counts[own], axis=0, weights=weights), float(least / np.sqrt(weights.sum())) if forest.noisy else 0.0
 
 
-def far_by_noise(trees: int) -> float:
-    """So many standard deviations one of these trees hardly ever lacks beside another by noise alone."""
-    return NormalDist().inv_cdf(1 - BY_NOISE / max(trees * (trees - 1), 1))
+def far_by_noise(forest: CountedForest) -> list[float]:
+    """For each tree so many standard deviations of its total as by noise alone any of them lacks beside another in one of 1/BY_NOISE
+    forests at most.
+    """
+    trees = len(forest.trees)
+    return _far(forest, math.log(max(trees * (trees - 1), 1) / BY_NOISE))
 
 
 def class_shares(forest: CountedForest) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -315,15 +317,15 @@ def _what_to_check(attribute: Attribute) -> str:
     return "are its numbers written like 65447.2, without separators or units?"
 
 
-def _far(forest: CountedForest) -> list[float]:
-    """For each tree so many standard deviations of its total as noise alone goes once in e^SELDOM trees.
+def _far(forest: CountedForest, seldom: float = SELDOM) -> list[float]:
+    """For each tree so many standard deviations of its total as noise alone goes once in e^seldom trees.
 
-    Of a sum of N Laplace numbers by Bernstein's inequality, z²/2 = SELDOM·(1 + z/√(2N)); of Gaussian noise, N is without end.
+    Of a sum of N Laplace numbers by Bernstein's inequality, z²/2 = seldom·(1 + z/√(2N)); of Gaussian noise, N is without end.
     """
     found = []
     for counts, noises in zip(forest.counts, forest.scales, strict=True):
-        tail = 0.0 if all(isinstance(noise, Gaussian) for noise in noises) else SELDOM / math.sqrt(2 * counts.size * len(noises))
-        found.append(tail + math.sqrt(tail**2 + 2 * SELDOM))
+        tail = 0.0 if all(isinstance(noise, Gaussian) for noise in noises) else seldom / math.sqrt(2 * counts.size * len(noises))
+        found.append(tail + math.sqrt(tail**2 + 2 * seldom))
     return found
 
 

@@ -37,6 +37,7 @@ Floats = NDArray[np.float64]
 RECALLS = (0.5, 0.8, 0.9)  # of thresholds that are shown
 THRESHOLD_HEADS = ("class", "area", "threshold", "recall", "precision", "false positive rate")
 CLEAR = 2.0  # a number of rows is told apart from none by so many errors
+AREA_BY_BINS = "much of the ± of the area is that of bins, in which rows count as ties, so that it is rather too low: more bins tell closer"
 BY_BINS = "the ± is mostly that of bins, as nobody knows where in one rows lie: more bins tell closer, more ε does not"
 END_BINS = 0.15  # how much better than by chance rows of the first and the last bin are told apart, perhaps
 
@@ -146,6 +147,11 @@ class ClassRanking:
     def auc_error(self) -> float:
         """Standard error: the noise on the counts, the draw of rows, and rows of one bin together."""
         return min(0.5, math.hypot(self.auc_noise, self.auc_draw, self.auc_ties))
+
+    @property
+    def mostly_by_bins(self) -> bool:
+        """Whether more ε would hardly make the error of the area smaller, and more bins would."""
+        return self.clear and self.auc_ties > self.auc_error / 2
 
     @property
     def auc_noise(self) -> float:

@@ -13,7 +13,7 @@ from hedgerow.inference.text import plain, share_text
 
 _STRENGTH = {
     1.0: "attributes at full strength",
-    0.7: "attributes at 0.7 of their strength, as always where so many tables are only added up",
+    0.7: "attributes at 0.7 of their strength, as always where so many tables are only added up or rows are few",
     0.5: "attributes at half strength",
     0.25: "attributes at a quarter of their strength",
     0.125: "attributes at an eighth of their strength",
@@ -45,13 +45,7 @@ def chosen_in_words(forest: AdditiveForest, chosen: Mapping[str, Any]) -> list[t
     lines.append(("measured", f"{len(forest.tables.tables)} of {len(names)} attributes" if few else f"all {len(names)} attributes"))
     if layout.together > 1:
         lines.append(("numeric cells", f"{layout.together} neighbours counted as one: rows are few"))
-    low = (
-        "; of a rare class mostly too low: too few rows for a choice of a scale"
-        if "joint rounds" in chosen and not forest.scale_rate
-        else ""
-    )
-    scaled = f"scores scaled by {forest.scale:g}, as private counts chose it: those of a rare class may be too low or too high"
-    lines.append(("probabilities", scaled if forest.scale != 1 else f"as the scores say{low}"))
+    lines.append(("probabilities", _probabilities(forest, "joint rounds" in chosen)))
     if "signal to noise" in chosen:
         lines.append(("signal to noise", f"{number(chosen['signal to noise'], 3)} when it was fitted"))
     found = boosted(forest)
@@ -60,3 +54,13 @@ def chosen_in_words(forest: AdditiveForest, chosen: Mapping[str, Any]) -> list[t
     elif forest.correction.trees:
         lines.append(("gradient steps", str(chosen.get("gradient steps", "yes"))))
     return lines
+
+
+def _probabilities(forest: AdditiveForest, joint: bool) -> str:
+    if forest.scale_rate:
+        scaled = f"scores scaled by {forest.scale:g}, as private counts chose it: those of a rare class may be too low or too high"
+        return scaled if forest.scale != 1 else "as the scores say"
+    few = "too few rows for a choice of a scale"
+    if forest.scale != 1:
+        return f"scores scaled by {forest.scale:g}, as always where trees are boosted in pure ε with {few}; of a rarer class mostly too low"
+    return f"as the scores say{f'; of a rarer class mostly too low: {few}' if joint else ''}"

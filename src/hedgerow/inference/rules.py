@@ -11,11 +11,12 @@ themselves, each with the error σ, are the `distribution` of the rule, as Fletc
 The errors speak of the noise alone, not of the chance by which these rows and not others are in the table; and the best
 of many noisy rules looks a little better than it is.
 
-A rule stands above the noise if its support is more than z·support_error, and its confidence differs by more than z·confidence_error
-from the share of its class in all rows. The more paths there are, the further noise alone carries the best of them, so z grows with
-their number m (Bonferroni): the normal quantile that all of m paths of noise stay within together, but for a chance of 5 %
-(`noise_limit`). It is 2.0 for one path, 3.6 for 180 and 4.4 for 5,000. The Laplace noise of pure ε has longer tails: there a path of
-noise is listed now and then (measured: 5 of about 180 rules of eight forests, beside 37 with a limit of two errors).
+A rule stands above the noise if its support is more than z·support_error, and its confidence differs from the share s of its class in
+all rows by more than z·√(confidence_error² + s(1 − s)/n): by more than noise and the chance of who is among n rows do. The more paths
+there are, the further these alone carry the best of them, so z grows with their number m (Bonferroni): the normal quantile that all of m
+paths of noise stay within together, but for a chance of 5 % (`noise_limit`). It is 2.0 for one path, 3.6 for 180 and 4.4 for 5,000. The
+Laplace noise of pure ε has longer tails: there a path of noise is listed now and then (measured without the chance of rows: 5 of about
+180 rules of eight forests, beside 37 with a limit of two errors).
 """
 
 from __future__ import annotations
@@ -245,14 +246,16 @@ class _Numbers:
         return keep
 
     def stands_out(self, forest: CountedForest) -> NDArray[np.bool_]:
-        """More rows than the noise on them, and a share of the class that differs from that of all rows, by `noise_limit` errors each.
+        """More rows than the noise on them, and a share of the class that differs from that of all rows, by `noise_limit` errors each (of
+        noise, and of the chance of rows).
 
         All paths are candidates, whichever of them are then chosen: the best of a few was the best of many.
         """
         limit = noise_limit(len(self.node))
         totals = np.maximum(forest.class_totals, 0)
-        share = totals / max(float(totals.sum()), 1e-300)
-        told = np.abs(self.confidence - share[self.label]) > limit * self.confidence_error
+        share = (totals / max(float(totals.sum()), 1e-300))[self.label]
+        by_chance = share * (1 - share) / np.maximum(self.support, 1)
+        told = np.abs(self.confidence - share) > limit * np.sqrt(self.confidence_error**2 + by_chance)
         return np.asarray((self.support > limit * self.support_error) & (told | (self.confidence_error == 0)))
 
     def order(self, chosen: NDArray[np.int64], sort: str) -> NDArray[np.int64]:

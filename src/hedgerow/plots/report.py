@@ -20,7 +20,7 @@ from hedgerow.inference.boosted_words import boosted, forest_in_words
 from hedgerow.inference.coverage import class_rows
 from hedgerow.inference.effects import Effect
 from hedgerow.inference.explain import Explanation
-from hedgerow.inference.ranking import BY_BINS, RECALLS, THRESHOLD_HEADS
+from hedgerow.inference.ranking import AREA_BY_BINS, BY_BINS, RECALLS, THRESHOLD_HEADS
 from hedgerow.inference.rules import within_noise
 from hedgerow.inference.text import MANY_VALUES, count_with_error, error_text, plain, score_with_error, share_text, share_with_error
 from hedgerow.inference.vote import ADDITIVE
@@ -216,11 +216,12 @@ def _roc(score: PrivateScore, recalls: Sequence[float]) -> str:
     of = f", the {score.ranking.words(plain)} (too few rows)" if score.ranking.left_out else of
     area, brier = score_with_error(score.auc, score.auc_error), score_with_error(score.brier, score.brier_error)
     lines = score.ranking.threshold_lines(recalls)
+    tied = f" {AREA_BY_BINS[0].upper()}{AREA_BY_BINS[1:]}." if any(each.mostly_by_bins for each in score.ranking.of) else ""
     about = "<p>Thresholds: rows with at least that probability of the class are taken for it.</p>"
     by_bins = f"<p>{escape(BY_BINS[0].upper() + BY_BINS[1:])}.</p>" if score.ranking.mostly_by_bins(recalls) else ""
     thresholds = about + table(THRESHOLD_HEADS, lines) + by_bins if lines else ""
     return (
-        f"<p><strong>Area under the ROC curve {area}</strong>{escape(of)}; Brier score {brier}.</p>"
+        f"<p><strong>Area under the ROC curve {area}</strong>{escape(of)}; Brier score {brier}.{tied}</p>"
         f'<figure class="scroll" tabindex="0">{roc_svg(score.ranking)}</figure>{thresholds}'
     )
 
@@ -250,8 +251,8 @@ def _calibration(release: Release, calibration: Calibration, score: PrivateScore
         "Calibration",
         f"<p><strong>Expected calibration error {escape(share_with_error(calibration.ece, calibration.ece_error))}</strong>: "
         "so far, on average, is the share of rows that are right from the probability that the forest gives."
-        f"{subtracted} A calibrated forest would show about {escape(share_with_error(calibration.by_chance, 0))}, by the chance of who "
-        "is in the rows, and because the middle of a bin stands for its rows.</p>"
+        f"{subtracted} A calibrated forest would show up to about {escape(share_with_error(calibration.by_chance, 0))}, by the chance of "
+        "who is in the rows, and because the middle of a bin stands for its rows.</p>"
         f'<figure class="scroll" tabindex="0">{reliability_svg(calibration)}</figure>'
         f"<p>{escape(cost)}</p>",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,10 @@ MOST_BINS = 1000
 
 
 class ReliabilityForm(ConfusionForm, frozen=True, kw_only=True):
+    """edges: how bins lie, so that a service that places them otherwise refuses before anything is charged"""
+
     bins: int
+    edges: Literal["narrow near 1"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +65,7 @@ class Reliability(CountingQuery[Counts]):
 
     def form(self, price: Price, encode: Encoder) -> QueryForm:
         predictor = encode.predictor(self.probabilities, probable=True)
-        return ReliabilityForm(number=0, predictor=predictor, bins=self.bins, price=price_form(price))
+        return ReliabilityForm(number=0, predictor=predictor, bins=self.bins, edges="narrow near 1", price=price_form(price))
 
     @classmethod
     def decode(cls, form: ReliabilityForm, decode: Decoder) -> Reliability:

@@ -12,16 +12,17 @@ from hedgerow.accounting.prices import Price
 from hedgerow.errors import PlanError, TableError
 from hedgerow.parallel import ROWS_AT_ONCE, row_blocks
 from hedgerow.queries.attacks import RIGHT, WRONG, Attack, certainly_first
-from hedgerow.queries.confusion import make_ready
+from hedgerow.queries.confusion import ConfusionForm, make_ready
 from hedgerow.queries.predictors import Probabilities
 from hedgerow.queries.query import Block, CountingQuery, Counts, Decoder, Encoder, QueryForm, Shapes, Sums, price_form
-from hedgerow.queries.reliability import ReliabilityForm, checked_bins
+from hedgerow.queries.reliability import checked_bins
 from hedgerow.schema.codebook import Codebook
 
 OTHERS, OF_CLASS, UNDECLARED = range(3)
 
 
-class ScoreBinsForm(ReliabilityForm, frozen=True, kw_only=True):
+class ScoreBinsForm(ConfusionForm, frozen=True, kw_only=True):
+    bins: int
     classes: list[int]
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hedgerow.accounting.noise import noise_from_text, text_of_noise
 from hedgerow.errors import PlanError, ReleaseError, SchemaError
-from hedgerow.inference.additive import strength_of_counts
+from hedgerow.inference.additive import UNCHOSEN, strength_of_counts
 from hedgerow.inference.vote import ADDITIVE, VOTES
 from hedgerow.release.certificate import Certificate, anonymity_certificate
 from hedgerow.release.certificate_checks import check_certificate
@@ -259,7 +259,7 @@ def check_additive(document: Document, forest: CountedForest) -> None:
         events.count("choose_tree") < grouped * few * len(forest.trees) + boosted,
         grouped and numbers and "signal to noise" in chosen and "leaf_sizes" not in events,
         not plain and "best_model" not in events and "best" not in events,
-        chosen.get("scale", 1.0) != 1.0 and "best_scale" not in events,
+        chosen.get("scale", 1.0) not in (1.0, UNCHOSEN if boosted else 1.0) and "best_scale" not in events,
         fitted and forest.codebook.schema.rows is None and "rows" not in events,
         not isinstance(document.corrections, msgspec.UnsetType) and chosen.get("gradient steps") != events.count("gradient_sums"),
     ]
