@@ -295,6 +295,36 @@ def test_a_forest_is_scored_on_rows_of_which_another_fit_was_paid(fitted: Simple
     assert BudgetFile(own).spent == Fraction(3, 2) + Fraction(5, 2)
 
 
+def test_fits_with_one_batch_name_are_told_apart(fitted: SimpleNamespace, run: Callable[..., Any]) -> None:
+    """The forest of one was refused a score on the rows of the other."""
+    budget = fitted.folder / "own.json"
+    BudgetFile.create(budget, 9)
+    words = ["--schema", fitted.schema, "--algorithm", "rdt", "--epsilon", "1", "--trees", 3, "--depth", 2, "--budget", budget]
+    names = [fitted.folder / f"january-{i}.json" for i in range(2)]
+    for name, table in zip(names, (fitted.data, fitted.test), strict=True):
+        assert run("fit", table, *words, "--seed", 0, "--batch", "jan", "-o", name).exit_code == 0
+    score = ["--epsilon", "0.5", "--budget", budget]
+    for forest, table, seen in ((1, fitted.data, False), (0, fitted.test, False), (0, fitted.data, True), (1, fitted.test, True)):
+        scored = run("evaluate", names[forest], table, *score)
+        assert (scored.exit_code == 2, "has paid for this forest's fit on DATA itself (ε = 1 at 20" in scored.stderr) == (seen, seen)
+
+
+def test_the_class_of_thresholds_is_no_other_score_without_them(fitted: SimpleNamespace, run: Callable[..., Any]) -> None:
+    """Of three classes the same confusion matrix was paid for again, for each --positive."""
+    schema, budget, forest = fitted.folder / "three.toml", fitted.folder / "own.json", fitted.folder / "three.json"
+    schema.write_text(fitted.schema.read_text().replace('["no", "yes"]', '["no", "yes", "maybe"]'))
+    BudgetFile.create(budget, 9)
+    words = ["--algorithm", "rdt", "--epsilon", "1", "--trees", 3, "--depth", 2, "--budget", budget, "-o", forest]
+    assert run("fit", fitted.data, "--schema", schema, *words).exit_code == 0
+    score = ["evaluate", forest, fitted.test, "--epsilon", "0.5", "--budget", budget]
+    assert run(*score).exit_code == 0
+    for label in ("yes", "no"):
+        refused = run(*score, "--positive", label)
+        assert (refused.exit_code, "has paid for this score already" in refused.stderr) == (2, True)
+        assert run(*score, "--auc", "--positive", label).exit_code == 0
+    assert BudgetFile(budget).spent == Fraction(5, 2)
+
+
 def test_a_fit_with_another_sampler_is_another(fitted: SimpleNamespace, run: Callable[..., Any]) -> None:
     """How a file is written, and what draws the noise, make a fit another one."""
     budget = fitted.folder / "own.json"

@@ -18,8 +18,10 @@ import msgspec
 import pytest
 
 from hedgerow import BudgetFile, Release
+from hedgerow.accounting.paid_counts import Counts
+from hedgerow.cli.budget_source import TrackedBudgetFile
 from hedgerow.engines.files import TableFile
-from hedgerow.errors import MergeError, ReleaseError
+from hedgerow.errors import BudgetError, MergeError, ReleaseError
 from hedgerow.release.files import with_hash
 from hedgerow.release.public_plan import PlanDocument, PublicPlan
 
@@ -239,6 +241,30 @@ def test_another_output_is_no_other_owner(planned: SimpleNamespace, run: Callabl
     assert BudgetFile(planned.budget).spent == 2
 
 
+def test_counts_name_the_trees_as_their_plan_does(planned: SimpleNamespace, run: Callable[..., Any]) -> None:
+    """Rows that were counted by a plan were paid for again where counts with its trees were given for the plan."""
+    words = ["office-b.csv", "--disjoint", "--budget", "budget.json"]
+    done(run("count", "plan.json", *words, "-o", "b.json"))
+    for trees in ("b.json", "forest.json"):
+        refused(run("count", trees, *words, "-o", "b2.json"), 2, "budget.json has paid for counts in these trees already")
+        refused(run("count", trees, *words, "-o", "b2.json", "--owner", "b"), 2, "budget.json has paid for these counts already")
+    done(run("count", "forest.json", *words, "-o", "march.json", "--owner", "b", "--batch", "march"))
+    refused(run("count", "plan.json", *words, "-o", "b2.json", "--owner", "b", "--batch", "march"), 2, "has paid for these counts already")
+    assert BudgetFile(planned.budget).spent == 1
+
+
+def test_counts_in_a_forest_that_an_older_budget_file_has_paid_for(planned: SimpleNamespace, run: Callable[..., Any]) -> None:
+    """Until lately its entries named a forest by its counts."""
+    words = ["count", "forest.json", "office-b.csv", "--owner", "b", "--budget", "budget.json"]
+    done(run(*words, "-o", "b.json"))
+    document = json.loads(planned.budget.read_text())
+    forest = Release.load("forest.json").content_hash
+    key = hashlib.sha256(json.dumps([forest, "b", None]).encode()).hexdigest()[:32]
+    document["entries"][0] |= {"key": key, "what": "count Private-RDT of 'b'"}
+    planned.budget.write_text(json.dumps(document))
+    refused(run(*words, "-o", "b2.json"), 2, "budget.json has paid for these counts already")
+
+
 def test_a_budget_file_from_before_keeps_what_was_paid(planned: SimpleNamespace, run: Callable[..., Any]) -> None:
     """Keys of its entries named the trees, the owner and the batch in one."""
     words = ["count", "plan.json", "office-b.csv", "--owner", "b", "--disjoint", "--budget", "budget.json"]
@@ -402,7 +428,7 @@ def test_an_update_in_place_adds_a_table(planned: SimpleNamespace, run: Callable
     assert [len(Release.load(name).certificate.parts) for name in ("forest.json", "more.json")] == [2, 3]
     assert str(BudgetFile(planned.budget).spent) == "6/5"
     refused(run("update", "more.json", "office-c.csv", "--budget", "budget.json"), 2, "different ε")
-    added = run("update", "more.json", "office-c.csv", "--epsilon", "0.1", "--batch", "x", "--budget", "budget.json")
+    added = run("update", "more.json", "office-c.csv", "--epsilon", "0.1", "--batch", "x", "--budget", "budget.json", "--again")
     assert "ε = 1.3 differential privacy" in added.stdout  # neither of the last two is stated to be disjoint
     done(run("predict", "more.json", "test.csv"))
 
@@ -441,6 +467,89 @@ def test_the_same_batch_is_added_once(planned: SimpleNamespace, run: Callable[..
     assert files(planned.folder) == before
 
 
+def test_the_same_update_is_not_paid_twice_without_a_word(planned: SimpleNamespace, run: Callable[..., Any]) -> None:
+    """It was, unlike a fit, a score or a count."""
+    words = ["update", "forest.json", "office-b.csv", "--budget", "budget.json"]
+    done(run(*words, "--batch", "may", "-o", "u.json"))
+    before = files(planned.folder)
+    for epsilon in ((), ("--epsilon", "1/2")):
+        result = run(*words, "--batch", "may", *epsilon, "-o", "u2.json")
+        refused(result, 2, "budget.json has paid for this very update already (forest, DATA, ε, owner and batch: ε = 0.5 at 20")
+        said = " ".join(result.stderr.split())
+        assert "Nothing was spent. Use the forest that was saved then." in said
+        assert "add --again" in said
+    assert files(planned.folder) == before
+    assert "counts" not in run("budget", "show", "budget.json").stdout
+    done(run(*words, "--batch", "may", "-o", "u2.json", "--again"))
+    done(run(*words, "--batch", "june", "-o", "u3.json"))  # other rows, as is stated
+    done(run(*words, "--batch", "may", "--epsilon", "1/4", "-o", "u4.json"))
+    done(run("update", "forest.json", "office-c.csv", "--batch", "may", "--epsilon", "1/4", "--budget", "budget.json", "-o", "u5.json"))
+    assert BudgetFile(planned.budget).spent == 2
+
+
+def test_of_two_updates_at_once_that_are_the_same_one_is_paid(planned: SimpleNamespace) -> None:
+    racers, forest = [TrackedBudgetFile(planned.budget) for _ in range(3)], Release.load("forest.json")
+    for budget, batch in zip(racers, ("may", "may", "june"), strict=True):
+        budget.pay_for_update(["office-b.csv"], ["1/2", "", batch], forest, again=False)
+    keys = [Counts(forest, "", None).key(budget, again=True) for budget in racers]
+    racers[0].reserve_under(keys[0], 1, "count")
+    with pytest.raises(BudgetError, match="paid for under the same key already"):
+        racers[1].reserve_under(keys[1], 1, "count")
+    racers[2].reserve_under(keys[2], 1, "count")
+    assert BudgetFile(planned.budget).spent == 2
+
+
+@pytest.mark.parametrize("batch", [(), ("--batch", "january")], ids=["random names", "declared names"])
+def test_rows_of_a_forest_are_not_added_to_it(batch: tuple[str, ...], here: SimpleNamespace, run: Callable[..., Any]) -> None:
+    """Those of its fit, and those that were added since. Of a copy of the forest, too; not of others, whatever their batches are called."""
+    words, pays = ["--schema", "schema.toml", *RDT[:-4], "--seed", 1], ["--epsilon", "1/8", "--budget", "budget.json"]
+    for name in "ab":
+        done(run("fit", f"office-{name}.csv", *words, *pays, *batch, "-o", f"{name}.json"))
+    shutil.copy("a.json", "forest.json")
+    more = ("--batch", "february") if batch else ()
+    done(run("update", "forest.json", "office-b.csv", *pays, *more))
+    done(run("update", "forest.json", "office-c.csv", *pays, *(("--batch", "march") if batch else ())))
+    spent = BudgetFile(here.budget).spent
+    for name, charge in (("a", "fit Private-RDT: ε"), ("b", "count Private-RDT"), ("c", "count Private-RDT")):
+        result = run("update", "forest.json", f"office-{name}.csv", *pays, "--batch", "april")
+        refused(result, 2, f"budget.json has paid for DATA in this forest already ({charge}")
+        assert "Nothing was spent. Use the forest as it is." in " ".join(result.stderr.split())
+    assert BudgetFile(here.budget).spent == spent
+    done(run("update", "b.json", "office-a.csv", *pays, "--batch", "april"))  # the other fit
+    done(run("update", "forest.json", "office-a.csv", *pays, "--batch", "april", "--again"))
+
+
+@pytest.mark.parametrize("batch", [(), ("--batch", "february")], ids=["random names", "declared names"])
+def test_rows_that_were_added_to_a_forest_flatter_its_score(
+    batch: tuple[str, ...], planned: SimpleNamespace, run: Callable[..., Any]
+) -> None:
+    """Only rows of its own fit were refused."""
+    done(run("update", "forest.json", "office-b.csv", *batch, "--epsilon", "1/4", "--budget", "budget.json", "-o", "more.json"))
+    done(run("update", "more.json", "office-c.csv", "--epsilon", "1/4", "-o", "most.json", "--budget", "budget.json"))
+    score, spent = ["office-b.csv", "--epsilon", "1/2", "--budget", "budget.json"], BudgetFile(planned.budget).spent
+    for forest in ("more.json", "most.json"):
+        result = run("evaluate", forest, *score)
+        refused(result, 2, "budget.json has paid for counts of DATA itself in this forest (count Private-RDT of 'office a'")
+        assert "Nothing was spent" in result.stderr
+        assert "add --training-rows" in " ".join(result.stderr.split())
+    assert BudgetFile(planned.budget).spent == spent
+    done(run("evaluate", "forest.json", *score))  # without these rows
+    done(run("evaluate", "more.json", *score, "--training-rows"))
+    done(run("evaluate", "more.json", "office-c.csv", *score[1:]))
+
+
+def test_rows_that_were_counted_and_merged_flatter_a_score(planned: SimpleNamespace, run: Callable[..., Any]) -> None:
+    done(run("count", "plan.json", "office-b.csv", "-o", "b.json", "--budget", "budget.json"))
+    done(run("count", "plan.json", "office-c.csv", "-o", "c.json"))
+    for name, files_of in (("merged", ("forest.json", "b.json", "c.json")), ("others", ("forest.json", "c.json"))):
+        done(run("merge", *files_of, "-o", f"{name}.json"))
+    score = ["office-b.csv", "--epsilon", "1/4", "--budget", "budget.json"]
+    for forest in ("b.json", "merged.json"):
+        refused(run("evaluate", forest, *score), 2, "has paid for counts of DATA itself in this forest (count Private-RDT of 'b': ε = 0.5")
+    done(run("evaluate", "others.json", *score))
+    done(run("evaluate", "merged.json", *score, "--training-rows"))
+
+
 def test_an_update_waits_for_no_other(planned: SimpleNamespace, run: Callable[..., Any]) -> None:
     """Of two at once, one batch would be paid for and lost."""
     before = files(planned.folder)
@@ -461,6 +570,11 @@ def test_ctrl_c_during_an_update_leaves_the_forest_as_it_was(
     assert result.exit_code == 130
     assert "interrupted. The forest is as it was. The charge of ε = 0.5 stays in budget.json" in result.stderr
     assert planned.forest.read_bytes() == before
+    monkeypatch.undo()
+    monkeypatch.chdir(planned.folder)
+    refused(run("update", "forest.json", "office-b.csv", "--budget", "budget.json"), 2, "If it was not saved or is lost")
+    done(run("update", "forest.json", "office-b.csv", "--budget", "budget.json", "--again"))
+    assert (len(Release.load("forest.json").certificate.parts), BudgetFile(planned.budget).spent) == (2, 1)
 
 
 @pytest.fixture

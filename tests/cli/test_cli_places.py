@@ -51,8 +51,13 @@ def test_a_forest_can_be_fitted_updated_counted_and_scored(where: str, places: S
     assert seen.exit_code == 2
     assert "total.json has paid for this forest's fit on DATA itself (ε = 1 at 20" in seen.stderr
     assert "Nothing was spent" in seen.stderr
+    twice = run("update", "forest.json", *words, "--budget", "total.json", "-o", "more.json")
+    assert (twice.exit_code, "total.json has paid for DATA in this forest already (fit Private-RDT: ε = 1 at 20" in twice.stderr) == (
+        2,
+        True,
+    )
     done = [
-        run("update", "forest.json", *words, "--budget", "total.json", "-o", "more.json"),
+        run("update", "forest.json", *words, "--budget", "total.json", "-o", "more.json", "--again"),
         run("count", "forest.json", *words, "--budget", "total.json", "-o", "counts.json", "--again"),
         run("evaluate", "forest.json", *words, "--epsilon", "1", "--budget", "total.json", "--training-rows"),
     ]

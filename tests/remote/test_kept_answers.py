@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from cli.conftest import run
 from remote.conftest import SCHEMA, Served, Servers
 
-from hedgerow import Budget, PrivateRDTClassifier
+from hedgerow import Budget, PrivateRDTClassifier, Target
 from hedgerow.accounting.budget_file import BudgetFile
 from hedgerow.curator.http import session_routes
 from hedgerow.curator.http.sessions import ended
@@ -173,6 +174,25 @@ def test_a_picture_of_a_score_that_was_paid_for_is_free(served: Served, page: st
     assert len(served.charges()) == 3
 
 
+def test_the_class_of_thresholds_is_no_other_score_without_them(
+    served: Served, page: str, forest: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of three classes the same confusion matrix was paid for again, for each --positive."""
+    three = replace(SCHEMA, target=Target("class", ["a", "b", "c"]))
+    served.curator.registry.register("three", tmp_path / served.name / "visits.csv", three)
+    served.curator.ledger.ceiling("three", 2)
+    served.curator.accounts.grant("ada", "three", ["research"])
+    plan = PrivateRDTClassifier(three, epsilon="1", n_estimators=2, max_depth=1, random_state=1).public_plan()
+    count(plan, tmp_path / "own.csv", budget=Budget(1)).save(forest)
+    command = ("evaluate", forest, page.replace("/visits", "/three"), "--epsilon", "1/4")
+    for more in ((), ("--positive", "a"), ("--positive", "b")):
+        scored = run(*command, *more)
+        assert (scored.exit_code, served.charges()) == (0, ["0.25"]), scored.output
+    for label in "ab":
+        assert run(*command, "--auc", "--positive", label).exit_code == 0
+    assert len(served.charges()) == 3
+
+
 @pytest.mark.parametrize(
     "words", [("update", "forest.json", "URL"), ("count", "forest.json", "URL", "-o", "more.json")], ids=lambda w: w[0]
 )
@@ -197,7 +217,8 @@ def test_what_was_refused_or_never_asked_is_not_kept(
 ) -> None:
     small = BudgetFile.create(tmp_path / "budget.json", "1/8")
     assert run("evaluate", forest, page, "--epsilon", "1/2", "--budget", small.path).exit_code == 3
-    assert run("evaluate", forest, page, "--epsilon", "50").exit_code == 3
+    dear = run("evaluate", forest, page, "--epsilon", "50")
+    assert (dear.exit_code, "Nothing was spent" in said(dear), "warning" in said(dear)) == (3, True, False), dear.output
     with monkeypatch.context() as patch:
         breaks(patch, "/confusion", CuratorError("no", 400, "plan"), sent=False)
         assert run("evaluate", forest, page, "--epsilon", "1/2").exit_code == 2

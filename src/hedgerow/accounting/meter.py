@@ -15,6 +15,7 @@ A budget has a unit, rows or persons, since losses of different units do not add
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 import uuid
@@ -30,6 +31,8 @@ from hedgerow.accounting.loss import MOST_DELTA, exact_delta, exact_epsilon, tex
 from hedgerow.accounting.units import ROW, Unit, check_unit, checked_unit
 from hedgerow.accounting.zcdp import rho_after, rho_for, zcdp_cost
 from hedgerow.errors import BudgetError, PlanError
+
+NOTE = re.compile(r", counts ([0-9a-f]{12}(?: [0-9a-f]{12})*)(?: of rows ([0-9a-f]{12}))?(?: after ([0-9a-f]{12}))?$")  # noted_counts.py
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,11 @@ class Entry:
     @property
     def cost(self) -> Fraction:
         return self.reserved if self.spent is None else self.spent
+
+    @property
+    def shown(self) -> str:
+        """`what`, for people: without the names of counts that are noted there."""
+        return NOTE.sub("", self.what)
 
 
 class Budget:
@@ -183,7 +191,7 @@ class Budget:
         total, entries = self.epsilon, self.entries
         spent = sum((entry.cost for entry in entries), Fraction(0))
         words = f"{formatting.amount(spent)} of ε = {formatting.amount(total)} spent, {formatting.amount(total - spent)} left"
-        lines = [(entry.what, formatting.loss(entry.cost, entry.delta)) for entry in entries]
+        lines = [(entry.shown, formatting.loss(entry.cost, entry.delta)) for entry in entries]
         return formatting.gauge_html(float(spent / total), words) + (formatting.pairs_html(lines) if lines else "")
 
     # scikit-learn clones an estimator by copying its parameters. A copied budget would pay twice with the same money, so a

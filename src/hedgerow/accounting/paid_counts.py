@@ -19,7 +19,8 @@ from hedgerow.errors import PlanError
 class Counts:
     """source: the plan or forest in which rows are counted; owner, batch: how the rows are named
 
-    Of a plan its trees count, whatever its ε: rows that were counted in them for another ε would be merged twice.
+    The trees count, of a plan whatever its ε, and of a forest whatever was counted in them: the same rows, counted in them once more, would
+    be merged twice.
     """
 
     source: Any
@@ -28,11 +29,9 @@ class Counts:
 
     @cached_property
     def _trees(self) -> list[str]:
-        """How entries name what was counted in, the first from now on: until lately a plan was named with its ε."""
-        if not hasattr(self.source, "trees"):  # a forest that is counted into becomes another one, with a batch more
-            return [self.source.content_hash]
-        plan = self.source.document()
-        return [_hash([plan.schema, plan.bins, *[[tree.attribute, tree.branch] for tree in plan.trees]]), plan.content_hash]
+        """How entries name what was counted in, the first from now on: until lately a plan was named with its ε, a forest by its counts."""
+        found = self.source.document()
+        return [_hash([found.schema, found.bins, *[[tree.attribute, tree.branch] for tree in found.trees]]), found.content_hash]
 
     def _named(self, trees: str) -> str:
         return _hash([trees, self.owner, self.batch])
@@ -54,7 +53,7 @@ class Counts:
             return
         who = budget.name if isinstance(budget, BudgetFile) else "the budget"
         which = "these counts already" if same else "counts in these trees already, and nothing says that these are other rows"
-        paid_for = f"{before.what}: {formatting.loss(before.cost, before.delta)} at {before.when}"
+        paid_for = f"{before.shown}: {formatting.loss(before.cost, before.delta)} at {before.when}"
         raise PlanError(
             f"{who} has paid for {which} ({paid_for}). The same rows would be paid for twice, and may be merged once. Nothing was spent. "
             "Use what was saved then. If these are other rows, name them: batch='NAME'; if they are other people's, owner='NAME'; or to "

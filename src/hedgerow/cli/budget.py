@@ -146,7 +146,7 @@ def show(
     rows = [
         (
             entry.when,
-            entry.what,
+            entry.shown,
             formatting.amount(entry.reserved),
             "not settled: stays spent" if entry.spent is None else formatting.amount(entry.spent),
             *([formatting.amount(entry.delta)] if total_delta else []),

@@ -26,12 +26,15 @@ from hedgerow.accounting.budget_file import BudgetFile
 from hedgerow.accounting.loss import MOST_DELTA, exact_delta, exact_epsilon, text_of_delta, text_of_fraction
 from hedgerow.accounting.meaning import INIT
 from hedgerow.accounting.meter import Budget, Entry, Reservation
+from hedgerow.accounting.noted_counts import note, paid_within, rows_at
 from hedgerow.accounting.units import ROW, Unit
 from hedgerow.cli.console import complain, gauge, say, warn
 from hedgerow.cli.errors import INTERRUPTED
 from hedgerow.errors import BudgetError, NoBudgetWarning, PlanError
 from hedgerow.release.parts import Part
 from hedgerow.release.release import Release
+
+NOTHING = "Nothing was charged, no row was read."  # not told where an error says so: of what is refused
 
 
 class _ChargeTracking:
@@ -99,6 +102,15 @@ class TrackedBudget(_ChargeTracking, Budget):
 
 
 class TrackedBudgetFile(_ChargeTracking, BudgetFile):
+    """update_key: of rows that are added to a forest: which update it is"""
+
+    update_key = ""
+
+    def reserve_under(self, key: str, epsilon: Any, what: str, delta: Any = 0, unit: Unit = ROW) -> Reservation:
+        """Counts that are an update are charged under the names of the counts, and those of the update."""
+        key = "-".join([*key.split("-")[:2], self.update_key]) if self.update_key else key
+        return super().reserve_under(key, epsilon, what, delta, unit)
+
     def pay_once(self, score: Sequence[Any], again: bool) -> None:
         """Charge a score under a key that follows from what is requested. Refused where one of this file's charges was for the same.
 
@@ -134,27 +146,57 @@ class TrackedBudgetFile(_ChargeTracking, BudgetFile):
             )
         self.own_key = f"{key}-{uuid.uuid4().hex if again else len(before)}"  # of two at the same time the second is refused
 
-    def name_table(self, release: Release) -> None:
-        """Note with the charge of a fit the name of its counts, random and in the release, by which the two are found again."""
-        (part,) = release.certificate.parts
-        with suppress(BudgetError):  # the forest is paid for and saved
-            noted = f", counts {_counts(part)}"
+    def pay_for_update(self, rows: Sequence[Any], update: Sequence[Any], forest: Release, again: bool) -> None:
+        """Charge rows that are added to a forest under a key that says which update it is. Refused where one of this file's charges was for
+        the same, or for these very rows in the forest as it is.
+
+        again: then it is charged all the same
+        """
+        key = _key_of(["update", forest.content_hash, *rows, *update])
+        before = [entry for entry in self.entries if entry.key.split("-")[3:] == [key]]
+        paid = next((entry for entry in before if entry.cost or entry.delta), None)
+        if paid is not None and not again:
+            raise PlanError(
+                f"{self.name} has paid for this very update already (forest, DATA, ε, owner and batch: {_price(paid)}). Nothing was "
+                "spent. Use the forest that was saved then. If it was not saved or is lost, if the rows are others now, or to pay for one "
+                "with other noise, add --again."
+            )
+        within = paid_within(self.entries, rows, forest, [part for part in forest.certificate.parts if part.counted])
+        if within is not None and not again:
+            raise PlanError(
+                f"{self.name} has paid for DATA in this forest already ({_told(within)}): added again, the same rows would be paid and "
+                "counted twice. Nothing was spent. Use the forest as it is. If the rows are others now, or to add them all the same, add "
+                "--again."
+            )
+        self.update_key = f"{uuid.uuid4().hex if again else len(before)}-{key}"
+
+    def note_counts(self, rows: Sequence[Any], release: Release, part: Part, before: Release | None = None) -> None:
+        """Note with the charge of counts that are saved of which rows they are, and the names by which they are found again in a forest.
+
+        part: of the rows; before: the forest that they were added to
+        """
+        with suppress(BudgetError):  # what they are for is paid for and saved
+            noted = note(rows, release, part, before)
             self._change(lambda entries: tuple(replace(e, what=f"{e.what}{noted}") if e.key == self._key else e for e in entries))
 
     def check_not_seen(self, rows: Sequence[Any], release: Release) -> None:
-        """Refuse a score on rows of which this file has paid for the forest's fit: they flatter it."""
-        counted, fits = tuple(map(_counts, release.certificate.parts)), _key_of(["fit", *rows])
-        fit = next((entry for entry in self.entries if entry.key.split("-")[0] == fits and entry.what.endswith(counted)), None)
-        if fit is not None:
+        """Refuse a score on rows of which this file has paid for the forest's fit, or for their counts in it: they flatter it."""
+        seen = paid_within(self.entries, rows, release, release.certificate.parts)
+        if seen is not None:
+            fit = seen.key.startswith(rows_at(rows))
+            what = f"this forest's fit on DATA itself ({_price(seen)})" if fit else f"counts of DATA itself in this forest ({_told(seen)})"
             raise PlanError(
-                f"{self.name} has paid for this forest's fit on DATA itself ({formatting.loss(fit.cost, fit.delta)} at {fit.when}): the "
-                "rows that a forest was trained on flatter it. Nothing was spent. Give rows that were kept apart; or, if these are others "
-                "by now, or to pay for this score all the same, add --training-rows."
+                f"{self.name} has paid for {what}: the rows that a forest was trained on flatter it. Nothing was spent. Give rows that "
+                "were kept apart; or, if these are others by now, or to pay for this score all the same, add --training-rows."
             )
 
 
-def _counts(part: Part) -> str:
-    return _key_of(part.key)[:12]
+def _price(entry: Entry) -> str:
+    return f"{formatting.loss(entry.cost, entry.delta)} at {entry.when}"
+
+
+def _told(entry: Entry) -> str:
+    return f"{entry.shown}: {_price(entry)}"
 
 
 def _key_of(request: Sequence[Any]) -> str:
@@ -210,8 +252,10 @@ def paid_query(budget: RequestBudget, unfinished: str) -> Iterator[None]:
             if isinstance(error, KeyboardInterrupt) or interrupted:
                 complain(f"interrupted. {unfinished} {_charge_that_stays(budget)}")
                 raise typer.Exit(INTERRUPTED) from error
-            if budget.sent or budget.free or ((charge := budget.charge) is not None and (charge.cost or charge.delta)):
-                warn(_charge_that_stays(budget))
+            stays, refused = _charge_that_stays(budget), isinstance(error, BudgetError | PlanError)
+            charged = (charge := budget.charge) is not None and (charge.cost or charge.delta)
+            if budget.sent or charged or (budget.free and not (refused and stays == NOTHING)):
+                warn(stays)
             raise
 
 
@@ -221,7 +265,7 @@ def _charge_that_stays(budget: RequestBudget) -> str:
     if isinstance(budget, RemoteBudget) and not nothing and not budget.sent:
         return "What was looked at stays charged in the owner's ledger, and is looked at and charged again if you run the command again."
     if charge is None or nothing or isinstance(budget, RemoteBudget):
-        return budget.sent or "Nothing was charged, no row was read."
+        return budget.sent or NOTHING
     where = f" in {budget.name}" if isinstance(budget, BudgetFile) else " (there is no budget file: keep account of it)"
     spent = formatting.loss(charge.cost, charge.delta)
     if budget.given_back:

@@ -75,7 +75,7 @@ def count(
     place = Place(data, table, query, engine, master, purpose, csv)
     check_output(output, [plan, *place.files, budget, sign], force)
     from hedgerow.accounting.paid_counts import Counts
-    from hedgerow.cli.budget_source import open_budget, paid_query, print_remaining
+    from hedgerow.cli.budget_source import TrackedBudgetFile, open_budget, paid_query, print_remaining
     from hedgerow.release.public_plan import PublicPlan
     from hedgerow.release.release import Release
     from hedgerow.training.counting import count as count_table
@@ -119,8 +119,10 @@ def count(
         saved = save_paid(release, output)
         if place.remote and saved == output:
             place.service.saved()
+        part = next(part for part in release.certificate.parts if part.counted)
+        if isinstance(request_budget, TrackedBudgetFile) and not place.remote:
+            request_budget.note_counts(place.named, release, part)
     summarise(release, saved)
-    part = next(part for part in release.certificate.parts if part.counted)
     file = "output" if sign is None else "key's file"
     by_default = f" (the name of the {file}; --owner gives another)" if owner is None else ""
     named_by = " (as the service says)" if place.remote else by_default

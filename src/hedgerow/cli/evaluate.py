@@ -166,7 +166,7 @@ def evaluate(
     release = Release.load(forest)
     if place.remote:
         place.service.check_scored(release, training_rows)
-    about = positive if len(release.schema.target.classes) > 2 else None  # of two classes the same numbers are counted for both
+    about = positive if auc and len(release.schema.target.classes) > 2 else None  # else the same numbers are counted for each class
     finer = bins is not None and bins != SCORE_BINS
     request_budget = open_budget(budget, epsilon, owners=place.remote)
     if isinstance(request_budget, TrackedBudgetFile) and not place.remote:

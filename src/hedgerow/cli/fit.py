@@ -211,7 +211,7 @@ def fit(
                 release = train(recipe, rows, budget=request_budget, sampler=sampler, progress=progress, **how)
         saved = save_paid(release, output)
         if isinstance(request_budget, TrackedBudgetFile) and not place.remote:
-            request_budget.name_table(release)
+            request_budget.note_counts(place.named, release, release.certificate.parts[0])
         if made_there and saved == output:
             place.service.saved()
     summarise(release, saved, events=False)

@@ -38,6 +38,7 @@ def update(
     sign: SignKey = None,
     jobs: Jobs = None,
     sampler: Sampler = "hedgerow",
+    again: Annotated[bool, typer.Option("--again", help="Pay anew for an update that the budget file has paid for already.")] = False,
     table: TableOption = None,
     query: QueryOption = None,
     engine: EngineOption = EngineName.duckdb,
@@ -51,7 +52,8 @@ def update(
     The old rows are not needed and cost nothing more. The new ones are charged ε, by default what the forest's other tables were. If a
     person's rows are in one batch only, say so with --disjoint: then the largest ε of the batches counts, otherwise they add up. Each
     batch adds noise of its own; the last line tells whether counting all rows again would be better. The owner's name is by default that
-    of the forest's tables, where they have one alone; of rows at a service it is the service's.
+    of the forest's tables, where they have one alone; of rows at a service it is the service's. A budget file pays once for the same
+    update, and not for DATA of which it has paid the counts in this forest already: --again pays all the same.
 
     Example:
 
@@ -62,7 +64,7 @@ def update(
         check_output(output, [forest, *place.files, budget, sign], force)
     else:
         check_output(forest, [*place.files, budget, sign])
-    from hedgerow.cli.budget_source import open_budget, paid_query, print_remaining
+    from hedgerow.cli.budget_source import TrackedBudgetFile, open_budget, paid_query, print_remaining
     from hedgerow.release.merging_checks import check_random_trees
     from hedgerow.release.release import Release
     from hedgerow.training.counting import add_batch, cost_of, count
@@ -78,6 +80,8 @@ def update(
             place.service.check_not_counted(before.certificate.parts)
         target, cost = output or forest, cost_of(before, epsilon)
         request_budget = open_budget(budget, cost, owners=place.remote)
+        if isinstance(request_budget, TrackedBudgetFile) and not place.remote:
+            request_budget.pay_for_update(place.named, [str(cost), named, batch, sampler, csv], before, again)
         going_on: Any = nullcontext()
         if place.remote:
             going_on = place.service.going_on(target, "update", cost, request_budget, {"forest": before.content_hash})
@@ -95,7 +99,7 @@ def update(
                     sampler=sampler,
                     n_jobs=threads(jobs),
                     progress=progress,
-                    again=True,  # the forest itself says which batches it has
+                    again=True,  # whether it was paid for is known by now
                 )
             try:
                 after = add_batch(before, added, disjoint)
@@ -105,6 +109,8 @@ def update(
             if key is not None:
                 after = after.signed(key)
             saved = save_paid(after, target)
+            if isinstance(request_budget, TrackedBudgetFile) and not place.remote:
+                request_budget.note_counts(place.named, after, next(part for part in added.certificate.parts if part.counted), before)
             if place.remote and saved == target:
                 place.service.saved()
     summarise(after, saved)

@@ -183,7 +183,7 @@ def budget_section(budget: Budget) -> str:
     rows = [
         (
             getattr(entry, "when", "this session"),
-            entry.what,
+            entry.shown,
             formatting.amount(entry.reserved) + (f", δ = {formatting.amount(entry.delta)}" if entry.delta else ""),
             "all of it (not finished)" if entry.spent is None else formatting.amount(entry.spent),
         )

@@ -83,8 +83,8 @@ def count(
     these trees were taken. `trees_chosen_beforehand`: you state that taking them did not depend on the counts. Then each of these tables
     stays with the ε of its looks before the counts, and the certificate holds your statement.
 
-    A budget pays once for the trees of a plan, whatever its ε, an owner and a batch; without an owner, once for the trees and a batch.
-    `again` pays anew.
+    A budget pays once for the trees (of a plan, whatever its ε, or of a forest), an owner and a batch; without an owner, once for the trees
+    and a batch. `again` pays anew.
 
     A table at a service that the forest has counted before is refused; `other_rows`: you state that it has other rows by now, and only
     those.
