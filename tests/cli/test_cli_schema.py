@@ -31,6 +31,18 @@ def test_a_draft_marks_every_entry_and_leaves_out_identifiers(tmp_path: Path, ru
     assert schema.read_text().count("unreviewed = true") == 3
 
 
+def test_what_a_draft_needs_is_not_dropped(tmp_path: Path, run: Callable[..., Any]) -> None:
+    """It was ignored."""
+    data, schema = tmp_path / "data.csv", tmp_path / "schema.toml"
+    data.write_text("ward,unit,ill\n" + "\n".join(f"{i % 3},{i % 4},{i % 2}" for i in range(60)))
+    asked = ("schema", "draft", data, "--target", "ill", "-o", schema, "--drop")
+    for more, why in ((("ill",), "drop: got 'ill', which is the target"), (("ward", "--keep", "ward"), "keep and drop: both name 'ward'")):
+        result = run(*asked, *more)
+        assert result.exit_code == 2
+        assert why in " ".join(result.stderr.split())
+        assert not schema.exists()
+
+
 def test_a_column_with_one_value_is_left_out_and_hinted_at(tmp_path: Path, run: Callable[..., Any]) -> None:
     """It was paid for as every other attribute, and nobody said that it tells nothing."""
     data, schema = tmp_path / "data.csv", tmp_path / "schema.toml"

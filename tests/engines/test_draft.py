@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from hedgerow import Categorical, HedgerowClassifier, Numeric, Schema, Target
+from hedgerow import Budget, Categorical, HedgerowClassifier, Numeric, PrivateRDTClassifier, Schema, Target
 from hedgerow.engines.draft import draft_from_file
 from hedgerow.engines.draft_columns import outward
 from hedgerow.errors import DraftWarning, SchemaError, TableError, UnreviewedSchemaWarning
@@ -246,6 +247,50 @@ def test_categories_with_an_order_keep_it(library: str) -> None:
     )
     assert list(schema.target.classes) == order
     assert quietly(table.drop("risk") if library == "polars" else table.drop(columns="risk"), table["risk"]).target == schema.target
+
+
+SPELLED = {
+    "whole": (["0", "1"], ["0", "1"]),
+    "a numeric column with gaps": (["0.0", "1.0"], ["0.0", "1.0"]),
+    "two spellings": (["0", "1", "1.0"], ["0", "1"]),
+    "booleans": (["False", "True"], ["False", "True"]),
+    "codes": (["01", "1"], ["01", "1"]),
+    "words": (["no", "yes"], ["no", "yes"]),
+}
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("kind", SPELLED)
+def test_a_draft_of_a_table_of_text_fits_that_table(kind: str, gaps: bool, tmp_path: Path) -> None:
+    """It declared the classes 0 and 1 for "0.0" and "1.0", and the check and the fit refused the text."""
+    votes, classes = SPELLED[kind]
+    path = tmp_path / "table.csv"
+    rows = [f"{i % 7},{votes[i % len(votes)] if i % 9 or not gaps else ''}" for i in range(2 * ROWS)]
+    path.write_text("\n".join(["age,vote", *rows, ""]))
+    table = pd.read_csv(path, dtype=str)
+    schema = quietly(table, "vote").accept()
+    assert list(schema.target.classes) == classes
+    assert schema == replace(quietly(table[["age"]], table["vote"]).accept(), notes=schema.notes)
+    for checked in (schema.check(table), schema.check(path)):
+        assert (checked.columns[-1].missing > 0) == gaps
+        assert not checked.columns[-1].undeclared
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = PrivateRDTClassifier(schema, 1, budget=Budget(2), random_state=0).fit(table)
+        PrivateRDTClassifier(schema, 1, budget=model.budget, random_state=0).fit(path)
+    assert set(model.predict(table)) <= set(votes)
+
+
+def test_what_a_draft_needs_is_not_dropped() -> None:
+    """It was ignored, and the draft had what should not be in it."""
+    table = {"a": ["x", "y"] * 30, "b": ["u", "v", "w"] * 20, "who": list(range(60)), "y": [0, 1] * 30}
+    with pytest.raises(TableError, match=r"^drop: got 'y', which is the target; expected columns to learn from\."):
+        Schema.draft(table, "y", drop=["a", "y"])
+    with pytest.raises(TableError, match=r"^drop: got 'who', which says whose row it is \(person\), not learnt from"):
+        Schema.draft(table, "y", person="who", drop=["who"])
+    with pytest.raises(TableError, match=r"^keep and drop: both name 'b'; expected each column in one of them"):
+        Schema.draft(table, "y", keep=["a", "b"], drop=["b"])
+    assert quietly(table, "y", keep=["b"], drop=["a", "who"]).names == ("b",)
 
 
 MESSY = pd.DataFrame(

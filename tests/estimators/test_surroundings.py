@@ -550,6 +550,44 @@ def test_labels_of_another_type_are_refused_before_they_cost(kind: str) -> None:
         PrivateRDTClassifier(numbers, 1).fit(X, right)
 
 
+def test_what_is_advised_for_labels_of_another_type_works_with_gaps() -> None:
+    """y.astype(int) fails on gaps and on "1.0"."""
+    text = pd.Series(["0.0", "1.0", None] * 200, dtype="str")
+    numbers = Schema(SCHEMA.attributes, Target("vote", [0, 1]))
+    with pytest.raises(TableError, match=r"pandas\.to_numeric\(y\), where the text spells numbers; a label that is missing becomes NaN"):
+        PrivateRDTClassifier(numbers, 1, budget=Budget(1)).fit(X, text)
+    assert numbers.check(X, pd.to_numeric(text)).columns[-1].missing == 200
+    with pytest.warns(SchemaMismatchWarning, match=r"33% of the rows .* column vote \(the target\) is empty there"):
+        PrivateRDTClassifier(numbers, 20, budget=Budget(20), random_state=0).fit(X, pd.to_numeric(text))
+    booleans = Schema(SCHEMA.attributes, Target("vote", [False, True]))
+    with pytest.raises(TableError, match=r"y\.map\(\{'True': True, 'False': False\}\)"):
+        PrivateRDTClassifier(booleans, 1, budget=Budget(1)).fit(X, pd.Series(["True", "False", None] * 200, dtype="str"))
+    with pytest.raises(TableError, match=r"y\.map\(\{1: True, 0: False\}\)"):
+        PrivateRDTClassifier(booleans, 1, budget=Budget(1)).fit(X, pd.to_numeric(text))
+    there = text.notna()
+    PrivateRDTClassifier(booleans, 1, budget=Budget(1)).fit(X[there], pd.to_numeric(text)[there].map({1: True, 0: False}))
+
+
+def test_a_table_that_is_not_computed_yet_is_refused_with_how() -> None:
+    """narwhals raised a TypeError about itself."""
+    budget = Budget(10)
+    lazy = PL.from_pandas(X).with_columns(PL.Series("class", Y)).lazy()
+    model = forest(budget).fit(X, Y)
+    for ask in (
+        lambda: forest(budget).fit(lazy),
+        lambda: forest(budget).fit(lazy, Y),
+        lambda: forest(budget).tune(lazy, grid={"max_depth": [1, 2]}),
+        lambda: model.predict(lazy),
+        lambda: private_score(model, lazy, Y, epsilon=1, budget=budget),
+        lambda: SCHEMA.check(lazy),
+        lambda: Schema.draft(lazy, "class"),
+    ):
+        with pytest.raises(TableError, match=r"got a LazyFrame of polars.*Nothing was spent\. Call \.collect\(\) first"):
+            ask()
+    assert budget.spent == 5
+    forest(budget).fit(lazy.collect())
+
+
 @pytest.mark.parametrize("search", [False, True])
 @pytest.mark.parametrize("steps", [False, True])
 def test_what_every_fit_would_refuse_is_said_as_it_is_before_the_first(search: bool, steps: bool) -> None:

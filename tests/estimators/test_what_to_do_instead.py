@@ -89,6 +89,39 @@ def test_encoders_with_given_categories_learn_nothing() -> None:
     assert pipeline[-1].release_.certificate.guarantee == "epsilon-DP"
 
 
+TELLS = {
+    'handle_unknown="error", a value that is not among them raises an error': (
+        OneHotEncoder(**GIVEN, sparse_output=False), 'Set handle_unknown="ignore".', {"handle_unknown": "ignore"}),
+    'handle_unknown="error"': (
+        OrdinalEncoder(**GIVEN), 'Set handle_unknown="use_encoded_value", unknown_value=-1.',
+        {"handle_unknown": "use_encoded_value", "unknown_value": -1}),
+    "min_frequency=3, which of them are put together depends on how often they occur": (
+        OneHotEncoder(**GIVEN, handle_unknown="ignore", sparse_output=False, min_frequency=3), "Set min_frequency=None.",
+        {"min_frequency": None}),
+    "; with drop='first', a warning names the columns": (
+        OneHotEncoder(**GIVEN, sparse_output=False, drop="first"), 'Set handle_unknown="ignore", drop=None.',
+        {"handle_unknown": "ignore", "drop": None}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("why", TELLS)
+def test_an_encoder_with_given_categories_is_told_which_setting_tells_of_rows(why: str) -> None:
+    """It was said to have learnt from the rows, which it has not."""
+    encoder, instead, settings = TELLS[why]
+    budget = Budget(5)
+    names = ["letter"] if isinstance(encoder, OrdinalEncoder) else [f"letter_{each}" for each in "abc"]
+    schema = Schema([Categorical(name, [0.0, 1.0, 2.0], other="other") for name in names], Target("class", ["no", "yes"]))
+    pipeline = Pipeline([("encoder", encoder.set_output(transform="pandas")), ("forest", forest(budget, schema))])
+    with pytest.raises(PlanError, match=r"was given its categories and learns none, but with") as error:
+        pipeline.fit(LETTERS[LETTERS.letter != "d"], Y[LETTERS.letter != "d"])
+    assert why in str(error.value)
+    assert f"Nothing was spent. {instead} Where no guarantee is wanted" in str(error.value)
+    assert "learnt from the rows" not in str(error.value)
+    assert budget.spent == 0
+    encoder.set_params(**settings)
+    assert pipeline.fit(LETTERS, Y)[-1].release_.certificate.guarantee == "epsilon-DP"
+
+
 def test_an_imputer_of_a_given_value_learns_nothing() -> None:
     imputer = SimpleImputer(strategy="constant", fill_value=0.5, keep_empty_features=True).set_output(transform="pandas")
     pipeline = Pipeline([("imputer", imputer), ("forest", forest(Budget(5)))]).fit(X[["a", "b"]].mask(X.b > 0.9), Y)

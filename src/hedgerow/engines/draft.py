@@ -44,7 +44,7 @@ from hedgerow.errors import DraftWarning, TableError
 from hedgerow.schema.attributes import Attribute, Categorical, Numeric, Target, is_missing, text_of
 from hedgerow.schema.coders import Coder
 from hedgerow.schema.column_types import held_by
-from hedgerow.schema.columns import columns_of, objects, one_column
+from hedgerow.schema.columns import check_in_memory, columns_of, objects, one_column
 from hedgerow.schema.schema import Schema
 
 MANY_CLASSES = 20  # of a target: more are asked about
@@ -62,6 +62,7 @@ def draft_of(
     if isinstance(table, (str, os.PathLike, CSVTable)):
         schema = draft_from_file(Path(table) if isinstance(table, str) else table, target, person, rows_per_person, keep, drop)  # type: ignore[arg-type]
     else:
+        check_in_memory(table)
         names = column_names(table)
         columns = dict(zip(names, columns_of(table, names, any_type=True), strict=True))
         label = target if isinstance(target, str) else str(getattr(target, "name", None) or "target")
@@ -120,6 +121,7 @@ def draft(
     named = [(target, "target"), *([(person, "person")] if person is not None else [])]
     for name, what in (*named, *((each, "keep") for each in keep), *((each, "drop") for each in drop)):
         _require(name, names, f"{what}: the table")
+    _check_dropped(target, person, keep, drop)
     learnt = {name: column for name, column in columns.items() if name not in (target, person, *drop)}
     found = {name: drafted(name, column, name in keep, orders.get(name)) for name, column in learnt.items()}
     if any(what == DECIMAL_COMMAS for each in found.values() for what, _ in each.said):
@@ -131,6 +133,19 @@ def draft(
     classes = _target(target, labels, orders.get(target))
     schema = Schema(attributes, classes, person=person, rows_per_person=rows_per_person)
     return replace(schema, notes=tuple(_notes(found, target, labels, person)), hints=hints_of(schema, columns, columns[target]))
+
+
+def _check_dropped(target: str, person: str | None, keep: Collection[str], drop: Collection[str]) -> None:
+    """Refuse to leave out what the draft needs, or what it is asked to keep."""
+    if target in drop:
+        raise TableError(f"drop: got {target!r}, which is the target; expected columns to learn from. Leave it out of drop.")
+    if person in drop:
+        raise TableError(
+            f"drop: got {person!r}, which says whose row it is (person), not learnt from; expected other columns. Leave it out of drop."
+        )
+    both = [name for name in keep if name in drop]
+    if both:
+        raise TableError(f"keep and drop: both name {', '.join(map(repr, both))}; expected each column in one of them.")
 
 
 def _own_order(column: Any) -> list[Any] | None:
@@ -154,14 +169,13 @@ def _target(name: str, labels: Values, order: Sequence[Any] | None) -> Target:
 
 
 def _as_held(target: Target, column: Any) -> Target:
-    """Classes that were read as numbers, as the text that a column of text holds: labels of another type would be refused."""
+    """Classes that were read as numbers or booleans, as a column of text spells them: labels of another type would be refused."""
     if held_by(column) != "text":
         return target
-    of_number = {text_of(value): value for value in target.classes if not isinstance(value, str)}
-    texts: list[str] = [value for value in dict.fromkeys(as_array(column).tolist()) if isinstance(value, str) and value in of_number]
-    if len(texts) < len(target.classes):  # '01', '1.0': they stay numbers
-        return target
-    return replace(target, classes=tuple(sorted(texts, key=lambda text: float(of_number[str(text)]))))
+    spelled: dict[str, str] = {}  # the shortest of several spellings, such as 1 and 1.0
+    for text in sorted({value for value in as_array(column).tolist() if isinstance(value, str)}, key=lambda text: (len(text), text)):
+        spelled.setdefault(text_of(text), text)
+    return replace(target, classes=tuple(spelled.get(text_of(value), text_of(value)) for value in target.classes))
 
 
 def _notes(found: Mapping[str, Drafted], target: str, labels: Values, person: str | None) -> list[str]:

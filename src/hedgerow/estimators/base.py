@@ -98,7 +98,7 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         self
         """
         refuse_weights(type(self).__name__, refused)
-        self._check_surroundings(no_guarantee)
+        self._check_surroundings(X, no_guarantee)
         labels = y if self._numbered is None else self._numbered[np.asarray(y)]
         with self._remembered(X), closing(self._engine_for(X, labels, progress, accept_draft)) as engine:
             self._train(engine)
@@ -172,7 +172,7 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
     def _train(self, engine: Engine) -> Release:
         """Train on these rows, and keep `release_`."""
 
-    def _check_surroundings(self, no_guarantee: bool = False) -> None:
+    def _check_surroundings(self, X: Any, no_guarantee: bool = False) -> None:
         """Whatever is around an estimator without privacy, it has none to lose."""
 
     def _recipe(self) -> Recipe:

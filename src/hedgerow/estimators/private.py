@@ -10,6 +10,7 @@ from hedgerow.accounting.meter import Budget
 from hedgerow.engines.engine import Engine
 from hedgerow.estimators.base import ForestClassifier
 from hedgerow.estimators.class_order import sorted_classes
+from hedgerow.estimators.ensembles import check_unnamed
 from hedgerow.estimators.repetitions import check_repetitions
 from hedgerow.estimators.surroundings import check_surroundings, say_exact_score, say_large_epsilon, say_no_budget
 from hedgerow.release.parts import TableName
@@ -51,7 +52,7 @@ class PrivateForestClassifier(ForestClassifier):
         -------
         self
         """
-        self._check_surroundings()
+        self._check_surroundings(X)
         search, part = checked_search(self._recipe(), grid, share, type(self).__name__)
         with self._remembered(X), closing(self._engine_for(X, y, None, accept_draft)) as engine:
             self._train(engine, search=search, share=part)
@@ -67,7 +68,8 @@ class PrivateForestClassifier(ForestClassifier):
         check_repetitions(self)
         return super().__sklearn_clone__()
 
-    def _check_surroundings(self, no_guarantee: bool = False) -> None:
+    def _check_surroundings(self, X: Any, no_guarantee: bool = False) -> None:
+        check_unnamed(self, X)
         self._no_guarantee = check_surroundings(self, no_guarantee)
 
     def _check_settings(self) -> None:

@@ -7,6 +7,7 @@ Where the number of fits is not known (a search in rounds, a meta-estimator of s
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,11 +20,21 @@ from weakref import WeakValueDictionary
 from joblib import Parallel
 from sklearn.base import clone
 
-from hedgerow import formatting
 from hedgerow.accounting.budget_file import BudgetFile
-from hedgerow.accounting.loss import exact_delta, exact_epsilon
 from hedgerow.accounting.meter import Budget
-from hedgerow.errors import BudgetError, HedgerowError, NoBudgetWarning, PlanError, SharedPersonsWarning
+from hedgerow.errors import HedgerowError, NoBudgetWarning, PlanError, SharedPersonsWarning
+from hedgerow.estimators.ensembles import (
+    Ensemble,
+    Fits,
+    Need,
+    check_budgets,
+    check_ensemble,
+    check_members,
+    ensemble_of,
+    fits_of,
+    key_of,
+    needs_of_fits,
+)
 from hedgerow.estimators.surroundings import (
     CROSS_PREDICT,
     VALIDATION,
@@ -44,6 +55,7 @@ SEARCH = "sklearn.model_selection._search"
 OF_ONE_CLASS = ("f1_score", "fbeta_score", "jaccard_score", "precision_score", "recall_score")  # of scikit-learn; by default of class 1
 PLAIN = (bool, int, float, str, Fraction, Decimal, type(None))  # values that a message may show; another may be a table
 
+_one_at_a_time = threading.Lock()
 _checked: WeakValueDictionary[int, Any] = WeakValueDictionary()  # what each search or validation that was looked at has of its own
 
 
@@ -62,22 +74,16 @@ class Repetitions:
     def fits(self) -> int:
         return self.folds * len(self.candidates)
 
-    def cost_of_fits(self, estimator: Any) -> tuple[Fraction, Fraction]:
-        """ε and δ of all fits. A candidate may have an ε of its own; of the last fit the most is counted: any of them may be the best."""
-        amounts = [
-            (exact_epsilon(_setting(each, "epsilon", estimator.epsilon)), exact_delta(_setting(each, "delta", estimator.delta)))
-            for each in self.candidates
-        ]
-        epsilons, deltas = zip(*amounts, strict=True)
-        last = (max(epsilons), max(deltas)) if self.refit else (Fraction(0), Fraction(0))
-        return self.folds * sum(epsilons) + last[0], self.folds * sum(deltas) + last[1]
-
 
 def check_repetitions(estimator: Any) -> None:
     """Called when an estimator that keeps ε is cloned: refuses what is around it before anything is paid."""
     for frame in frames():
         parallel = frame.f_locals.get("parallel")
         own = parallel if isinstance(parallel, Parallel) else frame.f_locals.get("routed_params")
+        ensemble = ensemble_of(frame)
+        if ensemble is not None:
+            _check_once(ensemble)
+            continue
         if own is None or _checked.get(id(own)) is own:
             continue
         found = _repetitions(frame)
@@ -88,13 +94,27 @@ def check_repetitions(estimator: Any) -> None:
         refuse_around()
         _check_table(frame, estimator, base, found)
         _check_scorers(found, estimator)
-        _check_candidates(found, base)
-        budgets = [estimator.budget, *(each.budget for each in found.scorers if isinstance(each, PrivateScorer))]
+        models = _checked_candidates(found, base)
+        fits = [fits_of(model) for model in models] if fits_of(base) else [[Fits(estimator)] for _ in models]
+        for members in fits:
+            check_members(Ensemble(found.who, own, members))
+        budgets = [
+            *(each.estimator.budget for members in fits for each in members),
+            *(each.budget for each in found.scorers if isinstance(each, PrivateScorer)),
+        ]
         _check_processes(parallel, budgets, found.who)
-        _check_budgets(found, estimator)
+        _check_budgets(found, fits, estimator)
         _say_several_budgets(found, estimator)
         _check_persons(frame, estimator, found.who)
         return
+
+
+def _check_once(ensemble: Ensemble) -> None:
+    """Before its first fit: later there is less left. Threads that come to it together wait for the first."""
+    with _one_at_a_time:
+        if _checked.get(id(ensemble.own)) is not ensemble.own:
+            check_ensemble(ensemble)
+            _checked[id(ensemble.own)] = ensemble.own
 
 
 def _repetitions(frame: FrameType) -> Repetitions | None:
@@ -176,12 +196,16 @@ def _check_scorers(found: Repetitions, estimator: Any) -> None:
             )
 
 
-def _check_candidates(found: Repetitions, base: Any) -> None:
-    """A candidate that its estimator would refuse: its scores would be nan, and the fits of the others are paid.
+def _checked_candidates(found: Repetitions, base: Any) -> list[Any]:
+    """One model for each candidate. One that its estimator would refuse: its scores would be nan, and the fits of the others are paid.
 
     base: what the candidates are set on: the estimator, or what is around it
     """
-    for each in filter(None, found.candidates):
+    models = []
+    for each in found.candidates:
+        if not each:
+            models.append(base)
+            continue
         model = clone(base).set_params(**clone(dict(each), safe=False))  # as scikit-learn does
         for part in (model, *model.get_params(deep=True).values()):
             try:
@@ -193,6 +217,8 @@ def _check_candidates(found: Repetitions, base: Any) -> None:
                     f"{found.who}: a candidate{f' ({plain})' if plain else ''} would be refused, and the others paid for. Nothing was "
                     f"spent. Leave it out of the search, or put it right: {error}"
                 ) from error
+        models.append(model)
+    return models
 
 
 def _check_processes(parallel: Parallel | None, budgets: Sequence[Budget | None], who: str) -> None:
@@ -210,33 +236,20 @@ def _check_processes(parallel: Parallel | None, budgets: Sequence[Budget | None]
         )
 
 
-def _check_budgets(found: Repetitions, estimator: Any) -> None:
-    """Everything that one budget pays for, together."""
-    needs: list[tuple[Budget, Fraction, Fraction, str]] = []
-    if estimator.budget is not None:
-        fits = f"{found.fits}{' + 1' if found.refit else ''} fits"
-        needs.append((estimator.budget, *found.cost_of_fits(estimator), fits))
-    for each in found.scorers:
-        if isinstance(each, PrivateScorer):
-            times = found.fits * found.scored
-            needs.append((each.budget, times * each.epsilon, Fraction(0), f"{times} scores"))
-    for budget in {_key(each[0]): each[0] for each in needs}.values():
-        own = [each for each in needs if _key(each[0]) == _key(budget)]
-        epsilon, delta = sum((each[1] for each in own), Fraction(0)), sum((each[2] for each in own), Fraction(0))
-        if epsilon <= budget.remaining and delta <= budget.remaining_delta:
-            continue
-        left = formatting.loss(budget.remaining, budget.remaining_delta)
-        raise BudgetError(
-            f"{found.who}: {' and '.join(each[3] for each in own)} need {formatting.loss(epsilon, delta)} together, and the budget has "
-            f"{left} left. Nothing was spent. Ask for fewer folds or candidates or a smaller ε for each, or "
-            f"{instead_of_a_search(estimator)}."
-        )
+def _check_budgets(found: Repetitions, fits: Sequence[Sequence[Fits]], estimator: Any) -> None:
+    """Fits and scores, of which one budget may pay for both."""
+    needs = needs_of_fits(fits, found.folds, found.refit)
+    times = found.fits * found.scored
+    needs += [
+        Need(each.budget, times * each.epsilon, Fraction(0), f"{times} scores") for each in found.scorers if isinstance(each, PrivateScorer)
+    ]
+    check_budgets(found.who, needs, f"Ask for fewer folds or candidates or a smaller ε for each, or {instead_of_a_search(estimator)}")
 
 
 def _say_several_budgets(found: Repetitions, estimator: Any) -> None:
     """The folds are the same people: what fits and scores spend adds up for them. Told once in a process."""
     others = [each.budget for each in found.scorers if isinstance(each, PrivateScorer)]
-    if estimator.budget is None or all(_key(each) == _key(estimator.budget) for each in others) or "budgets" in said:
+    if estimator.budget is None or all(key_of(each) == key_of(estimator.budget) for each in others) or "budgets" in said:
         return
     said.add("budgets")
     warnings.warn(
@@ -264,10 +277,6 @@ def _check_persons(frame: FrameType, estimator: Any, who: str) -> None:
             SharedPersonsWarning,
             stacklevel=2,
         )
-
-
-def _key(budget: Budget) -> Any:
-    return str(budget.path) if isinstance(budget, BudgetFile) else id(budget)
 
 
 def _setting(candidate: Mapping[str, Any], name: str, otherwise: Any) -> Any:

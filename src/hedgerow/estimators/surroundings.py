@@ -51,6 +51,10 @@ _ONE_OF_MANY = (
     "OneVsRestClassifier or OneVsOneClassifier", "it fits once for each class or two, and shows each fit other labels",
     "the estimator alone: a forest takes any number of classes, and one fit is paid once",
 )  # fmt: skip
+_CHAIN = (
+    "ClassifierChain", "it gives each fit after the first the labels before as columns, which no schema declares",
+    "one fit for each label, with a schema of its own",
+)  # fmt: skip
 REFUSED = {  # by the module, and the name of a function or of the class whose method runs; "" is any function of the module
     ("sklearn.calibration", ""): _CALIBRATION,
     ("sklearn.model_selection._classification_threshold", "_fit_and_score_over_thresholds"): _THRESHOLD,
@@ -59,8 +63,10 @@ REFUSED = {  # by the module, and the name of a function or of the class whose m
     ("sklearn.feature_selection._rfe", ""): _SELECTION,
     ("sklearn.feature_selection._sequential", ""): _SELECTION,
     ("sklearn.multiclass", ""): _ONE_OF_MANY,
+    ("sklearn.multioutput", "ClassifierChain"): _CHAIN,
 }
 BAGGING, VOTING = "sklearn.ensemble._bagging", "sklearn.ensemble._voting"
+WITHOUT = "Where no guarantee is wanted: pipeline.fit(X, y, LAST_STEP__no_guarantee=True), with the name of the last step."
 OF_PROBABILITIES = ("decision_function", "predict_proba", "predict_log_proba")
 VALIDATION, CROSS_PREDICT = "sklearn.model_selection._validation", "cross_val_predict"
 
@@ -71,16 +77,16 @@ def check_surroundings(estimator: Any, no_guarantee: bool = False) -> str | None
     no_guarantee: take rows that a step in front has learnt from, which is refused otherwise
     The reason for which what it releases can claim no guarantee, or None.
     """
-    found: list[str] = []
+    found: list[Any] = []
     numbering, predicted = "", False
     refuse_around()
     for frame in frames():
         module, caller = frame.f_globals.get("__name__", ""), frame.f_locals.get("self")
         if isinstance(caller, Pipeline) and frame.f_code.co_name.startswith("fit") and caller.steps[-1][1] is estimator:
             _check_names(frame, caller, estimator)
-            found += learning_steps(caller)
+            found += steps_that_learn(caller)
         if module == BAGGING:
-            _check_bagging(frame.f_locals.get("ensemble", caller))
+            check_bagging(frame.f_locals.get("ensemble", caller))
             numbering = "BaggingClassifier"
         if module == VOTING or (module == VALIDATION and frame.f_locals.get("method") in OF_PROBABILITIES):
             numbering = numbering or ("VotingClassifier" if module == VOTING else CROSS_PREDICT)
@@ -88,7 +94,7 @@ def check_surroundings(estimator: Any, no_guarantee: bool = False) -> str | None
             _check_scorer(frame, estimator)
         predicted = predicted or (module == VALIDATION and frame.f_code.co_name == "_fit_and_predict")
     if numbering and (numbering != CROSS_PREDICT or estimator._numbered is None):
-        _check_numbered(estimator, numbering)
+        check_numbered(estimator, numbering)
     if predicted:
         say_exact(
             CROSS_PREDICT,
@@ -97,17 +103,9 @@ def check_surroundings(estimator: Any, no_guarantee: bool = False) -> str | None
         )
     if not found:
         return None
-    names = ", ".join(dict.fromkeys(found))
     if not no_guarantee:
-        raise PlanError(
-            f"fit: {names}, in front of this estimator, learnt from the rows without noise and unpaid, so what is released could claim no "
-            "differential privacy. Nothing was spent. Leave it out: text is taken as it is, bounds, cells and missing values are declared "
-            "in the schema, and trees need no scaling. Or use what works on each row alone, and declare in the schema the columns and "
-            'values that it makes (numbers, of an encoder): a FunctionTransformer; SimpleImputer(strategy="constant", fill_value=…, '
-            'keep_empty_features=True); OneHotEncoder(categories=[…], handle_unknown="ignore"); OrdinalEncoder(categories=[…], '
-            'handle_unknown="use_encoded_value", unknown_value=-1). Where no guarantee is wanted: pipeline.fit(X, y, '
-            "LAST_STEP__no_guarantee=True), with the name of the last step."
-        )
+        refuse_steps(found)
+    names = _names_of(found)
     warnings.warn(
         f"fit: {names}, in front of this estimator, learnt from the rows without noise and unpaid, so the release claims no differential "
         "privacy.",
@@ -115,6 +113,25 @@ def check_surroundings(estimator: Any, no_guarantee: bool = False) -> str | None
         stacklevel=4,
     )
     return f"the rows were changed before by what had learnt from them without noise ({names})"
+
+
+def refuse_steps(found: list[Any]) -> None:
+    """found: the steps in front of an estimator that learn from the rows"""
+    if not found:
+        return
+    _refuse_settings(found)
+    raise PlanError(
+        f"fit: {_names_of(found)}, in front of this estimator, learnt from the rows without noise and unpaid, so what is released could "
+        "claim no differential privacy. Nothing was spent. Leave it out: text is taken as it is, bounds, cells and missing values are "
+        "declared in the schema, and trees need no scaling. Or use what works on each row alone, and declare in the schema the columns "
+        'and values that it makes (numbers, of an encoder): a FunctionTransformer; SimpleImputer(strategy="constant", fill_value=…, '
+        'keep_empty_features=True); OneHotEncoder(categories=[…], handle_unknown="ignore"); OrdinalEncoder(categories=[…], '
+        f'handle_unknown="use_encoded_value", unknown_value=-1). {WITHOUT}'
+    )
+
+
+def _names_of(steps: list[Any]) -> str:
+    return ", ".join(dict.fromkeys(type(step).__name__ for step in steps))
 
 
 def refuse_around() -> None:
@@ -126,17 +143,22 @@ def refuse_around() -> None:
                 raise PlanError(f"fit: {who} is around this estimator: {why}, which no budget pays for. Nothing was spent. Use {instead}.")
 
 
-def _check_bagging(ensemble: Any) -> None:
-    """A row that is drawn twice adds twice what the noise hides."""
+def check_bagging(ensemble: Any) -> None:
+    """A row that is drawn twice adds twice what the noise hides; columns that are drawn stand in another order."""
     if getattr(ensemble, "bootstrap", False):
         raise PlanError(
             "fit: BaggingClassifier draws rows with repetition, so that one person's row would count several times, and ε would not hold. "
             "Nothing was spent. Use the estimator alone, which grows many trees; or BaggingClassifier(…, bootstrap=False, "
             "max_samples=0.5), of which every fit is charged."
         )
+    if getattr(ensemble, "bootstrap_features", False):
+        raise PlanError(
+            "fit: BaggingClassifier(bootstrap_features=True) draws columns, and hands them on without their names: they would be taken for "
+            "others. Nothing was spent. Leave it out: each tree asks questions of its own about the columns."
+        )
 
 
-def _check_numbered(estimator: Any, who: str) -> None:
+def check_numbered(estimator: Any, who: str) -> None:
     classes = [] if estimator._inferred or estimator.schema is None else list(estimator._declared_schema("fit").target.classes)
     if classes and sorted_classes(estimator._declared_schema("fit")).tolist() != list(range(len(classes))):
         raise PlanError(
@@ -158,7 +180,7 @@ def numbered_classes(estimator: Any) -> NDArray[Any] | None:
     return None
 
 
-def _column_names(table: Any) -> list[str]:
+def column_names(table: Any) -> list[str]:
     return [str(name) for name in getattr(table, "column_names", table.columns)]  # the columns of pyarrow's tables are values
 
 
@@ -170,8 +192,8 @@ def _check_names(frame: FrameType, pipeline: Pipeline, estimator: Any) -> None:
     passed: Any = frame.f_locals.get("Xt")
     if hasattr(given, "columns") and hasattr(passed, "columns") and not estimator._inferred and estimator.schema is not None:
         schema = estimator._declared_schema("fit")
-        known = {*_column_names(given), *schema.names, schema.target.name, schema.person}
-        made = [name for name in _column_names(passed) if name not in known]
+        known = {*column_names(given), *schema.names, schema.target.name, schema.person}
+        made = [name for name in column_names(passed) if name not in known]
         if made:
             prefixed = any(name.partition("__")[2] in schema.names for name in made)
             keep = "Keep the names: verbose_feature_names_out=False for the ColumnTransformer. Or declare" if prefixed else "Declare"
@@ -190,31 +212,57 @@ def _check_names(frame: FrameType, pipeline: Pipeline, estimator: Any) -> None:
 
 def learning_steps(pipeline: Pipeline) -> list[str]:
     """The classes in front of its last step, and inside of them, that learn from the rows on which they are fitted."""
-    return [name for _, step in pipeline.steps[:-1] for name in _learning(step)]
+    return [type(step).__name__ for step in steps_that_learn(pipeline)]
 
 
-def _learning(step: Any) -> list[str]:
+def steps_that_learn(pipeline: Pipeline) -> list[Any]:
+    return [each for _, step in pipeline.steps[:-1] for each in _learning(step)]
+
+
+def _learning(step: Any) -> list[Any]:
     if step is None or isinstance(step, str):  # "passthrough", "drop"
         return []
     if isinstance(step, Pipeline):
-        return [name for _, each in step.steps for name in _learning(each)]
+        return [found for _, each in step.steps for found in _learning(each)]
     if isinstance(step, FeatureUnion):
-        return [name for _, each in step.transformer_list for name in _learning(each)]
+        return [found for _, each in step.transformer_list for found in _learning(each)]
     if hasattr(step, "transformers"):  # a ColumnTransformer
-        return [name for _, each, _ in step.transformers for name in _learning(each)]
-    return [type(step).__name__] if get_tags(step).requires_fit and not (_given_categories(step) or _given_value(step)) else []
+        return [found for _, each, _ in step.transformers for found in _learning(each)]
+    return [step] if get_tags(step).requires_fit and not (_given_categories(step) or _given_value(step)) else []
 
 
 def _given_categories(step: Any) -> bool:
     """An encoder whose categories were given: a row's codes follow from the row alone, and no value of it raises an error."""
-    return (
-        isinstance(step, (OneHotEncoder, OrdinalEncoder))
-        and not isinstance(step.categories, str)
-        and step.handle_unknown in ("ignore", "infrequent_if_exist", "use_encoded_value")
-        and step.min_frequency is None
-        and step.max_categories is None
-        and getattr(step, "drop", None) is None  # with one, a warning names the columns that hold other values
-    )
+    return isinstance(step, (OneHotEncoder, OrdinalEncoder)) and not isinstance(step.categories, str) and not _telling_settings(step)
+
+
+def _telling_settings(encoder: Any) -> list[tuple[str, str, str]]:
+    """By which settings an encoder whose categories were given tells of rows: as it is, why, and what to set."""
+    found = []
+    if encoder.handle_unknown not in ("ignore", "infrequent_if_exist", "use_encoded_value"):
+        ordinal = isinstance(encoder, OrdinalEncoder)
+        instead = 'handle_unknown="use_encoded_value", unknown_value=-1' if ordinal else 'handle_unknown="ignore"'
+        said = "a warning" if encoder.handle_unknown == "warn" else "an error"
+        found.append((f'handle_unknown="{encoder.handle_unknown}"', f"a value that is not among them raises {said}", instead))
+    for name in ("min_frequency", "max_categories"):
+        value = getattr(encoder, name)
+        if value is not None:
+            found.append((f"{name}={value!r}", "which of them are put together depends on how often they occur", f"{name}=None"))
+    if getattr(encoder, "drop", None) is not None:
+        found.append((f"drop={encoder.drop!r}", "a warning names the columns that hold other values", "drop=None"))
+    return found
+
+
+def _refuse_settings(steps: list[Any]) -> None:
+    """What of an encoder that was given its categories is to be set otherwise, before anything is said of learning."""
+    for step in steps:
+        if isinstance(step, (OneHotEncoder, OrdinalEncoder)) and not isinstance(step.categories, str):
+            found = _telling_settings(step)
+            raise PlanError(
+                f"fit: {type(step).__name__}, in front of this estimator, was given its categories and learns none, but with "
+                f"{'; with '.join(f'{setting}, {why}' for setting, why, _ in found)}: that tells of rows, without noise and unpaid. "
+                f"Nothing was spent. Set {', '.join(instead for _, _, instead in found)}. {WITHOUT}"
+            )
 
 
 def _given_value(step: Any) -> bool:

@@ -31,15 +31,25 @@ def check_label_type(y: Any, schema: Schema) -> None:
         or (held == "booleans" and any(text_of(value) in ("true", "false") for value in schema.target.classes))
     ):
         return
-    classes = schema.target.classes
-    words = declared == {"text"} and not all(_is_number(str(value)) for value in classes)  # no number or boolean is spelled so
-    renamed = f"y.map({{…: {classes[0]!r}, …: {classes[-1]!r}}}), with your values for …" if words else ""
     raise TableError(
         f"labels: the column {schema.target.name!r} (y) holds {WORDS[held]}, but the schema declares the classes "
         f"{', '.join(map(repr, schema.target.classes))}: labels of another type are refused before anything is paid, whatever they "
         f"say. Nothing was spent. Predictions are the declared objects: declare them with the type that y has, or convert y (in pandas: "
-        f"{renamed or ('y.astype(int)' if declared == {'numbers'} else 'y.astype(str)')})."
+        f"{_conversion(held, declared, schema.target.classes)})."
     )
+
+
+def _conversion(held: str, declared: set[str], classes: Sequence[Value]) -> str:
+    """What of pandas makes labels of the declared type, gaps or not."""
+    if declared == {"text"} and not all(_is_number(str(value)) for value in classes):  # no number or boolean is spelled so
+        return f"y.map({{…: {classes[0]!r}, …: {classes[-1]!r}}}), with your values for …"
+    if declared == {"booleans"}:
+        return "y.map({'True': True, 'False': False}), as your text spells them" if held == "text" else "y.map({1: True, 0: False})"
+    if declared != {"numbers"}:
+        return "y.astype(str)"
+    if held == "booleans":
+        return "y.astype(int)"
+    return "pandas.to_numeric(y), where the text spells numbers; a label that is missing becomes NaN, and its row is not counted"
 
 
 def check_column_types(columns: Sequence[Any], attributes: Sequence[Attribute]) -> None:

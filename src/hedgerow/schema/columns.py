@@ -12,12 +12,20 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import TableError
 
+COMPUTED = {  # tables whose rows are still to be computed, by package and class, and how they are
+    ("polars", "LazyFrame"): "collect",
+    ("duckdb", "DuckDBPyRelation"): "df",
+    ("dask", "DataFrame"): "compute",
+    ("pyspark", "DataFrame"): "toPandas",
+}
+
 
 def columns_of(table: Any, names: Sequence[str], any_type: bool = False, dates: Collection[str] = ()) -> list[Any]:
     """The declared columns of a data frame (by name), of a mapping (by name) or of a 2-D array (by position).
 
     dates: those that are declared as dates, and may have a type of dates
     """
+    check_in_memory(table)
     if isinstance(table, (str, os.PathLike)):
         raise TableError(
             "table: got the path of a file; expected rows. Read it first; `predict` of an estimator and `hedgerow predict` take a file."
@@ -45,11 +53,22 @@ def columns_of(table: Any, names: Sequence[str], any_type: bool = False, dates: 
     return [array[:, j] for j in range(len(names))]
 
 
+def check_in_memory(table: Any) -> None:
+    """Refuse a table whose rows are still to be computed, and say how they are."""
+    package, name = type(table).__module__.split(".")[0].lstrip("_"), type(table).__name__
+    if (package, name) in COMPUTED:
+        raise TableError(
+            f"table: got a {name} of {package}, whose rows are not computed yet; expected a table in memory. Nothing was spent. Call "
+            f".{COMPUTED[package, name]}() first, and give what it returns."
+        )
+
+
 def check_fitted_order(fitted: Any, names: Sequence[str], table: Any) -> None:
     """Refuse rows without names for a model that was fitted on columns in another order than the schema's: they may stand in either.
 
     fitted: the names of the columns in `fit`, in their order, or None
     """
+    check_in_memory(table)
     order = [] if fitted is None else [str(name) for name in fitted]
     listed = isinstance(table, (list, tuple)) and not (table and isinstance(table[0], Mapping))  # rows that are mappings have names
     unnamed = not hasattr(table, "columns") and (hasattr(table, "__array__") or listed)

@@ -16,7 +16,7 @@ from hedgerow.mechanisms.coins import SYSTEM, Coins
 from hedgerow.private_table import is_private_table
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.column_types import check_column_types, check_label_type
-from hedgerow.schema.columns import columns_of, labels_column, require, rows_as_array
+from hedgerow.schema.columns import check_in_memory, columns_of, labels_column, require, rows_as_array
 from hedgerow.schema.schema import Schema
 from hedgerow.training.recipe import Recipe
 from hedgerow.training.value_cells import codebook_for
@@ -110,6 +110,7 @@ def missing_schema(what: str, given: Any) -> SchemaError:
 
 def checked_table(X: Any, y: Any, schema: Schema, what: str = "fit") -> tuple[Any, Any, Any]:
     """X, y and the persons' ids as columns, their shapes compared. No value is looked at."""
+    check_in_memory(X)
     persons = None
     if schema.person is not None:
         if isinstance(X, np.ndarray) or not has_column(X, schema.person):
@@ -151,6 +152,7 @@ def declared_only(X: Any, schema: Schema, some: bool = False, any_order: bool = 
     some:      a table may lack declared columns
     any_order: nor need they stand in that order
     """
+    check_in_memory(X)
     if isinstance(X, np.ndarray) or not is_frame(X):
         return X
     there = [name for name in schema.names if has_column(X, name)]
