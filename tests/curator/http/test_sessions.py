@@ -303,7 +303,9 @@ HOSTILE: list[tuple[str, dict[str, Any]]] = [
     ("confusion", {"predictor": {}}),
     ("confusion", {"predictor": {"model": MODEL, "release": {}}}), ("confusion", {"predictor": {"release": 1}}),
     ("confusion", {"predictor": {"release": {"format": "hedgerow-release"}}}), ("confusion", {"predictor": "x"}),
-    ("reliability", {"predictor": {}, "bins": 5, "price": "1"}),
+    ("reliability", {"predictor": {}, "bins": 5, "edges": "narrow near 1", "price": "1"}),
+    ("reliability", {"predictor": {"model": MODEL}, "bins": 5, "price": "1"}),  # by a client that reads the counts by other edges
+    ("reliability", {"predictor": {"model": MODEL}, "bins": 5, "edges": "even", "price": "1"}),
     ("score_bins", {"predictor": {"model": MODEL}, "bins": 10**9, "classes": [0], "price": "1"}),
     ("score_bins", {"predictor": {"model": MODEL}, "bins": 5, "classes": [], "price": "1"}),
     ("score_bins", {"predictor": {"model": MODEL}, "bins": 5, "classes": [0, 0], "price": "1"}),
@@ -374,7 +376,7 @@ def test_a_release_as_a_predictor(sessions: Sessions) -> None:
     predictor = {"release": json.loads(content)}
     other = sessions.id(epsilon="0.3", bins=bins)
     assert sessions.look(other, 1, "confusion", predictor=predictor).status_code == 200
-    reliable = sessions.look(other, 2, "reliability", predictor=predictor, bins=4, price="1/10")
+    reliable = sessions.look(other, 2, "reliability", predictor=predictor, bins=4, edges="narrow near 1", price="1/10")
     assert len(reliable.json()["arrays"][0]) == 8
     scores = sessions.look(other, 3, "score_bins", predictor=predictor, bins=4, classes=[0, 1], price="1/10")
     assert len(scores.json()["arrays"][0]) == 24
