@@ -21,6 +21,7 @@
     ├── LargeDeltaWarning                 a δ above one over the number of rows: the guarantee may fail for whole rows
     ├── NoBudgetWarning                   rows were read without one shared budget to keep the total
     ├── SchemaMismatchWarning             the released counts lack many rows: the schema does not fit the table
+    ├── RepeatedRowsWarning               row numbers of a data frame occur several times: rows may have been copied
     ├── SeenRowsWarning                   a forest is scored on the rows that it was trained on
     ├── UnclearScoreWarning               noise hides some classes from a score, or all of it
     ├── TransformerWarning                what stands in front of an estimator has learnt from its rows without noise
@@ -122,6 +123,10 @@ class SchemaMismatchWarning(HedgerowWarning):
 
 class SeenRowsWarning(HedgerowWarning):
     """A forest is scored on the rows that it was trained on, which flatter it. Given before anything is paid."""
+
+
+class RepeatedRowsWarning(HedgerowWarning):
+    """Row numbers of a data frame occur several times: rows may have been copied, and ε does not hold for a row that counts twice."""
 
 
 class UnclearScoreWarning(HedgerowWarning):

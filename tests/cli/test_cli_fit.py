@@ -363,7 +363,7 @@ def test_the_same_score_is_not_paid_twice_without_a_word(fitted: SimpleNamespace
         assert "Nothing was spent" in refused.stderr
         assert "add --again" in refused.stderr
     assert fitted.budget.read_bytes() == before
-    for other in (["0.2", "--again"], ["0.2", "--again"], ["0.1"], ["0.2", "--auc"]):
+    for other in (["0.2", "--again"], ["0.2", "--again"], ["0.1"], ["0.1", "--auc"], ["0.1", "--csv", "delimiter=,"]):
         assert run(*words, *other).exit_code == 0
     assert BudgetFile(fitted.budget).spent == Fraction("1.9")
 

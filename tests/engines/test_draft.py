@@ -161,6 +161,34 @@ def test_timestamps_without_seconds_are_dates() -> None:
         assert found == Numeric("at", "2017-01-01", "2017-12-31", date=written, unreviewed=True)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    "written",
+    ["%Y/%m/%d %H:%M:%S", "%Y/%m/%d %H:%M", "%m/%d/%Y %H:%M:%S", "%d.%m.%Y %H:%M:%S", "%d-%m-%Y %H:%M", "%d/%m/%Y %H:%M:%S"],
+)
+def test_days_with_a_time_are_dates_as_days_alone_are(written: str, tmp_path: Path) -> None:
+    """They were left out as identifiers, or listed as categories when they were kept."""
+    times = pd.to_datetime([f"2017-{1 + i % 12:02d}-{1 + i % 28:02d} 06:{i % 60:02d}:42" for i in range(ROWS)])
+    table = pd.DataFrame({"at": times.strftime(written), "default": TABLE["default"]})
+    table.to_csv(tmp_path / "times.csv", index=False)
+    for rows in (table, tmp_path / "times.csv"):
+        schema = quietly(rows, "default")
+        assert schema.attributes == (Numeric("at", "2017-01-01", "2017-12-31", date=written, unreviewed=True),)  # type: ignore[arg-type]
+        assert not schema.check(rows).misfits
+
+
+@pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+def test_times_of_a_type_of_their_own_are_declared_as_a_file_has_them(library: Any, tmp_path: Path) -> None:
+    """Days alone were declared, and of the same table as a file no date could be read: it was paid for."""
+    times = pd.Series(pd.to_datetime([f"2017-{1 + i % 12:02d}-{1 + i % 28:02d} 06:{i % 60:02d}:42" for i in range(ROWS)]))
+    for values, written in ((times, "%Y-%m-%d %H:%M:%S"), (times.dt.normalize(), "%Y-%m-%d")):
+        table = pd.DataFrame({"at": values, "default": TABLE["default"]})
+        table.to_csv(tmp_path / "times.csv", index=False)
+        schema = quietly(table if library is pd else pl.from_pandas(table), "default")
+        assert schema.attributes == (Numeric("at", "2017-01-01", "2017-12-31", date=written, unreviewed=True),)  # type: ignore[arg-type]
+        assert not schema.check(table).misfits
+        assert not schema.check(tmp_path / "times.csv").misfits
+
+
 def test_a_text_of_very_many_values_that_is_kept_is_said() -> None:
     table = TABLE.assign(seen=[f"{1 + i} May" for i in range(ROWS)])
     notes = " ".join(quietly(table, "default", keep=["seen", "job"]).notes)
@@ -291,6 +319,8 @@ def test_what_a_draft_needs_is_not_dropped() -> None:
     with pytest.raises(TableError, match=r"^keep and drop: both name 'b'; expected each column in one of them"):
         Schema.draft(table, "y", keep=["a", "b"], drop=["b"])
     assert quietly(table, "y", keep=["b"], drop=["a", "who"]).names == ("b",)
+    assert quietly(table, "y", drop="who").names == quietly(table, "y", drop=["who"]).names == ("a", "b")  # a TypeError
+    assert "who" in quietly(table, "y", keep="who").names  # type: ignore[arg-type]
 
 
 MESSY = pd.DataFrame(

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hedgerow import Categorical, Schema
+from hedgerow import Categorical, Numeric, Schema, Target
 from hedgerow.engines.telling import repeated_columns, telling_columns
 from hedgerow.errors import DraftWarning, TableError
 from hedgerow.schema.toml import same_columns
@@ -102,6 +102,19 @@ def test_columns_that_follow_from_others_are_named() -> None:
     rare = table.assign(y96=0)
     rare.loc[:20, "y96"] = 1
     assert "y96" not in repeated_columns(schema, rare)
+
+
+def test_a_number_in_another_unit_or_on_another_scale_follows() -> None:
+    """Cells of equal width were compared: of an amount its square, its logarithm and its inverse had others."""
+    rng = np.random.default_rng(2)
+    for amount in (rng.lognormal(size=ROWS) * 30, rng.integers(18, 90, ROWS).astype(float)):
+        others = {"same": amount, "less": -amount, "twice": 2 * amount, "squared": amount**2, "log": np.log(amount), "over": 1 / amount}
+        table = pd.DataFrame({"amount": amount, **others, "whole": amount.round(), "free": rng.random(ROWS)})
+        table["rough"] = amount + rng.normal(size=ROWS) * amount.std() * 0.3
+        schema = Schema([Numeric(name, table[name].min(), table[name].max()) for name in table], Target("ill", ["no", "yes"]))
+        assert repeated_columns(schema, table) == dict.fromkeys([*others, "whole"], "amount")
+    gaps = table.assign(amount=np.where(np.arange(ROWS) % 3, amount, np.nan), log=np.nan)
+    assert "log" not in repeated_columns(schema, gaps)
 
 
 def test_few_rows_and_one_class_name_nothing() -> None:

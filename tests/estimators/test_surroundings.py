@@ -26,6 +26,7 @@ from sklearn.model_selection import (
     FixedThresholdClassifier,
     GridSearchCV,
     HalvingGridSearchCV,
+    KFold,
     RandomizedSearchCV,
     TunedThresholdClassifierCV,
     cross_val_predict,
@@ -60,6 +61,7 @@ from hedgerow.errors import (
     LargeEpsilonWarning,
     NoBudgetWarning,
     PlanError,
+    RepeatedRowsWarning,
     SchemaError,
     SchemaMismatchWarning,
     TableError,
@@ -139,7 +141,7 @@ def test_what_learns_is_found_inside() -> None:
     columns = ColumnTransformer([("inner", inner, ["a"]), ("rest", "passthrough", ["b"])])
     union = FeatureUnion([("one", MinMaxScaler()), ("two", FunctionTransformer())])
     pipeline = Pipeline([("columns", columns), ("union", union), ("none", None), ("forest", forest())])
-    assert surroundings.learning_steps(pipeline) == ["StandardScaler", "MinMaxScaler"]
+    assert [type(step) for step in surroundings.steps_that_learn(pipeline)] == [StandardScaler, MinMaxScaler]
 
 
 def test_a_pipeline_scores_rows_in_memory_alone(tmp_path: Any) -> None:
@@ -322,12 +324,8 @@ def test_what_the_scorer_could_not_score_is_refused_before_it_costs() -> None:
 def test_rows_that_are_drawn_twice_are_refused() -> None:
     """Each certificate named an ε that did not hold for a row which was counted several times."""
     budget = Budget(100)
-    for n_jobs in (1, 2):
-        with (
-            joblib.parallel_config("threading", n_jobs=n_jobs),
-            pytest.raises(PlanError, match=r"BaggingClassifier draws rows with repetition.*Nothing was spent"),
-        ):
-            BaggingClassifier(forest(budget), n_estimators=2).fit(X, Y == "yes")
+    with pytest.raises(PlanError, match=r"BaggingClassifier draws rows with repetition.*Nothing was spent"):
+        BaggingClassifier(forest(budget), n_estimators=2).fit(X, Y == "yes")
     assert budget.spent == 0
     numbered = PrivateRDTClassifier(replace(SCHEMA, target=Target("class", [0, 1])), 5, budget=budget)
     BaggingClassifier(numbered, n_estimators=2, bootstrap=False, max_samples=0.5).fit(X, (Y == "yes").astype(int))
@@ -566,6 +564,51 @@ def test_what_is_advised_for_labels_of_another_type_works_with_gaps() -> None:
         PrivateRDTClassifier(booleans, 1, budget=Budget(1)).fit(X, pd.to_numeric(text))
     there = text.notna()
     PrivateRDTClassifier(booleans, 1, budget=Budget(1)).fit(X[there], pd.to_numeric(text)[there].map({1: True, 0: False}))
+
+
+GAPS = {
+    "text": pd.Series(Y).where(np.arange(len(Y)) % 5 > 0),
+    "categories": pd.Series(Y).where(np.arange(len(Y)) % 5 > 0).astype("category"),
+    "a list": [label if i % 5 else None for i, label in enumerate(Y)],
+}
+
+
+@pytest.mark.filterwarnings("ignore::hedgerow.errors.ExactScoreWarning", "ignore::hedgerow.errors.SchemaMismatchWarning")
+@pytest.mark.parametrize("kind", GAPS)
+def test_rows_without_a_label_are_left_out_of_exact_scores(kind: str) -> None:
+    """Every fold was paid for, and every score was nan."""
+    labels, budget = GAPS[kind], Budget(30)
+    folds = KFold(3)
+    scores = cross_val_score(forest(budget), X, labels, cv=folds, error_score="raise")
+    there = np.arange(len(Y)) % 5 > 0
+    assert (scores > 0.8).all()
+    model = forest(budget).fit(X, labels)
+    assert model.score(X, labels) == pytest.approx((model.predict(X) == Y)[there].mean())
+    weights = np.arange(len(Y)) + 1.0
+    expected = np.average((model.predict(X) == Y)[there], weights=weights[there])
+    assert model.score(X, labels, sample_weight=weights) == pytest.approx(expected)
+    with pytest.raises(TableError, match="score: no row has a label"):
+        model.score(X, [None] * len(Y))
+    assert budget.spent == 20
+    for ask in (
+        lambda: cross_val_score(forest(budget), X, labels, cv=folds, scoring="balanced_accuracy"),
+        lambda: GridSearchCV(forest(budget), {"max_depth": [1, 2]}, cv=folds, scoring="accuracy").fit(X, labels),
+        lambda: cross_val_score(make_pipeline(FunctionTransformer(), forest(budget)), X, labels, cv=folds, scoring="roc_auc"),
+    ):
+        with pytest.raises(PlanError, match=r"some labels \(y\) are missing, and \w+ of scikit-learn refuses such rows.*Nothing was spent"):
+            ask()
+    assert budget.spent == 20
+
+
+def test_row_numbers_that_occur_several_times_are_warned_of() -> None:
+    """Of a person with five rows the loss is five times the ε that the certificate names."""
+    labels = pd.Series(Y, index=X.index)
+    own = labels.rename("class")
+    for rows in (pd.concat([X, X[own == "yes"]]), X.sample(frac=1, replace=True, random_state=0)):
+        with pytest.warns(RepeatedRowsWarning, match=r"occur several times.*of a person with k rows the loss is k · ε"):
+            forest(Budget(5)).fit(rows, own.loc[~own.index.duplicated()].loc[rows.index])
+    for rows in (X.sample(frac=1, random_state=0), X.set_index(pd.Index(["a"] * len(X))), X.set_index(pd.Index([7] * len(X), name="who"))):
+        forest(Budget(5)).fit(rows, Y)  # warnings are errors here; what a person put into an index is not looked at
 
 
 def test_a_table_that_is_not_computed_yet_is_refused_with_how() -> None:

@@ -21,7 +21,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from hedgerow import Budget, Categorical, Numeric, PrivateRDTClassifier, Release, Schema, Target, private_score, private_scorer
 from hedgerow.errors import BudgetError, ExactScoreWarning, PlanError, SharedPersonsWarning
 from hedgerow.estimators import surroundings
-from hedgerow.estimators.surroundings import learning_steps
+from hedgerow.estimators.surroundings import steps_that_learn
 
 RNG = np.random.default_rng(3)
 X = pd.DataFrame({"a": RNG.random(600), "b": RNG.random(600), "who": np.arange(600) // 3})
@@ -81,8 +81,8 @@ LEARNS = [  # but for the first two: which values fail, are put together or warn
 
 
 def test_encoders_with_given_categories_learn_nothing() -> None:
-    assert [learning_steps(Pipeline([("step", step), ("forest", None)])) for step in LEARNS_NOTHING] == [[]] * 3
-    assert all(learning_steps(Pipeline([("step", step), ("forest", None)])) for step in LEARNS)
+    assert [steps_that_learn(Pipeline([("step", step), ("forest", None)])) for step in LEARNS_NOTHING] == [[]] * 3
+    assert all(steps_that_learn(Pipeline([("step", step), ("forest", None)])) for step in LEARNS)
     encoder = LEARNS_NOTHING[-1].set_output(transform="pandas")
     schema = Schema([Categorical("letter", [0.0, 1.0, 2.0], other="other")], Target("class", ["no", "yes"]))
     pipeline = Pipeline([("encoder", encoder), ("forest", forest(Budget(5), schema))]).fit(LETTERS, Y)

@@ -27,7 +27,8 @@ from hedgerow import (
     private_scorer,
     score_error,
 )
-from hedgerow.errors import BudgetError, PlanError, SchemaMismatchWarning, SeenRowsWarning, TableError
+from hedgerow.errors import BudgetError, NoBudgetWarning, PlanError, SchemaMismatchWarning, SeenRowsWarning, TableError
+from hedgerow.evaluation import private
 from hedgerow.evaluation.forecast import _bins
 from hedgerow.evaluation.private import SCORE_BINS, private_evaluation
 from hedgerow.evaluation.public import public_score
@@ -180,6 +181,34 @@ def test_rows_of_the_fit_are_told_before_they_are_scored(tmp_path: Path) -> None
         with pytest.raises(SeenRowsWarning):
             private_score(model, str(tmp_path / "rows.csv"), epsilon=1, budget=budget)
     assert budget.spent == 18
+
+
+def test_a_score_without_a_budget_says_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was said of a fit alone."""
+    monkeypatch.setattr(private, "_said", [])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        private_score(MODEL, TEST, TRUTH, epsilon=1, budget=Budget(1))
+        with pytest.raises(NoBudgetWarning, match=r"^score: no budget: nothing adds up the ε = 0\.5 of this score.*\(This is said once"):
+            private_calibration(MODEL, TEST, TRUTH, epsilon="0.5")
+        private_score(MODEL, TEST, TRUTH, epsilon=1)
+
+
+def test_labels_that_are_named_as_another_column_are_refused() -> None:
+    """They were learnt and scored as if they were the target, which the table has, too."""
+    budget, target = Budget(10), MODEL.schema.target.name
+    rows = pd.DataFrame(TEST).assign(**{target: TRUTH})
+    name = MODEL.schema.names[0]
+    for ask in (
+        lambda table, y: PrivateRDTClassifier(MODEL.schema, 1, budget=budget, random_state=0).fit(table, y),
+        lambda table, y: private_score(MODEL, table, y, epsilon=1, budget=budget),
+    ):
+        with pytest.raises(TableError, match=rf"^y: got the column '{name}'.*Nothing was spent\. Give y=table\['{target}'\]"):
+            ask(rows, rows[name])
+        assert budget.spent in (0, 2)
+        ask(rows, rows[target])
+        ask(rows.drop(columns=target), rows[target].rename(name))  # made of a column, it may keep its name
+    assert budget.spent == 4
 
 
 def test_rows_of_a_pipeline_and_of_later_batches_are_told_and_those_of_a_curve_are_not() -> None:

@@ -14,6 +14,8 @@ import pytest
 from hedgerow import Budget, Categorical, HedgerowClassifier, Schema, SQLTable, Target, private_score
 from hedgerow.engines.files import TableFile
 from hedgerow.errors import TableError, UnknownValuesWarning
+from hedgerow.schema.column_types import held_by
+from hedgerow.schema.columns import one_column
 
 SCHEMA = Schema([Categorical("branch", ("0007", "0042")), Categorical("kind", (1, 2))], Target("y", ("no", "yes")))
 TEXT = {"branch": ["0042", "0007"] * 50, "kind": [1, 2] * 50}
@@ -36,6 +38,27 @@ def test_codes_that_became_numbers_are_refused_before_they_cost(frame: Any) -> N
     with pytest.raises(TableError, match="it holds numbers"):
         private_score(model, frame(NUMBERS), LABELS, epsilon=1, budget=paying)
     assert paying.remaining == 1
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_categories_are_of_the_type_of_what_they_list(library: str) -> None:
+    """As text such labels were refused, and as categories they were paid for, and no row was counted."""
+    numbered, budget = Schema(WORDS.attributes, Target("y", (0, 1))), Budget(2)
+    words = pd.DataFrame({"branch": ["north", "south"] * 50, "kind": [1, 2] * 50})
+    texts: Any = pd.Series(LABELS).astype("category")
+    if library == "polars":
+        texts = pl.Series(LABELS).cast(pl.Categorical)
+    with pytest.raises(TableError, match="holds text, but the schema declares the classes 0, 1: labels of another type"):
+        HedgerowClassifier(numbered, 1, budget=budget).fit(words, texts)
+    assert budget.spent == 0
+    model = HedgerowClassifier(WORDS, 1, budget=budget).fit(words, texts)
+    with pytest.raises(TableError, match="holds numbers, but the schema declares the classes 'no', 'yes'"):
+        private_score(model, words, pd.Series([0, 1] * 50).astype("category"), epsilon=1, budget=budget)
+    with pytest.raises(TableError, match=r"'branch': it holds numbers, .*'north', 'south': no row .*Nothing was spent"):
+        HedgerowClassifier(WORDS, 1, budget=budget).fit(words.assign(branch=pd.Series([0, 1] * 50).astype("category")), texts)
+    assert budget.spent == 1
+    intervals = words.assign(kind=pd.cut(words["kind"], 2))  # of another type: it may be declared as text
+    assert held_by(one_column(intervals["kind"], "kind")) is None
 
 
 def test_a_column_of_objects_is_not_looked_into() -> None:

@@ -174,6 +174,7 @@ def evaluate(
             request_budget.check_not_seen(place.named, release)
         request = ["evaluate", release.content_hash, *place.named, str(exact_epsilon(epsilon)), auc, about, calibration]
         request += [f"{bins} bins"] if finer else []
+        request += [f"csv {csv}"] if csv is not None else []
         request_budget.pay_once(request, again)
     going_on: Any = nullcontext()
     if place.remote:

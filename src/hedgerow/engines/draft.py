@@ -59,6 +59,7 @@ def draft_of(
     drop: Collection[str] = (),
 ) -> Schema:
     """`Schema.draft`: of a data frame, a mapping or a file, with one warning that says what was read, changed and left out."""
+    keep, drop = ([names] if isinstance(names, str) else names for names in (keep, drop))
     if isinstance(table, (str, os.PathLike, CSVTable)):
         schema = draft_from_file(Path(table) if isinstance(table, str) else table, target, person, rows_per_person, keep, drop)  # type: ignore[arg-type]
     else:
@@ -139,7 +140,7 @@ def _check_dropped(target: str, person: str | None, keep: Collection[str], drop:
     """Refuse to leave out what the draft needs, or what it is asked to keep."""
     if target in drop:
         raise TableError(f"drop: got {target!r}, which is the target; expected columns to learn from. Leave it out of drop.")
-    if person in drop:
+    if person is not None and person in drop:
         raise TableError(
             f"drop: got {person!r}, which says whose row it is (person), not learnt from; expected other columns. Leave it out of drop."
         )

@@ -20,7 +20,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
@@ -39,11 +39,11 @@ PLACEHOLDERS = frozenset(
     {"-", "--", "---", ".", "..", "...", "*", "na", "n.a.", "#n/a", "none", "nil", "missing", "unknown", "not available"}
 )
 STEPS = 10  # readable steps between two bounds, at least: how far they are rounded outward
+DAYS = ("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y")
+WITH_TIME = "%Y-%m-%d %H:%M:%S"  # as pandas writes what has a type of times
 FORMATS = (
-    "%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%Y%m%d",
-    "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%d.%m.%Y %H:%M", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M",
-    "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d %H:%M:%SZ", "%Y-%m-%dT%H:%M:%S+00:00", "%Y-%m-%d %H:%M:%S+00:00", "%Y-%m-%dT%H:%M",
-    "%Y-%m-%dT%H:%MZ",
+    *DAYS, "%Y%m%d", *(day + time for day in DAYS for time in (" %H:%M:%S", " %H:%M")),
+    *(f"%Y-%m-%d{clock}" for clock in ("T%H:%M:%S", "T%H:%M", "T%H:%M:%SZ", " %H:%M:%SZ", "T%H:%M:%S+00:00", " %H:%M:%S+00:00", "T%H:%MZ")),
 )  # fmt: skip
 PLAUSIBLE = ((date(1880, 1, 1) - EPOCH).days, (date(2120, 1, 1) - EPOCH).days)  # of digits alone that are taken for dates
 NAMED_SO = re.compile(r"(?i:(^|[\W_])(id|nr|uuid|guid|ssn)$)|[a-z](Id|ID|Nr|NR)$")
@@ -105,7 +105,10 @@ class Values:
             there = np.asarray(column == column)  # neither not-a-number nor not-a-time
             found = np.unique(column[there])
             finite = found[np.isfinite(found)] if found.dtype.kind == "f" else found
-            values = (finite.astype("datetime64[D]") if found.dtype.kind == "M" else finite).tolist()
+            if found.dtype.kind == "M":
+                days = finite.astype("datetime64[D]")
+                finite = days if (days == finite).all() else finite.astype("datetime64[us]")
+            values = finite.tolist()
             return cls(values, [], not bool(there.all()), int(there.sum()))
         distinct: dict[str, Any] = {}
         marks: dict[str, None] = {}
@@ -270,7 +273,8 @@ def _day(value: Any, written: str) -> float:
 def _dates(values: Sequence[Any]) -> tuple[str | None, str | None]:
     """The format that all values follow, if one is followed, and another that they follow as well."""
     if all(day_of_object(value) is not None for value in values):
-        return FORMATS[0], None
+        timed = any(isinstance(value, datetime) and value.time() != time() for value in values)
+        return WITH_TIME if timed else DAYS[0], None
     if not all(isinstance(value, (str, int)) and not isinstance(value, bool) for value in values):
         return None, None
     fits = [written for written in FORMATS if all(_plausible(text_of(value), written) for value in values)]

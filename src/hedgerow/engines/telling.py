@@ -64,23 +64,49 @@ def repeated_columns(schema: Schema, columns: Mapping[str, Any]) -> dict[str, st
     if len(schema.names) > MOST_COLUMNS:
         return {}
     codebook, most = Codebook(schema, CELLS), min(MOST_ROWS, MOST_LOOKS // len(schema.names) ** 2)
-    codes = codebook.encode({name: columns[name] for name in schema.names})
-    codes = codes[:: max(1, -(-len(codes) // most))].astype(np.int64)
-    cells = codes.max(axis=0, initial=0) + 1
-    wrong = [len(codes) - int(np.bincount(own).max()) if len(codes) else 0 for own in codes.T]
+    rows = len(one_column(columns[schema.names[0]], schema.names[0]))
+    step = max(1, -(-rows // most))
+    codes = codebook.encode({name: columns[name] for name in schema.names})[::step].astype(np.int64)
+    ranks = codes.copy()
+    for j, name in enumerate(schema.names):
+        coder = codebook.coders[j]
+        if isinstance(coder, NumericCoder):
+            ranks[:, j] = _by_rank(coder.numbers(coder.whole_column(one_column(columns[name], name)))[::step])
+    codings = [_Coded(codes), _Coded(ranks)] if (ranks != codes).any() else [_Coded(codes)]
     found: dict[int, int] = {}
-    for j, least in reversed(list(enumerate(wrong))):
-        if least < LEAST_ROWS or j in found.values():  # that one stays
-            continue
-        for other in range(len(wrong)):
-            if other == j or other in found or wrong[other] < least / 2:
-                continue  # one that has a value nearly throughout explains little
-            if cells[other] * cells[j] > MOST_CELLS:
-                continue
-            if _wrong(codes[:, other], codes[:, j], int(cells[j]))[0] <= FOLLOWS * least:
+    for j in reversed(range(len(schema.names))):
+        for other in range(len(schema.names)) if j not in found.values() else ():  # that one stays
+            if other != j and other not in found and any(each.follows(j, other) for each in codings):
                 found[j] = other
                 break
     return {schema.names[j]: schema.names[other] for j, other in sorted(found.items())}
+
+
+class _Coded:
+    """Columns of codes, and for each how many codes there are and how many rows its most frequent one gets wrong."""
+
+    def __init__(self, codes: NDArray[np.int64]) -> None:
+        self.columns = np.ascontiguousarray(codes.T)
+        self.cells = [int(own.max(initial=0)) + 1 for own in self.columns]
+        self.wrong = [len(codes) - int(np.bincount(own).max(initial=0)) for own in self.columns]
+
+    def follows(self, j: int, other: int) -> bool:
+        """Whether j nearly follows from the other. One that is the same nearly throughout explains little."""
+        least = self.wrong[j]
+        if least < LEAST_ROWS or self.wrong[other] < least / 2 or self.cells[j] * self.cells[other] > MOST_CELLS:
+            return False
+        most = _table(self.columns[other], self.columns[j], self.cells[j]).max(axis=1)
+        return len(self.columns[j]) - int(most[most > 1].sum()) <= FOLLOWS * least
+
+
+def _by_rank(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Cells of about as many rows each: the same of a number and of any increasing function of it, such as another unit."""
+    there = ~np.isnan(numbers)
+    if not there.any():
+        return np.zeros(len(numbers), dtype=np.int64)
+    ordered = np.sort(numbers[there])
+    edges = np.unique(ordered[np.arange(1, CELLS) * len(ordered) // CELLS])
+    return np.where(there, np.searchsorted(edges, numbers, side="right") + 1, 0)
 
 
 Wrong = tuple[int, NDArray[np.int64]]
@@ -108,10 +134,14 @@ def _wrong_by_cut(numbers: NDArray[np.float64], classes: NDArray[Any], n_classes
 
 def _wrong(codes: NDArray[Any], classes: NDArray[Any], n_classes: int) -> Wrong:
     """By the most frequent class of the other rows with the same code; a row alone is wrong."""
-    table = np.bincount(codes.astype(np.int64) * n_classes + classes, minlength=(int(codes.max()) + 1) * n_classes).reshape(-1, n_classes)
+    table = _table(codes.astype(np.int64), classes, n_classes)
     total = table.sum(axis=1)
     most, of_two = table.max(axis=1), np.maximum(table, total[:, None] - table)
     return int((total - np.where(most > 1, most, 0)).sum()), (total[:, None] - np.where(of_two > 1, of_two, 0)).sum(axis=0)
+
+
+def _table(codes: NDArray[np.int64], classes: NDArray[Any], n_classes: int) -> NDArray[np.int64]:
+    return np.bincount(codes * n_classes + classes, minlength=(int(codes.max()) + 1) * n_classes).reshape(-1, n_classes)
 
 
 def telling_text(names: list[str], target: str) -> str:

@@ -22,9 +22,9 @@ from hedgerow.engines.draft import as_array, column_names, draft_from_table
 from hedgerow.engines.engine import Engine, Progress
 from hedgerow.engines.files import CSVTable, TableFile
 from hedgerow.engines.table_check import where_missing
-from hedgerow.errors import PlanError, SchemaError, UnknownValuesWarning
+from hedgerow.errors import PlanError, SchemaError, TableError, UnknownValuesWarning
 from hedgerow.estimators.class_order import class_order, in_columns, sorted_classes
-from hedgerow.estimators.surroundings import given_to, numbered_classes, say_learning_around
+from hedgerow.estimators.surroundings import given_to, numbered_classes
 from hedgerow.evaluation.seen_rows import note_rows
 from hedgerow.inference.class_weights import IN_FIT
 from hedgerow.inference.coverage import Unknown
@@ -32,7 +32,7 @@ from hedgerow.mechanisms.coins import SYSTEM, Coins
 from hedgerow.private_table import is_private_table
 from hedgerow.release.release import Release
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.columns import check_fitted_order, columns_of, one_column, rows_as_array
+from hedgerow.schema.columns import check_fitted_order, columns_of, labels_column, one_column, rows_as_array
 from hedgerow.schema.schema import Schema
 from hedgerow.training import planning, rows
 from hedgerow.training.algorithms import Algorithm
@@ -153,6 +153,17 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The accuracy on these rows, without those that have no label."""
+        there = ~where_missing(as_array(y)) if getattr(y, "ndim", 1) == 1 else np.True_
+        if there.all():
+            return float(super().score(X, y, sample_weight))
+        if not there.any():
+            raise TableError("score: no row has a label; expected some that do.")
+        encode = self.release_.codebook.encode_classes  # a class that is not declared is one that is never predicted
+        true, predicted = encode(labels_column(y, self.release_.schema.target.name)), encode(self.predict(X))
+        return float(np.average((true == predicted)[there], weights=None if sample_weight is None else np.asarray(sample_weight)[there]))
+
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
         """The share of each attribute in what the forest tells about the class, from released numbers alone."""
@@ -268,7 +279,6 @@ class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         return X, y, None
 
     def _checked_rows(self, X: Any) -> Any:
-        say_learning_around()
         X = rows.declared_only(X, self.release_.schema, bool(self.release_.forest.united), any_order=not self._inferred)
         if not rows.is_frame(X):
             check_fitted_order(getattr(self, "_order_in_fit", None), self.release_.schema.names, X)

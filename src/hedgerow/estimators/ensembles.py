@@ -1,12 +1,9 @@
 """What of scikit-learn fits several estimators (VotingClassifier, BaggingClassifier), or hands rows on without their names. What all fits
 cost, and whether each member can be fitted, is known before the first: else one is paid for, the next refused, and both are lost.
-
-In other processes each fit of a BaggingClassifier is refused by itself when it cannot be paid.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -28,6 +25,7 @@ from hedgerow.accounting.meter import Budget
 from hedgerow.errors import BudgetError, HedgerowError, PlanError
 from hedgerow.estimators.surroundings import (
     BAGGING,
+    MULTI_OUTPUT,
     VOTING,
     check_bagging,
     check_numbered,
@@ -38,11 +36,11 @@ from hedgerow.estimators.surroundings import (
 )
 from hedgerow.training import rows
 
-MULTI_OUTPUT = "sklearn.multioutput"
 INSTEAD = {
     "BaggingClassifier": ", or use the estimator alone, which grows many trees",
     "VotingClassifier": ", or use one estimator with all of the ε",
 }
+HANDS_ON = ("sklearn.", "imblearn.")  # packages that make arrays of data frames
 SHOWN = 4  # names of columns in a message
 
 
@@ -110,6 +108,12 @@ def fits_of(model: Any, times: int = 1, member: str = "", steps: Pipeline | None
     return [] if inner is None else fits_of(inner, times, member, steps, unnamed)
 
 
+def outputs_of(y: Any) -> int:
+    """The fits that one fit of a MultiOutputClassifier is: nothing else takes several columns of labels."""
+    shape: Any = getattr(y, "shape", ())
+    return int(shape[1]) if len(shape) == 2 else 1
+
+
 def _whole(number: Any) -> int:
     return int(number) if isinstance(number, Integral) else 1  # scikit-learn refuses what is none
 
@@ -124,16 +128,9 @@ def ensemble_of(frame: FrameType) -> Ensemble | None:
     if module == VOTING and name == "fit" and own is not None:
         return Ensemble("VotingClassifier", own, fits_of(self), known.get("X"), known.get("y"))
     if module == MULTI_OUTPUT and name == "fit" and own is not None and getattr(known.get("y"), "ndim", 1) == 2:
-        return Ensemble(type(self).__name__, own, fits_of(self, known["y"].shape[1]))
-    if module != BAGGING:
-        return None
-    if name == "_parallel_build_estimators" and threading.current_thread() is not threading.main_thread():
-        self = known.get("ensemble")  # threads share it, with what is its own; processes do not
-        own = getattr(self, "_seeds", None)
-    elif name != "_fit":
-        return None
+        return Ensemble(type(self).__name__, own, fits_of(self, outputs_of(known["y"])))
     seeds = getattr(self, "_seeds", None)
-    if own is None or seeds is None or not isinstance(self, BaggingClassifier):
+    if module != BAGGING or name != "_fit" or own is None or seeds is None or not isinstance(self, BaggingClassifier):
         return None
     check_bagging(self)
     return Ensemble("BaggingClassifier", own, fits_of(self.estimator, len(seeds), unnamed=True))
@@ -217,13 +214,15 @@ def key_of(budget: Budget | None) -> Any:
 
 
 def check_unnamed(estimator: Any, X: Any) -> None:
-    """Refuse an array that was made, around this estimator, of a data frame whose columns are not those of the schema in its order."""
+    """Refuse an array that scikit-learn made, around this estimator, of a data frame whose columns are not those of the schema in its
+    order. Other code, and whoever gives an array, is taken at its word.
+    """
     if not isinstance(X, np.ndarray) or estimator._inferred or estimator.schema is None:
         return
     steps = False
     for frame in frames():
         around = frame.f_locals.get("ensemble", frame.f_locals.get("self"))
-        if around is estimator or not isinstance(around, BaseEstimator):
+        if around is estimator or not isinstance(around, BaseEstimator) or not frame.f_globals.get("__name__", "").startswith(HANDS_ON):
             continue
         steps = steps or (isinstance(around, Pipeline) and len(around.steps) > 1)
         given = frame.f_locals.get("X")

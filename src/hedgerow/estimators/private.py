@@ -12,7 +12,14 @@ from hedgerow.estimators.base import ForestClassifier
 from hedgerow.estimators.class_order import sorted_classes
 from hedgerow.estimators.ensembles import check_unnamed
 from hedgerow.estimators.repetitions import check_repetitions
-from hedgerow.estimators.surroundings import check_surroundings, say_exact_score, say_large_epsilon, say_no_budget
+from hedgerow.estimators.surroundings import (
+    check_surroundings,
+    say_exact_score,
+    say_large_epsilon,
+    say_learning_around,
+    say_no_budget,
+    say_repeated_rows,
+)
 from hedgerow.release.parts import TableName
 from hedgerow.release.release import Release
 from hedgerow.training.fit import check_settings, train
@@ -60,7 +67,9 @@ class PrivateForestClassifier(ForestClassifier):
         return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The exact accuracy on these rows. It is not noisy and nothing is charged: for rows that are private, use `private_score`."""
+        """The exact accuracy on these rows, without those that have no label. It is not noisy and nothing is charged: for rows that are
+        private, use `private_score`.
+        """
         say_exact_score()
         return float(super().score(X, y, sample_weight))
 
@@ -68,8 +77,13 @@ class PrivateForestClassifier(ForestClassifier):
         check_repetitions(self)
         return super().__sklearn_clone__()
 
+    def _checked_rows(self, X: Any) -> Any:
+        say_learning_around()
+        return super()._checked_rows(X)
+
     def _check_surroundings(self, X: Any, no_guarantee: bool = False) -> None:
         check_unnamed(self, X)
+        say_repeated_rows(self, X)
         self._no_guarantee = check_surroundings(self, no_guarantee)
 
     def _check_settings(self) -> None:

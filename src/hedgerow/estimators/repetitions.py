@@ -7,7 +7,6 @@ Where the number of fits is not known (a search in rounds, a meta-estimator of s
 
 from __future__ import annotations
 
-import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,8 @@ from sklearn.base import clone
 
 from hedgerow.accounting.budget_file import BudgetFile
 from hedgerow.accounting.meter import Budget
+from hedgerow.engines.draft import as_array
+from hedgerow.engines.table_check import where_missing
 from hedgerow.errors import HedgerowError, NoBudgetWarning, PlanError, SharedPersonsWarning
 from hedgerow.estimators.ensembles import (
     Ensemble,
@@ -34,10 +35,12 @@ from hedgerow.estimators.ensembles import (
     fits_of,
     key_of,
     needs_of_fits,
+    outputs_of,
 )
 from hedgerow.estimators.surroundings import (
     CROSS_PREDICT,
     VALIDATION,
+    check_in_front,
     frames,
     instead_of_a_search,
     last_step,
@@ -55,7 +58,6 @@ SEARCH = "sklearn.model_selection._search"
 OF_ONE_CLASS = ("f1_score", "fbeta_score", "jaccard_score", "precision_score", "recall_score")  # of scikit-learn; by default of class 1
 PLAIN = (bool, int, float, str, Fraction, Decimal, type(None))  # values that a message may show; another may be a table
 
-_one_at_a_time = threading.Lock()
 _checked: WeakValueDictionary[int, Any] = WeakValueDictionary()  # what each search or validation that was looked at has of its own
 
 
@@ -82,7 +84,7 @@ def check_repetitions(estimator: Any) -> None:
         own = parallel if isinstance(parallel, Parallel) else frame.f_locals.get("routed_params")
         ensemble = ensemble_of(frame)
         if ensemble is not None:
-            _check_once(ensemble)
+            _check_once(ensemble, estimator)
             continue
         if own is None or _checked.get(id(own)) is own:
             continue
@@ -92,10 +94,12 @@ def check_repetitions(estimator: Any) -> None:
         _checked[id(own)] = own
         base = frame.f_locals.get("base_estimator", frame.f_locals.get("estimator"))
         refuse_around()
+        check_in_front(estimator, _given_to_fits(frame))
         _check_table(frame, estimator, base, found)
-        _check_scorers(found, estimator)
+        _check_scorers(found, estimator, frame.f_locals.get("y"))
         models = _checked_candidates(found, base)
-        fits = [fits_of(model) for model in models] if fits_of(base) else [[Fits(estimator)] for _ in models]
+        times = outputs_of(frame.f_locals.get("y"))
+        fits = [fits_of(model, times) for model in models] if fits_of(base) else [[Fits(estimator)] for _ in models]
         for members in fits:
             check_members(Ensemble(found.who, own, members))
         budgets = [
@@ -109,12 +113,12 @@ def check_repetitions(estimator: Any) -> None:
         return
 
 
-def _check_once(ensemble: Ensemble) -> None:
-    """Before its first fit: later there is less left. Threads that come to it together wait for the first."""
-    with _one_at_a_time:
-        if _checked.get(id(ensemble.own)) is not ensemble.own:
-            check_ensemble(ensemble)
-            _checked[id(ensemble.own)] = ensemble.own
+def _check_once(ensemble: Ensemble, estimator: Any) -> None:
+    """Before its first fit: later there is less left."""
+    if _checked.get(id(ensemble.own)) is not ensemble.own:
+        check_in_front(estimator)
+        check_ensemble(ensemble)
+        _checked[id(ensemble.own)] = ensemble.own
 
 
 def _repetitions(frame: FrameType) -> Repetitions | None:
@@ -159,7 +163,7 @@ def _check_table(frame: FrameType, estimator: Any, base: Any, found: Repetitions
 
     base: the estimator, or what is around it: a Pipeline may change columns, others number the labels
     """
-    X, y, routed = (frame.f_locals.get(name) for name in ("X", "y", "routed_params"))
+    X, y = frame.f_locals.get("X"), frame.f_locals.get("y")
     if estimator._inferred or estimator.schema is None or y is None:
         return
     if any(each.f_code.co_name == CROSS_PREDICT for each in frames()):  # which may have numbered the labels
@@ -169,15 +173,21 @@ def _check_table(frame: FrameType, estimator: Any, base: Any, found: Repetitions
     if any(hasattr(value, "fit") for each in found.candidates for value in each.values()):  # another step in its place
         return
     schema = estimator._declared_schema("fit")
-    given = getattr(getattr(routed, "estimator", None), "fit", None) or {}
-    rows.reviewed(schema, any(name.split("__")[-1] == "accept_draft" for name in given))
+    rows.reviewed(schema, any(name.split("__")[-1] == "accept_draft" for name in _given_to_fits(frame)))
     if type(base) is type(estimator):
         rows.checked_table(X, y, schema, type(estimator).__name__)
     check_label_type(labels_column(y, schema.target.name), schema)
 
 
-def _check_scorers(found: Repetitions, estimator: Any) -> None:
-    """A class that a score is about must be declared: else every score is nan, and all fits are paid."""
+def _given_to_fits(frame: FrameType) -> Mapping[str, Any]:
+    return getattr(getattr(frame.f_locals.get("routed_params"), "estimator", None), "fit", None) or {}
+
+
+def _check_scorers(found: Repetitions, estimator: Any, y: Any) -> None:
+    """A class that a score is about must be declared, and exact metrics take no rows without a label: else every score is nan, and all
+    fits are paid.
+    """
+    _check_labelled(found, y)
     if estimator._inferred or estimator.schema is None:
         return
     classes = estimator._declared_schema("fit").target.classes
@@ -194,6 +204,19 @@ def _check_scorers(found: Repetitions, estimator: Any) -> None:
                 f"scoring=make_scorer({about}, pos_label={classes[-1]!r}) of sklearn.metrics; where the rows are private, "
                 f"private_scorer(epsilon, budget, metric=…, positive={classes[-1]!r})."
             )
+
+
+def _check_labelled(found: Repetitions, y: Any) -> None:
+    """An exact look at the labels, where exact scores are looks at them, too."""
+    scored: list[Any] = [getattr(each, "_score_func", None) for each in found.scorers if not isinstance(each, PrivateScorer)]
+    metrics = [each.__name__ for each in scored if getattr(each, "__module__", "").startswith("sklearn.")]
+    if y is None or not metrics or getattr(y, "ndim", 1) != 1 or not where_missing(as_array(y)).any():
+        return
+    raise PlanError(
+        f"{found.who}: some labels (y) are missing, and {metrics[0]} of scikit-learn refuses such rows, so every score would be nan. "
+        "Nothing was spent. Leave scoring out, for the accuracy on the labelled rows; or use private_scorer(epsilon, budget, metric=…), "
+        "which does not count the others; or keep the labelled rows alone: X[y.notna()], y[y.notna()]."
+    )
 
 
 def _checked_candidates(found: Repetitions, base: Any) -> list[Any]:

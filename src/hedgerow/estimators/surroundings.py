@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from fractions import Fraction
 from types import FrameType
 from typing import Any
@@ -24,7 +24,7 @@ from hedgerow.accounting.loss import exact_delta, exact_epsilon, text_of_loss
 from hedgerow.accounting.meaning import sentence
 from hedgerow.engines.engine import Engine
 from hedgerow.engines.remote import RemoteEngine
-from hedgerow.errors import ExactScoreWarning, LargeEpsilonWarning, NoBudgetWarning, PlanError, TransformerWarning
+from hedgerow.errors import ExactScoreWarning, LargeEpsilonWarning, NoBudgetWarning, PlanError, RepeatedRowsWarning, TransformerWarning
 from hedgerow.estimators.class_order import sorted_classes
 from hedgerow.evaluation.scorer import A_THRESHOLD, PrivateScorer
 
@@ -51,6 +51,10 @@ _ONE_OF_MANY = (
     "OneVsRestClassifier or OneVsOneClassifier", "it fits once for each class or two, and shows each fit other labels",
     "the estimator alone: a forest takes any number of classes, and one fit is paid once",
 )  # fmt: skip
+_SELF_TRAINING = (
+    "SelfTrainingClassifier", "which rows it gives labels, and how often it fits, depends on other rows, without noise",
+    "one fit with all rows: those without a label are not counted",
+)  # fmt: skip
 _CHAIN = (
     "ClassifierChain", "it gives each fit after the first the labels before as columns, which no schema declares",
     "one fit for each label, with a schema of its own",
@@ -63,9 +67,14 @@ REFUSED = {  # by the module, and the name of a function or of the class whose m
     ("sklearn.feature_selection._rfe", ""): _SELECTION,
     ("sklearn.feature_selection._sequential", ""): _SELECTION,
     ("sklearn.multiclass", ""): _ONE_OF_MANY,
+    ("sklearn.semi_supervised._self_training", ""): _SELF_TRAINING,
     ("sklearn.multioutput", "ClassifierChain"): _CHAIN,
 }
-BAGGING, VOTING = "sklearn.ensemble._bagging", "sklearn.ensemble._voting"
+BAGGING, VOTING, MULTI_OUTPUT = "sklearn.ensemble._bagging", "sklearn.ensemble._voting", "sklearn.multioutput"
+WORKERS = (  # module, the function that makes estimators and fits them, those in front of it where nothing is hidden, and whose it is
+    (BAGGING, "_parallel_build_estimators", ("_fit",), "BaggingClassifier"),
+    (MULTI_OUTPUT, "_fit_estimator", ("fit", "partial_fit"), "MultiOutputClassifier"),
+)
 WITHOUT = "Where no guarantee is wanted: pipeline.fit(X, y, LAST_STEP__no_guarantee=True), with the name of the last step."
 OF_PROBABILITIES = ("decision_function", "predict_proba", "predict_log_proba")
 VALIDATION, CROSS_PREDICT = "sklearn.model_selection._validation", "cross_val_predict"
@@ -77,14 +86,12 @@ def check_surroundings(estimator: Any, no_guarantee: bool = False) -> str | None
     no_guarantee: take rows that a step in front has learnt from, which is refused otherwise
     The reason for which what it releases can claim no guarantee, or None.
     """
-    found: list[Any] = []
     numbering, predicted = "", False
     refuse_around()
+    _refuse_workers()
+    found = _steps_in_front(estimator)
     for frame in frames():
         module, caller = frame.f_globals.get("__name__", ""), frame.f_locals.get("self")
-        if isinstance(caller, Pipeline) and frame.f_code.co_name.startswith("fit") and caller.steps[-1][1] is estimator:
-            _check_names(frame, caller, estimator)
-            found += steps_that_learn(caller)
         if module == BAGGING:
             check_bagging(frame.f_locals.get("ensemble", caller))
             numbering = "BaggingClassifier"
@@ -113,6 +120,39 @@ def check_surroundings(estimator: Any, no_guarantee: bool = False) -> str | None
         stacklevel=4,
     )
     return f"the rows were changed before by what had learnt from them without noise ({names})"
+
+
+def _fits_pipeline(frame: FrameType) -> bool:
+    return isinstance(frame.f_locals.get("self"), Pipeline) and frame.f_code.co_name.startswith("fit")
+
+
+def _steps_in_front(estimator: Any) -> list[Any]:
+    """The steps that learn from rows, of all pipelines that are being fitted, whatever stands between them and an estimator."""
+    around = [frame for frame in frames() if _fits_pipeline(frame)]
+    for frame in around:
+        _check_names(frame, frame.f_locals["self"], estimator)
+    return [step for frame in around for step in steps_that_learn(frame.f_locals["self"])]
+
+
+def check_in_front(estimator: Any, given: Collection[str] = ()) -> None:
+    """The same before the first of several fits, which may run in threads or processes, where a pipeline around them is not seen.
+
+    given: names of what scikit-learn hands to each fit
+    """
+    found = _steps_in_front(estimator)
+    if not any(name.split("__")[-1] == "no_guarantee" for name in given):
+        refuse_steps(found)
+
+
+def _refuse_workers() -> None:
+    """What makes its estimators in threads or processes of its own: there nothing of what is around it is seen."""
+    running = {(frame.f_globals.get("__name__", ""), frame.f_code.co_name) for frame in frames()}
+    for module, worker, begins, who in WORKERS:
+        if (module, worker) in running and not {(module, name) for name in begins} & running:
+            raise PlanError(
+                f"fit: {who}(n_jobs=…) fits in threads or processes of its own, where what is around it is not seen, nor what all fits "
+                f"cost. Nothing was spent. Give n_jobs to the estimator inside of it, which uses all processors, and not to {who}."
+            )
 
 
 def refuse_steps(found: list[Any]) -> None:
@@ -190,7 +230,8 @@ def _check_names(frame: FrameType, pipeline: Pipeline, estimator: Any) -> None:
     """
     given: Any = frame.f_locals.get("X")
     passed: Any = frame.f_locals.get("Xt")
-    if hasattr(given, "columns") and hasattr(passed, "columns") and not estimator._inferred and estimator.schema is not None:
+    last = pipeline.steps[-1][1] is estimator
+    if last and hasattr(given, "columns") and hasattr(passed, "columns") and not estimator._inferred and estimator.schema is not None:
         schema = estimator._declared_schema("fit")
         known = {*column_names(given), *schema.names, schema.target.name, schema.person}
         made = [name for name in column_names(passed) if name not in known]
@@ -210,12 +251,8 @@ def _check_names(frame: FrameType, pipeline: Pipeline, estimator: Any) -> None:
         )
 
 
-def learning_steps(pipeline: Pipeline) -> list[str]:
-    """The classes in front of its last step, and inside of them, that learn from the rows on which they are fitted."""
-    return [type(step).__name__ for step in steps_that_learn(pipeline)]
-
-
 def steps_that_learn(pipeline: Pipeline) -> list[Any]:
+    """What in front of its last step, or inside of such a step, learns from the rows on which it is fitted."""
     return [each for _, step in pipeline.steps[:-1] for each in _learning(step)]
 
 
@@ -363,6 +400,22 @@ def say_no_budget(estimator: Any, engine: Engine) -> None:
         NoBudgetWarning,
         stacklevel=5,
     )
+
+
+def say_repeated_rows(estimator: Any, X: Any) -> None:
+    """Of row numbers alone, which pandas made: what else an index holds may be about people. Where persons are named, they are counted."""
+    index: Any = getattr(X, "index", None)
+    if getattr(index, "name", "") is not None or getattr(getattr(index, "dtype", None), "kind", "") not in "iu" or index.is_unique:
+        return
+    if estimator._inferred or estimator.schema is None or estimator._declared_schema("fit").person is None:
+        warnings.warn(
+            "fit: numbers of rows (the index of the data frame) occur several times. If tables were put together, nothing is wrong "
+            "(pandas.concat(…, ignore_index=True) numbers them anew). If rows were copied or drawn with repetition, as to make a rare "
+            "class frequent, ε does not hold for them: of a person with k rows the loss is k · ε. To favour a class, "
+            "predict(X, class_weight=…) costs nothing.",
+            RepeatedRowsWarning,
+            stacklevel=5,
+        )
 
 
 def say_large_epsilon(estimator: Any) -> None:

@@ -17,14 +17,24 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow import formatting
 from hedgerow.accounting.loss import exact_epsilon, noise_variance
 from hedgerow.accounting.meter import Budget
 from hedgerow.engines.engine import Engine
 from hedgerow.engines.memory import MemoryRows
 from hedgerow.engines.opening import is_place, open_place
 from hedgerow.engines.person_ids import person_column
-from hedgerow.engines.remote import RemoteSource, remote_schema
-from hedgerow.errors import BudgetError, HedgerowWarning, PlanError, SchemaMismatchWarning, SeenRowsWarning, TableError, UnclearScoreWarning
+from hedgerow.engines.remote import RemoteEngine, RemoteSource, remote_schema
+from hedgerow.errors import (
+    BudgetError,
+    HedgerowWarning,
+    NoBudgetWarning,
+    PlanError,
+    SchemaMismatchWarning,
+    SeenRowsWarning,
+    TableError,
+    UnclearScoreWarning,
+)
 from hedgerow.evaluation.score import PrivateScore as PrivateScore
 from hedgerow.evaluation.seen_rows import say_seen
 from hedgerow.inference.calibration import Calibration
@@ -40,11 +50,12 @@ from hedgerow.release.certificate import Certificate, certificate_of, part_of
 from hedgerow.release.release import Release
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.column_types import check_column_types, check_label_type
-from hedgerow.schema.columns import check_fitted_order, columns_of, labels_column
+from hedgerow.schema.columns import check_fitted_order, check_labels_named, columns_of, labels_column
 
 METRICS = ("accuracy", "recall", "precision", "f1", "balanced_accuracy", "auc", "brier")
 OF_SCORES = ("auc", "brier")  # they need the scores of the rows, not only the predicted classes
 SCORE_BINS = 20
+_said: list[str] = []  # what was told once in this process
 
 
 def private_score(
@@ -223,6 +234,7 @@ def scored_rows(release: Release, X: Any, y: Any, n_jobs: int, who: str, codeboo
         if y is not None:
             raise TableError(f"{who}: with a file or a database, y must be None: the labels are its target column.")
         return open_place(X, codebook, n_jobs, key=key)
+    check_labels_named(y, X, codebook.schema.names, codebook.schema.target.name)
     columns = columns_of(X, codebook.schema.names, dates=codebook.schema.dates)
     check_column_types(columns, codebook.schema.attributes)
     persons = None if person is None else person_column(X, person)
@@ -271,6 +283,7 @@ def _paid(
     ask: Callable[[PrivateTable], Answer],
 ) -> tuple[Answer, Certificate]:
     """Reserve, then ask: the answer, and what it may claim."""
+    _say_no_budget(engine, amount, budget)
     with closing(engine):
         reservation = reserved(engine, budget if budget is not None else Budget(amount), amount, what)
         table = private_table(engine, reservation)
@@ -290,6 +303,19 @@ def _paid(
     with contextlib.suppress(BudgetError, OSError):  # it is paid for: what is not given back may not lose it
         reservation.settle()
     return answer, certificate_of([part])
+
+
+def _say_no_budget(engine: Engine, amount: Fraction, budget: Budget | None) -> None:
+    """As a fit does, once in a process. Of rows at an owner's service, the ledger there keeps the total."""
+    if budget is not None or isinstance(engine, RemoteEngine) or _said:
+        return
+    _said.append("budget")
+    warnings.warn(
+        f"score: no budget: nothing adds up the {formatting.loss(amount, Fraction(0))} of this score and what others on the same rows "
+        "spend. Give it the budget of these people's rows, that of the fit or one of their own: budget=… (This is said once.)",
+        NoBudgetWarning,
+        stacklevel=4,
+    )
 
 
 def warn_about(score: PrivateScore, metrics: Sequence[str], paid: Any) -> None:

@@ -41,7 +41,7 @@ def say_seen(model: Any, X: Any) -> None:
     same = any(each is X or (path is not None and isinstance(each, str) and each == path) for each in seen)
     if same and not _on_purpose():
         warnings.warn(
-            "these are the rows that the model was fitted on, which flatter it. The look is charged all the same; for a "
+            "these are the rows that the model was fitted on, which flatter it, and the score costs its ε all the same. For a "
             "fair one keep rows apart: train_test_split before the fit.",
             SeenRowsWarning,
             stacklevel=3,

@@ -1,7 +1,7 @@
 """Columns of a type that cannot hold what is declared would be counted nowhere: refused before anything is paid.
 
-The type of a column is a public fact of its container (a data frame, a file, a database), like its name. Values are not: a column of
-objects, or of categories, may hold anything, and is not looked into.
+The type of a column is a public fact of its container (a data frame, a file, a database), like its name; of categories, so is theirs.
+Values are not: a column of objects may hold anything, and is not looked into.
 """
 
 from __future__ import annotations
@@ -114,6 +114,18 @@ def held_by(y: Any) -> str | None:
 
     if not isinstance(y, nw.Series) or getattr(nw.to_native(y), "dtype", None) == np.dtype(object):
         return None  # narwhals would look at the values of objects to name their type
-    dtype = y.dtype
+    dtype: Any = y.dtype
+    if isinstance(dtype, (nw.Categorical, nw.Enum)):
+        return _held_by_categories(nw.to_native(y))
     numbers = "whole" if dtype.is_integer() else "numbers" if dtype.is_numeric() else None
     return "text" if dtype == nw.String else "booleans" if dtype == nw.Boolean else numbers
+
+
+def _held_by_categories(column: Any) -> str | None:
+    """By the type of the categories: of pandas they may be of any, elsewhere they are text."""
+    categories = getattr(getattr(column, "dtype", None), "categories", None)
+    if not type(column).__module__.startswith("pandas") or categories is None:
+        return "text"
+    import narwhals as nw
+
+    return held_by(nw.from_native(categories.to_series(), series_only=True))

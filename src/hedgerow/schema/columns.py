@@ -68,11 +68,11 @@ def check_fitted_order(fitted: Any, names: Sequence[str], table: Any) -> None:
 
     fitted: the names of the columns in `fit`, in their order, or None
     """
-    check_in_memory(table)
     order = [] if fitted is None else [str(name) for name in fitted]
+    if sorted(order) != sorted(names) or order == list(names):
+        return
     listed = isinstance(table, (list, tuple)) and not (table and isinstance(table[0], Mapping))  # rows that are mappings have names
-    unnamed = not hasattr(table, "columns") and (hasattr(table, "__array__") or listed)
-    if unnamed and sorted(order) == sorted(names) and order != list(names):
+    if listed or (hasattr(table, "__array__") and not hasattr(table, "columns")):
         first = [f"{', '.join(each[:4])}{', …' if len(each) > 4 else ''}" for each in (order, names)]
         got = "rows" if isinstance(table, (list, tuple)) else "an array"
         raise TableError(
@@ -110,6 +110,18 @@ def labels_column(y: Any, target: str) -> Any:
             )
         return columns_of(y, [str(getattr(y, "column_names", y.columns)[0])])[0]
     return one_column(y, target)
+
+
+def check_labels_named(y: Any, table: Any, names: Sequence[str], target: str) -> None:
+    """Refuse a declared column that is no label, where the table has the target. names: of the columns to learn from"""
+    name = getattr(y, "name", None)
+    if not isinstance(name, str) or name == target or name not in names:
+        return
+    if target in (table if isinstance(table, Mapping) else getattr(table, "column_names", getattr(table, "columns", ()))):
+        raise TableError(
+            f"y: got the column {name!r}; the schema declares it as one to learn from, and {target!r} as the target, which the table has. "
+            f"Nothing was spent. Give y=table[{target!r}], or leave y out."
+        )
 
 
 def one_column(column: Any, name: str, any_type: bool = False, is_date: bool = False) -> Any:

@@ -16,7 +16,7 @@ from hedgerow.mechanisms.coins import SYSTEM, Coins
 from hedgerow.private_table import is_private_table
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.column_types import check_column_types, check_label_type
-from hedgerow.schema.columns import check_in_memory, columns_of, labels_column, require, rows_as_array
+from hedgerow.schema.columns import check_in_memory, check_labels_named, columns_of, labels_column, require, rows_as_array
 from hedgerow.schema.schema import Schema
 from hedgerow.training.recipe import Recipe
 from hedgerow.training.value_cells import codebook_for
@@ -111,6 +111,7 @@ def missing_schema(what: str, given: Any) -> SchemaError:
 def checked_table(X: Any, y: Any, schema: Schema, what: str = "fit") -> tuple[Any, Any, Any]:
     """X, y and the persons' ids as columns, their shapes compared. No value is looked at."""
     check_in_memory(X)
+    check_labels_named(y, X, schema.names, schema.target.name)
     persons = None
     if schema.person is not None:
         if isinstance(X, np.ndarray) or not has_column(X, schema.person):

@@ -249,7 +249,7 @@ def test_a_stop_says_what_it_waits_for_and_what_it_has_cut_off(
     stopping = threading.Thread(target=service.jobs.stop)
     stopping.start()
     wait_until(lambda: "stop waits" in caplog.messages)
-    server = _Server(uvicorn.Config(running.client.app), lambda: None, service.hurry)
+    server = _Server(uvicorn.Config(running.client.app, log_config=None), lambda: None, service.hurry)
     server.handle_exit(signal.SIGINT, None)
     assert not service.jobs.hurry.is_set()
     server.handle_exit(signal.SIGINT, None)
