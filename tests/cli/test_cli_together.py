@@ -180,3 +180,45 @@ def test_counts_that_may_hold_no_row_are_told(folder: Path, run: Callable[..., A
     result = run("together", "plan.json", "rows.csv", "b.csv", "c.csv", "--local", "3", "--disjoint", "-o", "out.json")
     assert (result.exit_code, Path("out.json").exists()) == (0, True)
     assert "noise alone may make as many" in " ".join(result.stderr.split())
+
+
+@pytest.mark.slow
+def test_rows_that_were_counted_together_are_known_to_their_budget_file(folder: Path, run: Callable[..., Any]) -> None:
+    """They were paid for again by every command, counted twice under half of what was lost, and scored as if they were kept apart."""
+    files = [folder / f"rows-{number}.csv" for number in (1, 2, 3)]
+    budgets = [BudgetFile.create(folder / f"budget-{number}.json", 5) for number in (1, 2, 3)]
+    for file in files:
+        file.write_text("colour,flag,age,shape,class\n" + "red,1,20,round,yes\nblue,0,30,round,no\n" * 30)
+    paying = [word for budget in budgets for word in ("--budget", budget.path)]
+    words = ["together", "plan.json", *files, "--local", "3", "--disjoint", *paying]
+    first = run(*words, "-o", "forest.json")
+    assert first.exit_code == 0, first.output
+    assert [str(each.spent) for each in budgets] == ["1", "1", "1"]
+    assert budgets[0].entries[0].shown == "count Private-RDT together (owner-1, owner-2, owner-3)"
+    own = ["--budget", budgets[0].path]
+    for refused, said in (
+        ([*words, "-o", "second.json"], "has paid for these counts already"),
+        (["count", "plan.json", files[0], "-o", "counts.json", *own], "has paid for counts in these trees already"),
+        (["update", "forest.json", files[0], "--batch", "later", "--disjoint", *own], "has paid for DATA in this forest already"),
+        (["evaluate", "forest.json", files[0], "--epsilon", "1", *own], "the rows that a forest was trained on flatter it"),
+    ):
+        result = run(*refused)
+        assert (result.exit_code, said in " ".join(result.stderr.split())) == (2, True), result.output
+    assert [str(each.spent) for each in budgets] == ["1", "1", "1"]
+    assert run(*words, "--again", "-o", "second.json").exit_code == 0
+    assert run("update", "forest.json", "more.csv", "--batch", "later", "--disjoint", *own).exit_code == 0  # other rows
+    assert [str(each.spent) for each in budgets] == ["3", "2", "2"]
+
+
+@pytest.mark.slow
+def test_rows_that_were_counted_by_their_owner_are_not_counted_together_unawares(folder: Path, run: Callable[..., Any]) -> None:
+    budgets = [BudgetFile.create(folder / f"budget-{number}.json", 5) for number in (1, 2, 3)]
+    for name in ("third.csv", "fourth.csv"):
+        Path(name).write_text(Path("rows.csv").read_text())
+    assert run("count", "plan.json", "rows.csv", "-o", "counts.json", "--disjoint", "--budget", budgets[0].path).exit_code == 0
+    paying = [word for budget in budgets for word in ("--budget", budget.path)]
+    words = ["together", "plan.json", "rows.csv", "third.csv", "fourth.csv", "--local", "3", "--disjoint", *paying, "--wait", "3"]
+    result = run(*words, "-o", "forest.json")
+    assert result.exit_code == 2
+    assert "If nothing was released then, if these are other rows, or to pay anew, --again" in " ".join(result.stderr.split())
+    assert [str(each.spent) for each in budgets] == ["1", "0", "0"]

@@ -422,7 +422,7 @@ def test_a_party_that_stops_in_mid_round_ends_the_others_and_the_charge_stays(tm
         assert "has stopped: " in text or "left while adding up" in text
     assert all(str(each["budget"].spent) == "1" for each in budgets.values())
     again = run_owners(tmp_path, make_parties(tmp_path_of(tmp_path, "again"), 3), small_plan(), **{
-        who: {**each, "key": tmp_path / "again" / f"owner-{who[-1]}.key"} for who, each in budgets.items()
+        who: {**each, "again": True, "key": tmp_path / "again" / f"owner-{who[-1]}.key"} for who, each in budgets.items()
     })  # fmt: skip
     assert all(isinstance(each, Release) for each in again)
     assert all(str(each["budget"].spent) == "2" for each in budgets.values())  # a new run pays again

@@ -5,13 +5,14 @@ from __future__ import annotations
 import shutil
 import threading
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cli.conftest import run
 from multiparty.owners import make_parties
 from remote.conftest import LIMITS, SCHEMA, Served, Servers
 from remote.test_federate import Three, tokens
@@ -27,6 +28,7 @@ from hedgerow.multiparty.secure_sum import ShamirSum
 from hedgerow.release.parts import Together
 from hedgerow.remote.jobs import Job
 
+_ = run  # the fixture
 ROWS = (300, 400, 500)
 SHORT = replace(LIMITS, party_seconds=3)  # where somebody does not come
 
@@ -66,6 +68,24 @@ def test_one_release_at_one_owners_noise(servers: Servers, tmp_path: Path) -> No
     assert again.count("kept from an earlier run") == 3
     assert three.charges() == [["0.5"]] * 3
     assert "Take another folder" in three.run("--force", code=2)  # and it is not merged with counts of one owner
+
+
+@pytest.mark.slow
+def test_rows_that_were_counted_together_are_not_added_again(
+    servers: Servers, tmp_path: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They were paid for and counted twice, under the ε of once."""
+    three = made(servers, tmp_path)
+    three.run("--together")
+    three.forest.save(tmp_path / "fed.json")
+    monkeypatch.setenv("HEDGEROW_TOKEN", three.clinics[0].ada)
+    words = ["update", tmp_path / "fed.json", three.clinics[0].page, "--batch", "later", "--epsilon", "0.1"]
+    refused = run(*words)
+    said = " ".join(refused.output.split())
+    assert (refused.exit_code, "is in the forest already, as owner-1 + owner-2 + owner-3" in said) == (2, True), said
+    assert three.charges() == [["0.5"]] * 3
+    assert run(*words, "--other-rows").exit_code == 0
+    assert three.charges()[0] == ["0.5", "0.1"]
 
 
 @pytest.mark.slow

@@ -162,6 +162,37 @@ def test_one_table_is_not_counted_twice_under_two_batches(served: Served, page: 
     assert len(served.charges()) == len(charged) + 1
 
 
+def test_a_forest_that_is_grown_here_is_paid_once(served: Served, page: str, run: Callable[..., Any], tmp_path: Path) -> None:
+    """With another output the same command paid for another one, with other noise."""
+    words = ["fit", page, "--epsilon", "1/2", "--batch", "x"]
+    assert run(*words, "-o", tmp_path / "one.json").exit_code == 0
+    refused = run(*words, "-o", tmp_path / "two.json")
+    said = " ".join(refused.output.split())
+    assert (refused.exit_code, "was paid for this very fit already (session: fit Hedgerow forest, request " in said) == (2, True), said
+    assert "Nothing was charged. Use the forest that was saved then" in said
+    assert (served.charges(), (tmp_path / "two.json").exists()) == (["0.5"], False)
+    for other in (["--again"], ["--bins", "3"], ["--batch", "y"]):
+        assert run(*words, *other, "-o", tmp_path / f"{other[-1]}.json").exit_code == 0
+    assert len(served.charges()) == 4
+
+
+def test_another_analyst_is_told_of_the_rows_of_a_forest(
+    served: Served, page: str, run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only whoever had asked for the forest was: others paid for a score that flatters it."""
+    forest = tmp_path / "forest.json"
+    assert run("fit", page, "--epsilon", "1/2", "-o", forest).exit_code == 0
+    accounts = served.curator.accounts
+    accounts.add("bob", "analyst")
+    accounts.grant("bob", "visits", ["research"])
+    monkeypatch.setenv("HEDGEROW_TOKEN", accounts.issue("bob")[0])
+    for told in (["evaluate", forest, page, "--epsilon", "1/4"], ["update", forest, page, "--batch", "y"]):
+        result = run(*told)
+        assert result.exit_code == 2, result.output
+    assert "add --training-rows" in " ".join(run("evaluate", forest, page, "--epsilon", "1/4").output.split())
+    assert served.charges() == ["0.5"]
+
+
 def test_rows_that_are_added_have_the_name_of_their_own_service(
     served: Served, servers: Servers, page: str, plan: Path, run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,7 +17,7 @@ from hedgerow.errors import PlanError
 
 @dataclass(frozen=True)
 class Counts:
-    """source: the plan or forest in which rows are counted; owner, batch: how the rows are named
+    """source: the plan or forest in which rows are counted; owner, batch: how the rows are named; together: counted with other owners
 
     The trees count, of a plan whatever its ε, and of a forest whatever was counted in them: the same rows, counted in them once more, would
     be merged twice.
@@ -26,6 +26,7 @@ class Counts:
     source: Any
     owner: str
     batch: str | None
+    together: bool = False
 
     @cached_property
     def _trees(self) -> list[str]:
@@ -54,10 +55,14 @@ class Counts:
         who = budget.name if isinstance(budget, BudgetFile) else "the budget"
         which = "these counts already" if same else "counts in these trees already, and nothing says that these are other rows"
         paid_for = f"{before.shown}: {formatting.loss(before.cost, before.delta)} at {before.when}"
+        instead = (
+            "If nothing was released then, if these are other rows, or to pay anew, again=True."
+            if self.together
+            else "If these are other rows, name them: batch='NAME'; if they are other people's, owner='NAME'; or to pay anew, again=True."
+        )
         raise PlanError(
             f"{who} has paid for {which} ({paid_for}). The same rows would be paid for twice, and may be merged once. Nothing was spent. "
-            "Use what was saved then. If these are other rows, name them: batch='NAME'; if they are other people's, owner='NAME'; or to "
-            "pay anew, again=True."
+            f"Use what was saved then. {instead}"
         )
 
     def key(self, budget: Budget, again: bool) -> str:

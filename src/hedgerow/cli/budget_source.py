@@ -263,7 +263,7 @@ def _charge_that_stays(budget: RequestBudget) -> str:
     charge = budget.charge
     nothing = charge is None or not (charge.cost or charge.delta)
     if isinstance(budget, RemoteBudget) and not nothing and not budget.sent:
-        return "What was looked at stays charged in the owner's ledger, and is looked at and charged again if you run the command again."
+        return "What was looked at stays charged in the owner's ledger. The same command with --again looks at it, and is charged, anew."
     if charge is None or nothing or isinstance(budget, RemoteBudget):
         return budget.sent or NOTHING
     where = f" in {budget.name}" if isinstance(budget, BudgetFile) else " (there is no budget file: keep account of it)"

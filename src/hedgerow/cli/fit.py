@@ -196,13 +196,15 @@ def fit(
         recipe = mergeable(recipe).first_batch(recipe)
         how["name"] = TableName(batch, checked_owner(owner, ""))
     request_budget = open_budget(budget, charged, exact_delta(delta or 0), place.remote)
-    if isinstance(request_budget, TrackedBudgetFile) and not place.remote:
-        settings = {**recipe.settings, "bins": recipe.bins, "seed": recipe.random_state, "sampler": sampler, "csv": csv}
-        own = sorted((name, str(value)) for name, value in settings.items())
-        price = [str(exact_epsilon(epsilon)), str(exact_delta(delta or 0))]
-        public = replace(declared, notes=()).to_toml()
-        request_budget.pay_for_fit(place.named, [str(algorithm), own, price, public, owner, batch], again)
+    settings = {**recipe.settings, "bins": recipe.bins, "seed": recipe.random_state, "sampler": sampler, "csv": csv}
+    price = [str(exact_epsilon(epsilon)), str(exact_delta(delta or 0))]
+    public = replace(declared, notes=()).to_toml()
+    asked = [str(algorithm), sorted((name, str(value)) for name, value in settings.items()), price, public, owner, batch]
     made_there = place.remote and not named and sampler == "hedgerow" and place.service.makes(options, declared)
+    if isinstance(request_budget, TrackedBudgetFile) and not place.remote:
+        request_budget.pay_for_fit(place.named, asked, again)
+    elif place.remote and not made_there:
+        place.service.grow_once(asked, again)
     with paid_query(request_budget, unfinished="No forest was saved."):
         if made_there:
             release = place.service.forest(options, request_budget, output, again)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -73,14 +73,17 @@ class ServiceDataset:
         return RemoteTable.of(self.connection.transport, public.name, public.schema, purposes, self.named)
 
     def check_not_counted(self, parts: Iterable[Part]) -> None:
-        """Refuse rows that a forest has counted already: by their address, or under the name that the service gives them."""
+        """Refuse rows that a forest has counted already: by their address, under the name that the service gives them, as the service says
+        of a forest that it has made, or together with those of other owners.
+        """
         from hedgerow.release.parts import SAME_TABLE, TableName
         from hedgerow.remote.places import source_of
+        from hedgerow.remote.seen_rows import counted_together, is_of
 
-        parts, own = list(parts), (self.public.owner, self.public.name)
+        parts = list(parts)
         TableName().check_other_table(parts, source_of(self.connection.url, self.public.name))
         for part in parts:
-            if part.key == own:
+            if is_of(part, self.public) or counted_together(part, self.public):
                 raise PlanError(SAME_TABLE.format(part.name))
 
     def makes(self, options: ForestOptions, schema: Schema) -> bool:
@@ -125,6 +128,27 @@ class ServiceDataset:
             )
         say(f"{made}: it is fetched, and nothing is paid. To pay for another one, with other noise or of rows that came since, add --again")
         return found
+
+    def grow_once(self, asked: Sequence[Any], again: bool) -> None:
+        """A forest that is grown here, from the answers of a session. Refused where one of your last ones there was for the same.
+
+        asked: all that makes it the same fit
+        again: then it is paid for all the same
+        """
+        from hedgerow.remote.request_file import digest
+        from hedgerow.remote.seen_rows import LAST_JOBS
+
+        self.table.asked = f"request {digest(self._address, {'purpose': self.table.purpose, 'asked': list(asked)})[:12]}"
+        if again:
+            return
+        jobs = islice(self.connection.jobs(self.public.name), LAST_JOBS)
+        paid = next((job for job in jobs if job.what.endswith(self.table.asked) and (job.cost.epsilon or job.cost.delta)), None)
+        if paid is not None:
+            raise PlanError(
+                f"the service was paid for this very fit already ({one_line(paid.what)}: {paid.cost}). Nothing was charged. Use the "
+                "forest that was saved then: it was grown here, and the service has none. If it was not saved or is lost, if the rows are "
+                "others now, or to pay for one with other noise, add --again."
+            )
 
     def _is_such(self, release: Release, options: ForestOptions, loss: tuple[Fraction, Fraction]) -> bool:
         """Whether a release is what the options ask for, in all that a release tells: all but its seed."""

@@ -92,13 +92,19 @@ def run(
     engine: EngineOption = EngineName.duckdb,
     master: MasterOption = None,
     csv: CSVOfRows = None,
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--again", help="Pay anew for rows that the budget file has paid for in these trees, as after a run that released nothing."
+        ),
+    ] = False,
     force: Force = False,
 ) -> None:
     """Count your own rows in the trees of a plan together with other owners, and save the release of all.
 
     Before anything is charged all compare the plan, its ε, the owners and their certificates. Then each pays from its own budget, counts,
     adds its share of the noise, and takes part in the secure sum. If somebody leaves, nobody gets a release; what was charged stays
-    charged, and a new run pays again.
+    charged, and a new run pays again: --again. A budget file pays once for rows in these trees.
 
     Example:
 
@@ -109,7 +115,7 @@ def run(
     if local is not None:
         if party is not None or key is not None:
             raise PlanError("--local: all owners are processes here, with new keys. Leave --party and --key out.")
-        _local(found, plan, data, output, local, budget or [], disjoint, trust_owners, epsilon, wait, timeout, csv, force)
+        _local(found, plan, data, output, local, budget or [], disjoint, trust_owners, epsilon, wait, timeout, csv, again, force)
         return
     if party is None or len(data) != 1 or len(budget or []) > 1:
         raise PlanError("together: expected --party NUMBER, one table and at most one --budget; or --local with a table for each owner.")
@@ -118,7 +124,7 @@ def run(
         raise PlanError("together: expected rows of your own. Owners' services count together by `hedgerow federate --together`.")
     paying = budget[0] if budget else None
     check_output(output, [plan, parties, key, paying, *place.files], force)
-    from hedgerow.cli.budget_source import open_budget, paid_query, print_remaining
+    from hedgerow.cli.budget_source import TrackedBudgetFile, open_budget, paid_query, print_remaining
     from hedgerow.multiparty.parties import Parties
     from hedgerow.multiparty.run import guarantee_words
     from hedgerow.multiparty.run import together as count_together
@@ -145,8 +151,11 @@ def run(
                 timeout=timeout,
                 n_jobs=threads(jobs),
                 progress=progress,
+                again=again,
             )
         saved = save_paid(release, output)
+        if isinstance(request_budget, TrackedBudgetFile):
+            request_budget.note_counts(place.named, release, release.certificate.parts[0])
     summarise(release, saved)
     _say_assumption(release)
     print_remaining(request_budget)
@@ -211,6 +220,7 @@ def _local(
     wait: float,
     timeout: float,
     csv: str | None,
+    again: bool,
     force: bool,
 ) -> None:
     from hedgerow.cli.budget_source import open_budget
@@ -228,7 +238,8 @@ def _local(
     cost = cost_of(found, epsilon)
     if not budgets:
         open_budget(None, cost, found.delta)  # warns
-    stated = [*(["--disjoint"] if disjoint else []), *(["--trust-owners"] if trust_owners else [])]
+    said = {"--disjoint": disjoint, "--trust-owners": trust_owners, "--again": again}
+    stated = [name for name, given in said.items() if given]
     more = [*stated, *(["--epsilon", epsilon] if epsilon else []), *(["--csv", csv] if csv else [])]
     tolerated = 0 if trust_owners else 1
     release = run_local(plan, data, budgets, tolerated, [*more, "--wait", str(wait), "--timeout", str(timeout)])

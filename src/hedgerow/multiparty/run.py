@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.accounting.meter import Budget
+from hedgerow.accounting.paid_counts import Counts
 from hedgerow.engines.engine import Progress
 from hedgerow.engines.remote import RemoteSource
 from hedgerow.errors import HedgerowWarning, PlanError
@@ -43,6 +44,7 @@ def together(
     request: str = "",
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    again: bool = False,
 ) -> Release:
     """The release of all owners' rows with the noise of one owner; each of them calls this, and each gets the same.
 
@@ -54,6 +56,7 @@ def together(
               see your rows at a larger ε, which the error says, and the certificate
     wait:     seconds until owners who have not come are absent;  timeout: seconds that the others may take to count
     request:  a name of this run that all must give alike, where several may be under way (an analyst's request to services)
+    again:    pay anew for rows that the budget has paid for in these trees, as after a run that released nothing
 
     Before anything is charged all compare plan, ε and certificates. Then each pays from its own budget, counts its rows, adds its share of
     the noise, and a secure sum adds up. If somebody leaves in between, nobody gets anything and what was charged stays charged.
@@ -81,6 +84,12 @@ def together(
             f"parties: tolerated is 0: {guarantee_words(plan, owners)}. Nothing was spent. If you trust every owner not to "
             "keep its share, state it with trust_owners=True (--trust-owners); otherwise agree on tolerated = 1 in the parties' file."
         )
+    entry = None
+    if isinstance(budget, Budget) and not request:  # of a request to a service its ledger knows whether it is paid
+        counts = Counts(plan, own.name, None, together=True)
+        if not again:
+            counts.check_unpaid(budget, owner_given=False)
+        entry = counts.key(budget, again)
     meeting = Meeting(owners, party, folder / f"{own.name}.key" if key is None else Path(key), wait, timeout)
     kept: list[Release] = []
     try:
@@ -91,6 +100,7 @@ def together(
                 plan,
                 TableName(disjoint=True),
                 budget=budget,
+                key=entry,
                 keep=lambda release, _: kept.append(release),
                 agree=lambda: agree(stack.enter_context(meeting), plan, disjoint, engine.assumed, request),
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -207,7 +208,8 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                  counts. Then `events` and `epsilon` are those of the looks before its counts: none, or its number of rows
     together:    of the tables of several owners who counted together, as if they were one table: who they are. Each of them states
                  `disjoint`, and `owner` is ""
-    source:      of rows at a service, a hash of the dataset's address, so that the same table is known again
+    source:      of rows at a service, a hash of the dataset's address, or of its name and the key that signs, so that the same table is
+                 known again
     """
 
     id: str
@@ -307,6 +309,11 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.exact_delta:
             return Fraction(self.epsilon)
         return exact_sum(Fraction(event.epsilon) for event in self.events)
+
+
+def source_at(key: str, dataset: str) -> str:
+    """Of a dataset at the service that signs with this key."""
+    return hashlib.sha256(f"{key}/datasets/{dataset}".encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True)

@@ -48,11 +48,12 @@ class RemoteTable(NamedQueries, RemoteSource):
     table.ask(Rows(), Fraction(1, 10))     with table.session(1) as paid: paid.ask(Rows(), …)     HedgerowClassifier(None, 1).fit(table)
     """
 
-    __slots__ = ("_dataset", "_purpose", "_transport", "codebook", "kept")
+    __slots__ = ("_dataset", "_purpose", "_transport", "asked", "codebook", "kept")
 
     def __init__(self, transport: Transport, dataset: str, purpose: str, codebook: Codebook) -> None:
         self.codebook = codebook
         self.kept: KeptAnswers | None = None  # of one request that may go on after an interruption
+        self.asked = ""  # of one request that is known again by it
         self._transport, self._dataset, self._purpose = transport, dataset, purpose
 
     @property
@@ -92,7 +93,7 @@ class RemoteTable(NamedQueries, RemoteSource):
             yield private_table(rows, Budget(amount, chance).reserve(amount, what or "session", chance, self.unit))
 
     def engine_for(self, codebook: Codebook) -> RemoteRows:
-        return RemoteRows(self._transport, self._dataset, self._purpose, codebook, self.kept)
+        return RemoteRows(self._transport, self._dataset, self._purpose, codebook, self.kept, self.asked)
 
     def seen_by(self, release: Release) -> str | None:
         from hedgerow.remote.connection import Connection

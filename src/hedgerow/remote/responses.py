@@ -82,7 +82,7 @@ class Dataset(DatasetSummary):
 
     signed_with: the public key that the service says it signs releases with; whether it is the owner's is for you to know
     together:    of a service that counts together with others: their names and certificates, hashed; the same at each of them
-    together_least: so many of these owners must come
+    together_least: so many of these owners must come; together_name: its own name among them
     """
 
     schema: Schema
@@ -90,11 +90,13 @@ class Dataset(DatasetSummary):
     signed_with: str | None = None
     together: str | None = None
     together_least: int = 0
+    together_name: str | None = None
 
     @classmethod
     def read(cls, found: Any) -> Dataset:
-        key, together = (None if found.get(name) is None else str(found[name]) for name in ("signed_with", "together"))
-        public = read(found["schema"]), str(found["owner"]), key, together, int(found.get("together_least", 0))
+        texts = (None if found.get(name) is None else str(found[name]) for name in ("signed_with", "together", "together_name"))
+        key, together, own = texts
+        public = read(found["schema"]), str(found["owner"]), key, together, int(found.get("together_least", 0)), own
         return cls(str(found["name"]), bool(found["closed"]), _purposes(found), unit_of(found.get("unit")), *public)
 
 

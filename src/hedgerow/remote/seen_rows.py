@@ -7,8 +7,10 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from hedgerow.errors import HedgerowError
+from hedgerow.release.parts import Part, Together, source_at
 from hedgerow.release.release import Release
 from hedgerow.remote.places import source_of
+from hedgerow.remote.responses import Dataset
 from hedgerow.remote.transport import one_line
 
 if TYPE_CHECKING:
@@ -25,14 +27,25 @@ def seen_rows(dataset: str) -> str:
     )
 
 
+def is_of(part: Part, public: Dataset) -> bool:
+    """Whether a table of a release is this dataset, as far as the release says: by its name, or by the key of the service that made it."""
+    made_there = public.signed_with is not None and part.source == source_at(public.signed_with, public.name)
+    return made_there or part.key == (public.owner, public.name)
+
+
+def counted_together(part: Part, public: Dataset) -> bool:
+    """Whether it is of several owners, of whom the service is one: perhaps of another dataset of it."""
+    return isinstance(part.together, Together) and public.together_name in part.owners
+
+
 def trained_on(connection: Connection, dataset: str, release: Release) -> bool:
     """As far as can be told for free: by what the release says of its tables, or among your own jobs. What cannot be told is no error."""
-    source = source_of(connection.url, dataset)
-    if release.origin == source or any(part.source == source for part in release.certificate.parts):
+    parts, source = release.certificate.parts, source_of(connection.url, dataset)
+    if release.origin == source or any(part.source == source for part in parts):
         return True
     try:
         public = connection.dataset(dataset)
-        if any((part.owner, part.id) == (public.owner, public.name) for part in release.certificate.parts):
+        if any(is_of(part, public) for part in parts):
             return True
         if public.signed_with is not None and public.signed_with not in [signature.key for signature in release.signatures]:
             return False

@@ -52,11 +52,14 @@ class RemoteRows(RemoteEngine):
 
     kept: where its session and answers are kept. What an earlier run has asked is not asked again, and its last answer is fetched; where
     its session has ended meanwhile, another pays for the queries that were not asked.
+    asked: what the service's note of a session ends with
     """
 
-    def __init__(self, transport: Transport, dataset: str, purpose: str, codebook: Codebook, kept: KeptAnswers | None = None) -> None:
+    def __init__(
+        self, transport: Transport, dataset: str, purpose: str, codebook: Codebook, kept: KeptAnswers | None = None, asked: str = ""
+    ) -> None:
         self.codebook, self.assumed, self.origin = codebook, "", source_of(transport.url, dataset)
-        self._transport, self._dataset, self._purpose = transport, dataset, purpose
+        self._transport, self._dataset, self._purpose, self._note = transport, dataset, purpose, asked
         self._wanted: tuple[Fraction, Fraction, str] | None = None
         self._session: codec.SessionForm | None = None
         self._whole = Fraction(0)  # what was reserved, as the service says
@@ -73,7 +76,7 @@ class RemoteRows(RemoteEngine):
 
     def want(self, epsilon: Fraction, delta: Fraction, what: str) -> None:
         """The same when the first query is asked, and not before."""
-        self._wanted, self._delta = (codec.payable(epsilon), delta, what), delta
+        self._wanted, self._delta = (codec.payable(epsilon), delta, f"{what}, {self._note}" if self._note else what), delta
 
     def _begun(self) -> codec.SessionForm:
         if self._session is None:

@@ -190,6 +190,7 @@ def count_rows(
     what = f"count {plan.algorithm}"
     if key is not None:  # whoever is told that they are paid for wants to know which
         what += (f" of {name.owner!r}" if name.owner else "") + (f", batch {name.batch!r}" if name.batch else "")
+        what += "" if joint is None else f" together ({', '.join(joint.together.owners)})"
     reservation = reserved(engine, paying, plan.epsilon, what, plan.delta, key)  # charge, then look
     table = private_table(engine, reservation, coins, sampler, None if joint is None else joint.secure_sum)
     counts = table.ask(LeafCounts(plan.trees), plan.price)

@@ -46,14 +46,18 @@ def fit(
     progress: Progress | None = None,
     accept_draft: bool = False,
     name: TableName | None = None,
+    source: str = "",
     keep: Keep | None = None,
 ) -> Release:
-    """The release of a forest that was trained on these rows: from the places that `open_rows` knows, with or without privacy."""
+    """The release of a forest that was trained on these rows: from the places that `open_rows` knows, with or without privacy.
+
+    source: by which the table is known again, where a service makes the forest
+    """
     how: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress, "accept_draft": accept_draft, "sampler": sampler}
     with closing(open_rows(recipe, X, y, schema=schema, **how)) as engine:
         if not recipe.algorithm.private:
             return recipe.algorithm.exact_method.train(recipe, engine)
-        return train(recipe, engine, budget=budget, sampler=sampler, name=name, keep=keep)
+        return train(recipe, engine, budget=budget, sampler=sampler, name=name, source=source, keep=keep)
 
 
 def train(
@@ -66,12 +70,13 @@ def train(
     search: Sequence[Mapping[str, Any]] = (),
     share: Fraction = Fraction(0),
     name: TableName | None = None,
+    source: str = "",
     keep: Keep | None = None,
     no_guarantee: str | None = None,
 ) -> Release:
     """Plan, charge, grow. With a `search` among settings, `share` of ε pays for trying them first.
 
-    name: of the rows, where others may be added to them later
+    name, source: of the rows, where others may be added to them later, or where they are at the service that makes the forest
     keep: is given the release as soon as it is paid for, before a warning, which may have been made an error
     no_guarantee: why it can claim none, if something was done to the rows before
     """
@@ -121,7 +126,7 @@ def train(
         person=schema.person,
         rows_per_person=schema.k,
         assumed=engine.assumed,
-        source="" if name is None else engine.origin,  # only a forest that takes more batches may meet the same rows again
+        source=source if name is None else engine.origin,  # only a forest that takes more batches may meet the same rows again
         id=random_name(coins),
         name=name,
         released=grown.released,

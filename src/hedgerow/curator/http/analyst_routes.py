@@ -59,6 +59,7 @@ def dataset_of(context: RequestContext, name: str) -> dict[str, Any]:
         "owner": context.service.name or name, "schema": context.schema_text(name), "signed_with": context.curator.signed_with,
         "together": None if party is None else party.parties.digest,
         "together_least": 0 if party is None else party.parties.least_present,
+        "together_name": None if party is None else party.parties.party(party.number).name,
     }  # fmt: skip
     return {**_summary(context, name), **public}
 

@@ -66,6 +66,7 @@ class Dataset(Summary):
     signed_with: Annotated[str | None, Field(description="the public key that releases are signed with; null: they are not")] = None
     together: Annotated[str | None, Field(description="the owners with whom it counts together: names and certificates, hashed")] = None
     together_least: Annotated[int, Field(description="of these owners so many must come; 0: it counts with no others")] = 0
+    together_name: Annotated[str | None, Field(description="its own name among these owners")] = None
 
 
 class Event(ResponseModel):

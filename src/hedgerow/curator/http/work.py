@@ -20,7 +20,7 @@ from hedgerow.curator.http.storing import FinishedWork, store_or_return
 from hedgerow.curator.ledger.chain import Reserved
 from hedgerow.curator.ledger.paid_requests import IdempotencyKey
 from hedgerow.errors import LedgerError
-from hedgerow.release.parts import TableName
+from hedgerow.release.parts import TableName, source_at
 
 RELEASE = "application/vnd.hedgerow.release+json"
 Progress = Callable[[float], None]
@@ -80,5 +80,6 @@ def _performed(curator: Curator, limits: Limits, task: Task, budget: PrepaidBudg
             return curator.signed(counted_together(task.document, found.rows, task.body.epsilon, *who, **how)).to_json(), RELEASE
         return curator.signed(counted(task.document, found.rows, task.body.epsilon, task.table, **how)).to_json(), RELEASE
     recipe = recipe_of(task.body, limits)
-    release = trained(recipe, found.place, found.schema, budget, n_jobs=limits.threads, progress=progress)
+    source = "" if curator.signed_with is None else source_at(curator.signed_with, task.dataset)
+    release = trained(recipe, found.place, found.schema, budget, n_jobs=limits.threads, progress=progress, source=source)
     return curator.signed(release).to_json(), RELEASE
