@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hedgerow import BudgetFile, Release
+from hedgerow import BudgetFile, HedgerowClassifier, Release
 from hedgerow.accounting.noise import variance_of
 from hedgerow.datasets import patients
 
@@ -69,6 +69,20 @@ def test_a_verdict_for_a_noisy_number_of_rows_says_how_sure_that_is(
     asked = next(event for event in release.certificate.events if event.query == "rows")
     assert 0 < error < variance_of(asked.noise) ** 0.5
     assert abs(rows - len(Path("a.csv").read_text().splitlines()) + 1) < 8 * error
+
+
+def test_the_verdict_after_a_fit_says_of_its_own_noise_whether_the_delta_was_of_use(here: Path, run: Callable[..., Any]) -> None:
+    """It was told by the better number of rows that is known after it: of Gaussian noise, that the δ had bought nothing."""
+    lines, asked = Path("a.csv").read_text().splitlines(), HedgerowClassifier("schema.toml", epsilon="0.4", delta="1e-6")
+    least = next(rows for rows in range(50, len(lines), 10) if any(event.rho for event in asked.plan(rows=rows).events))
+    Path("few.csv").write_text("\n".join(lines[: least + 1]) + "\n")  # so that the noise decides
+    for place in range(8):
+        out = f"{place}.json"
+        said = " ".join(
+            done(run("fit", "few.csv", "--schema", "schema.toml", "--epsilon", "0.4", "--delta", "1e-6", "-o", out)).stdout.split()
+        )
+        gaussian = any(event.mechanism.startswith("discrete Gaussian") for event in Release.load(out).certificate.events)
+        assert ("The δ buys nothing here" in said) == (not gaussian), said
 
 
 def test_a_plan_without_a_size_says_which_option_to_give(here: Path, run: Callable[..., Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,9 @@ import pandas
 import polars
 import pytest
 
-from hedgerow import Categorical, Numeric, Schema, Target
-from hedgerow.errors import TableError
+from hedgerow import Budget, Categorical, HedgerowClassifier, Numeric, Schema, Target
+from hedgerow.errors import TableError, UnknownValuesWarning
+from hedgerow.schema.codebook import Codebook
 
 SCHEMA = Schema(
     (Numeric("age", 0, 100), Categorical("sex", ["f", "m"]), Numeric("since", 0, 20_000, date="%Y-%m-%d")), Target("ill", ["no", "yes"])
@@ -49,6 +51,27 @@ def test_missing_values_that_are_declared_stand_apart_from_what_does_not_fit() -
     assert fits.fits
     assert "every value fits\nmissing as the schema declares (`missing`), which fits: age 1, sex 1, since 1" in str(fits)
     assert "missing as" not in str(SCHEMA.check(COLUMNS))
+
+
+def test_values_that_have_a_declared_branch_fit() -> None:
+    """They were listed as what does not fit, predicted as "not known", and warned of, though the forest has learnt what they tell."""
+    attributes = [Categorical("ward", ["a", "b"], other="other", missing="missing"), Numeric("age", 0, 100)]
+    schema = Schema(attributes, Target("ill", ["no", "yes"]))
+    table = {"ward": ["a", "c", "c", "d", None] * 20, "age": [30.0] * 100, "ill": ["no", "yes"] * 50}
+    found = schema.check(table)
+    assert found.fits
+    assert "(`other`), which fits unless they are misspelled: ward 60 ('c' 40, 'd' 20)" in str(found)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UnknownValuesWarning)
+        model = HedgerowClassifier(schema, epsilon=50, budget=Budget(50)).fit({**table, "ward": ["a", "c", "a", "b", None] * 20})
+        told = [each.unknown for each in model.release_.explain({name: table[name][:5] for name in schema.names})]
+        model.predict({**table, "ward": ["a", "c", "a", "b", None] * 20})
+    assert told == [(), (), (), (), ("ward",)]
+    with pytest.warns(UnknownValuesWarning, match="ward"):
+        model.predict({**table, "ward": ["c"] * 100})  # more than half: perhaps another spelling
+    shared = replace(schema, attributes=[replace(attributes[0], missing=None), attributes[1]])
+    assert Codebook(shared, 5).elsewhere == (-1, -1)  # a missing value has the same branch
+    assert Codebook(schema, 5).elsewhere == (2, -1)
 
 
 def test_labels_may_stand_apart() -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from hedgerow import LocalTreeClassifier, Release, global_model
+from hedgerow import LocalTreeClassifier, Release, Schema, Target, global_model
 from hedgerow.anonymity.requirement import Requirement
 from hedgerow.cli import app
 from hedgerow.datasets import patients
@@ -89,6 +91,21 @@ def test_share_prints_and_draws_the_comparison(offices: Path, tmp_path: Path) ->
     assert (tmp_path / "out" / "comparison.svg").read_text(encoding="utf-8").startswith("<svg")
     again = CliRunner().invoke(app, words)
     assert again.exit_code != 0  # nothing is overwritten
+
+
+def test_classes_that_are_numbers_are_compared_too(offices: Path, tmp_path: Path) -> None:
+    """After everything else was written it ended in an error about the type of the labels."""
+    schema = Schema.load(offices / "schema.toml")
+    target = schema.target.name
+    for name in ("office-a", "office-b", "test"):
+        table = pd.read_csv(offices / f"{name}.csv")
+        table[target] = (table[target] == table[target].min()).astype(int)
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+    replace(schema, target=Target(target, [0, 1])).save(tmp_path / "schema.toml")
+    words = ["share", *(str(tmp_path / f"office-{name}.csv") for name in "ab"), "--schema", str(tmp_path / "schema.toml"), "-k", "20"]
+    result = CliRunner().invoke(app, [*words, "--test", str(tmp_path / "test.csv"), "-o", str(tmp_path / "out")])
+    assert result.exit_code == 0, result.output
+    assert "LD: pooled and generalised" in result.output
 
 
 def test_share_learns_as_it_is_told(offices: Path, tmp_path: Path) -> None:

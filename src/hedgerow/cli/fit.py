@@ -266,7 +266,9 @@ def _say_expected(recipe: Recipe, schema: Schema, release: Release, made_there: 
         return False, True
     with suppress(PlanError):  # it is paid for and saved: nothing may fail now
         known, about = _rows_of(release, counted) if counted or "rows" in release.released else (schema.rows, "")
-        verdict = plan(recipe, schema, None if known is None else max(1, round(known))).verdict
+        made = plan(recipe, schema, None if known is None else max(1, round(known)))
+        events = tuple(event.as_charged for event in release.certificate.events)  # of the fit, which knew another number of rows
+        verdict = replace(made, events=events).verdict
         sound = ", if what is warned of above is as it should be" if odd else ""
         if verdict:
             say(f"verdict{', of the rows that are counted' if counted else ''}{about}{sound}: {verdict}")

@@ -60,13 +60,17 @@ class ColumnCheck:
 
     @property
     def fits(self) -> bool:
-        return not (self.unexpected or self.undeclared or self.below or self.above)
+        return not (self.unexpected or (self.undeclared and not self.elsewhere) or self.below or self.above)
+
+    @property
+    def which(self) -> str:
+        """The values that are undeclared, in words."""
+        named = ", ".join(f"{text!r} {count:,}" for text, count in self.undeclared.most_common(SHOWN))
+        return named + (f" and {len(self.undeclared) - SHOWN:,} others" if len(self.undeclared) > SHOWN else "")
 
     def line(self) -> tuple[str, ...]:
         """name, missing without a branch, undeclared, below, above, which values are undeclared"""
-        named = ", ".join(f"{text!r} {count:,}" for text, count in self.undeclared.most_common(SHOWN))
-        more = f" and {len(self.undeclared) - SHOWN:,} others" if len(self.undeclared) > SHOWN else ""
-        return (self.name, *(f"{n:,}" for n in (self.unexpected, self.undeclared.total(), self.below, self.above)), named + more)
+        return (self.name, *(f"{n:,}" for n in (self.unexpected, self.undeclared.total(), self.below, self.above)), self.which)
 
 
 @dataclass(frozen=True)
@@ -93,9 +97,16 @@ class TableCheck:
 
     @property
     def expected(self) -> str:
-        """How many values are missing in columns that declare a branch for them, in words; "" without any."""
-        said = ", ".join(f"{column.name} {column.missing:,}" for column in self.columns if column.expected and column.missing)
-        return f"missing as the schema declares (`missing`), which fits: {said}" if said else ""
+        """How many values are missing, or not listed, in columns that declare a branch for them, in words; "" without any."""
+        missing = ", ".join(f"{column.name} {column.missing:,}" for column in self.columns if column.expected and column.missing)
+        others = "; ".join(
+            f"{each.name} {each.undeclared.total():,} ({each.which})" for each in self.columns if each.elsewhere and each.undeclared
+        )
+        said = [f"missing as the schema declares (`missing`), which fits: {missing}"] if missing else []
+        said += (
+            [f"not listed, and counted as the schema declares (`other`), which fits unless they are misspelled: {others}"] if others else []
+        )
+        return "\n".join(said)
 
     @property
     def unreadable(self) -> str:

@@ -212,6 +212,7 @@ class Unknown:
         branches = zip(self.schema.attributes, codebook.coders, strict=False)
         self.missing = np.array([c.missing if isinstance(a, Categorical) and a.missing is not None else -1 for a, c in branches])
         self.unknown = np.zeros(len(self.declared), dtype=np.int64)
+        self.few = np.where(np.array(codebook.elsewhere) < 0, MANY_UNKNOWN, HALF)  # where others have a branch, some were expected
 
     def add(self, codes: NDArray[np.unsignedinteger[Any]]) -> None:
         self.rows += len(codes)
@@ -230,7 +231,7 @@ class Unknown:
         return f"columns with values that are missing, undeclared or not readable: {_first_few(said)}" if said else None
 
     def _many(self) -> list[int]:
-        return [int(a) for a in np.argsort(-self.unknown, kind="stable") if self.unknown[a] > MANY_UNKNOWN * self.rows]
+        return [int(a) for a in np.argsort(-self.unknown, kind="stable") if self.unknown[a] > self.few[a] * self.rows]
 
 
 def all_rows(forest: CountedForest) -> tuple[float, float]:

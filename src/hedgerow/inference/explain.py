@@ -124,12 +124,8 @@ def explain(forest: AdditiveForest, codes: NDArray[Any], rows: list[int]) -> tup
 
 
 def _unknown(codebook: Codebook, j: int, code: int) -> bool:
-    """No branch; or that of `missing` or `other`, where it is not a declared value, too."""
-    attribute = codebook.schema.attributes[j]
-    if code >= codebook.sizes[j]:
-        return True
-    known = len(attribute.values) if isinstance(attribute, Categorical) else codebook.numeric_cells(j)
-    return code >= known
+    """No branch; or that of `missing`, where it is not a declared value, too."""
+    return code >= codebook.declared[j] and code != codebook.elsewhere[j]
 
 
 def _few(own: Floats | None, code: int, c: int) -> bool:

@@ -108,6 +108,16 @@ class Codebook:
         return tuple(len(each.values) if isinstance(each, Categorical) else self.numeric_cells(a) for a, each in attributes)
 
     @cached_property
+    def elsewhere(self) -> tuple[int, ...]:
+        """Of each attribute the code of values that are not listed, where `other` gives them a branch that missing ones do not share; -1."""
+        attributes = zip(self.schema.attributes, self._coders, strict=True)
+        own = [
+            each.other if isinstance(each, CategoricalCoder) and getattr(entry, "other", None) is not None else -1
+            for entry, each in attributes
+        ]
+        return tuple(-1 if code == getattr(each, "missing", -1) else code for code, each in zip(own, self._coders, strict=True))
+
+    @cached_property
     def _coders(self) -> tuple[Coder, ...]:
         return tuple(
             number_coder(attribute, self.bins) if isinstance(attribute, Numeric) else CategoricalCoder(attribute)

@@ -21,6 +21,7 @@ from hedgerow.sharing.anonymous_release import anonymous_release
 from hedgerow.sharing.generalise import generalise
 from hedgerow.sharing.global_model import global_model
 from hedgerow.sharing.prune import BEST, NEEDED, REATTACH, Encoded, Pruned, prune
+from hedgerow.sharing.pseudo.decoding import values_array
 from hedgerow.sharing.pseudo.tables import PseudoData, Shared, pseudo_data
 from hedgerow.sharing.rules.prune import PrunedRules, prune_rules
 from hedgerow.sharing.rules.rule_set import RuleSet
@@ -136,7 +137,7 @@ def generalised_model(
     if found.impossible:
         return None
     wide = found.codebook
-    classes = np.array([str(value) for value in schema.target.classes])
+    classes = values_array(list(schema.target.classes))  # as they are declared: labels of another type are refused
 
     def columns(codes: Any) -> dict[str, Any]:
         names = [np.array([*labels, ""], dtype=object) for labels in wide.labels]  # "": a value that has no branch
