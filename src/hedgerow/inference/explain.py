@@ -21,7 +21,6 @@ from hedgerow.inference.evidence import believed
 from hedgerow.inference.parts import Parts, total_errors
 from hedgerow.inference.tables import Floats
 from hedgerow.inference.text import plain, values_in_words
-from hedgerow.schema.attributes import Categorical
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.few_rows import few_margins, softmax
 
