@@ -79,6 +79,10 @@ def test_the_smallest_epsilon_that_would_do() -> None:
     advice = Advice(found, "like", 100, "0", 0.8)
     assert advice.smallest == found[1]
     assert "the smallest ε for an accuracy of 0.8, if it is not missed, which is about as likely: 1/2, a" in advice.sentence()
+    rare = Advice(found, "forest", 100, "0", 0.8, baseline=("no", 0.79))  # of two classes neither is rare
+    assert "the smallest ε for an accuracy of 0.8" in rare.sentence()
+    rare = Advice((Expectation("a", "1", 0.97, 0.88, 1),), "forest", 100, "0", 0.95, baseline=("no", 0.935))
+    assert "is not clear of the 0.935 of always answering the most frequent class" in rare.sentence()  # 1 was named, and gave 0.934
     assert "the smallest ε for an accuracy of 0.6: 1/2, a" in Advice(found[:2], "like", 100, "0", 0.6).sentence()
     later = Advice(found, "forest", 100, "0", 0.8, earlier=Fraction(1))
     assert later.smallest == found[0]  # of less than the ε of the earlier release nothing was measured

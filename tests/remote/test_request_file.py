@@ -193,7 +193,7 @@ def test_what_a_session_costs_again_is_said(page: str, run: Run, tmp_path: Path,
 
     monkeypatch.setattr("hedgerow.remote.session.RemoteRows.released", interrupted)
     ended = run("fit", page, "--epsilon", "1", "--batch", "x", "-o", tmp_path / "b2.json")
-    assert (ended.exit_code, "charged again if you run the command again" in said(ended)) == (130, True), ended.output
+    assert (ended.exit_code, "The same command with --again looks at it, and is charged, anew" in said(ended)) == (130, True), ended.output
     assert not (tmp_path / "b2.json.request").exists()
 
 

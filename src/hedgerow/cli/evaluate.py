@@ -207,6 +207,9 @@ def evaluate(
 WHAT = {"confusion": "the confusion matrix", "reliability": "the reliability counts", "score_bins": "the counts of score bins"}
 
 
+FINER, WORTH = 100, 0.8  # bins that --plan compares with the usual ones, and by how much less an error is worth saying
+
+
 def _forecast(forest: Path, rows: int | None, epsilon: str | None, auc: bool, calibration: bool, how: dict[str, Any]) -> None:
     """What error to expect: free."""
     from hedgerow.accounting.loss import exact_epsilon
@@ -225,6 +228,10 @@ def _forecast(forest: Path, rows: int | None, epsilon: str | None, auc: bool, ca
         if name in errors:
             lost = is_lost(HOPED, errors[name])
             say(f"{what}: {'lost in the noise' if lost else f'± {number(errors[name], 2)}'}", style="bold")
+    if auc and "bins" not in how and not is_lost(HOPED, errors["auc"]):
+        finer = score_error(release, rows, amount / 2 if calibration else amount, metrics_of(auc), bins=FINER, **how)["auc"]
+        if finer < WORTH * errors["auc"] and not calibration:
+            say(f"with --bins {FINER}: ± {number(finer, 2)}, since many of this forest's probabilities lie close together")
     hoped = f"about {HOPED} are right" + (f" and the area is about {HOPED_AUC} (a larger one has less error)" if auc else "")
     known = zip(release.classes, *class_shares(release.forest), strict=True)
     shares = [f"{class_text(label)} {share_with_error(share, error)}" for label, share, error in known]

@@ -13,11 +13,14 @@ from numpy.typing import NDArray
 from hedgerow.accounting.loss import exact_epsilon
 from hedgerow.errors import PlanError, UnclearScoreWarning
 from hedgerow.evaluation.private import SCORE_BINS, PrivateScore, score_of, score_queries, scored_release
+from hedgerow.inference.base_rate import made_codes
 from hedgerow.inference.coverage import class_shares
 from hedgerow.inference.ranking import positive_code
+from hedgerow.inference.vote import ADDITIVE
 from hedgerow.queries import ScoreBins
 from hedgerow.queries.score_bins import OF_CLASS, OTHERS, score_edges
 from hedgerow.release.certificate import no_certificate
+from hedgerow.release.release import Release
 from hedgerow.settings import whole
 
 HOPED, HOPED_AUC = 0.8, 0.75  # what many forests have; where classes are rare, an accuracy says nothing about the area
@@ -55,10 +58,11 @@ def score_error(
     about = positive_code(release.schema.target.classes, positive)
     questions = score_queries(release, named, bins, about)
     prices, shares = [amount / len(questions)] * len(questions), class_shares(release.forest)[0]
+    own = _scores_of_made_rows(release, shares) if any(isinstance(query, ScoreBins) for query in questions) else None
 
     def score(slope: float) -> PrivateScore:
         counts = [
-            _bins(rows, shares[list(query.classes)], slope, query.bins) if isinstance(query, ScoreBins) else _matrix(rows, shares, accuracy)
+            _bins(rows, shares, slope, query, own) if isinstance(query, ScoreBins) else _matrix(rows, shares, accuracy)
             for query in questions
         ]
         return score_of(release, questions, counts, prices, no_certificate("a forecast"), about=about)
@@ -78,21 +82,33 @@ def _matrix(rows: int, shares: Floats, accuracy: float) -> NDArray[np.int64]:
     return np.asarray(np.rint(matrix * rows * np.append(shares, 0)[:, None]), dtype=np.int64)
 
 
-def _bins(rows: int, shares: Floats, slope: float, bins: int = SCORE_BINS) -> NDArray[np.int64]:
+def _bins(rows: int, shares: Floats, slope: float, query: ScoreBins, own: Floats | None = None) -> NDArray[np.int64]:
     """As `ScoreBins` counts, of classes with these shares.
 
     What a row says for the class, x from 0 to 1, has a density that grows as exp(slope·x) over its rows and falls so over the others;
-    the score is the probability of the class at x, given how frequent it is.
+    the score is the one of as many rows from below among the forest's own of made rows; without them, the probability of the class at x,
+    given how frequent it is.
     """
     x = (np.arange(_GRID) + 0.5) / _GRID
     of_class = np.exp(slope * x) / np.exp(slope * x).sum()
-    found, edges = np.zeros((len(shares), 3, bins)), score_edges(bins)
-    for each, share in zip(found, np.clip(shares, 1e-9, 1 - 1e-9), strict=True):
+    found, edges = np.zeros((len(query.classes), 3, query.bins)), score_edges(query.bins)
+    for each, code in zip(found, query.classes, strict=True):
+        share = float(np.clip(shares[code], 1e-9, 1 - 1e-9))
         score = 1 / (1 + np.exp(-slope * (2 * x - 1)) * (1 - share) / share)
+        if own is not None:
+            density = share * of_class + (1 - share) * of_class[::-1]
+            score = np.quantile(own[:, code], np.clip(np.cumsum(density) - density / 2, 0, 1))
         place = np.searchsorted(edges[1:-1], score, side="left")
-        each[OF_CLASS] = np.bincount(place, of_class * rows * share, bins)
-        each[OTHERS] = np.bincount(place, of_class[::-1] * rows * (1 - share), bins)
+        each[OF_CLASS] = np.bincount(place, of_class * rows * share, query.bins)
+        each[OTHERS] = np.bincount(place, of_class[::-1] * rows * (1 - share), query.bins)
     return np.rint(found).astype(np.int64)
+
+
+def _scores_of_made_rows(release: Release, shares: Floats) -> Floats | None:
+    """The probabilities of a Hedgerow forest for rows that its own counts would make: whether they lie in few bins. None of others."""
+    if release.vote != ADDITIVE:
+        return None
+    return release.additive.probabilities(made_codes(release.additive.tables, np.maximum(shares, 1e-6)))
 
 
 def _slope_of(auc: float) -> float:

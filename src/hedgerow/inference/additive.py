@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ReleaseError
+from hedgerow.inference.base_rate import moved_base
 from hedgerow.inference.coverage import far_by_noise, full_trees
 from hedgerow.inference.layout import TOGETHER, Layout, grouped_layout_of, layout_of
 from hedgerow.inference.tables import (
@@ -40,7 +41,10 @@ from hedgerow.trees.forest import NO_CORRECTION, Correction, CountedForest
 from hedgerow.trees.tree import Tree
 
 TREE, FLAT = "tree", "flat"
-RULES = 4  # how counts become scores: every constant here and in `tables.py`. A release that is loaded must predict as it did
+RULES = (
+    5  # how counts become scores: every constant here, in `tables.py` and `base_rate.py`. A release that is loaded must predict as it did
+)
+COUNTED_RULES = 4  # the same, the intercept as the scores have it: of tables that are only added up, too
 LACKING_RULES = 3  # the same, tables lacking rows from `LACKING` on: of 31 without such rows one was found in every third forest
 WHOLE_RULES = 2  # the same, every table taken to hold all rows, also where many have no declared value
 OLD_RULES = 1  # the same, all codes or equal numbers of them in a branch: of forests of version 0.1
@@ -201,6 +205,21 @@ class Tables:
         """Standard deviation of the noise on one number of the attribute's table, of all rows."""
         return self.s * math.sqrt(len(self.layout.asked(j)) if j in self.layout.attributes else 1)
 
+    def shares_of_codes(self, j: int) -> Floats:
+        """The share of rows with each code, from the table of the attribute; evenly where it was not measured. Values of a category differ
+        as far as that is not noise. A number's cells share what their group has by their noisy counts, which may be below 0.
+        """
+        if j not in self.attributes:
+            return np.full(self.codebook.sizes[j], 1 / self.codebook.sizes[j])
+        one, branch = self.attributes[j], self.layout.branches(j)
+        counted, members = self.tables[j].sum(axis=(0, 2)), np.bincount(branch)  # codes of one branch are alike
+        if not self.codebook.numeric_cells(j):
+            rows = (rows_of_values(counted, members, self.noise(j) * np.sqrt(self.codebook.n_classes)) / members)[branch]
+            return np.asarray(rows / rows.sum())
+        raw = (np.maximum(counted, 1e-9) / members)[branch]
+        inside = raw / np.bincount(one.group, raw)[one.group]
+        return np.asarray((one.rows / one.rows.sum())[one.group] * inside)
+
     def _below(
         self, j: int, merged: Floats, members: NDArray[np.int64], scores: Floats, noise: Floats, spread: Floats
     ) -> tuple[Floats, Floats, float, float]:
@@ -344,9 +363,20 @@ class AdditiveForest:
 
     @cached_property
     def model(self) -> AdditiveModel:
+        scaled = self._scaled
+        return AdditiveModel(scaled.base + self.moved, scaled.trees, scaled.scores)
+
+    @cached_property
+    def _scaled(self) -> AdditiveModel:
         read = self.tables.model(self.reading)
         scores = tuple(self.scale * scores for scores in (*read.scores, *self.correction.scores))
         return AdditiveModel(self.scale * read.base, (*read.trees, *self.correction.trees), scores)
+
+    @cached_property
+    def moved(self) -> Floats:
+        """How far the intercept is moved where a class is rare, and the fit has bent it: by clipped gradients and a scale."""
+        moves = self.tables.rules >= RULES and self.correction.trees
+        return moved_base(self.tables, self._scaled) if moves else np.zeros(self.tables.codebook.n_classes)
 
     @cached_property
     def cap(self) -> dict[int, float]:
@@ -372,20 +402,7 @@ class AdditiveForest:
         return tuple(np.full(tree.n_nodes, not scores.any()) for tree, scores in zip(trees, self.model.scores, strict=False))
 
     def shares_of_codes(self, j: int) -> Floats:
-        """The share of rows with each code, from the table of the attribute; evenly where it was not measured. Values of a category differ
-        as far as that is not noise. A number's cells share what their group has by their noisy counts, which may be below 0.
-        """
-        tables = self.tables
-        if j not in tables.attributes:
-            return np.full(tables.codebook.sizes[j], 1 / tables.codebook.sizes[j])
-        one, branch = tables.attributes[j], tables.layout.branches(j)
-        counted, members = tables.tables[j].sum(axis=(0, 2)), np.bincount(branch)  # codes of one branch are alike
-        if not tables.codebook.numeric_cells(j):
-            rows = (rows_of_values(counted, members, tables.noise(j) * np.sqrt(tables.codebook.n_classes)) / members)[branch]
-            return np.asarray(rows / rows.sum())
-        raw = (np.maximum(counted, 1e-9) / members)[branch]
-        inside = raw / np.bincount(one.group, raw)[one.group]
-        return np.asarray((one.rows / one.rows.sum())[one.group] * inside)
+        return self.tables.shares_of_codes(j)
 
 
 def strength_of_counts(attributes: int) -> float:
@@ -397,7 +414,7 @@ def checked_reading(forest: CountedForest, chosen: Mapping[str, Any]) -> tuple[L
     """How the trees of a forest stand and how its counts are read; refused unless it says so in the usual words."""
     kind, strength, rules = chosen.get("reading", FLAT), chosen.get("strength", 1.0), chosen.get("rules", OLD_RULES)
     questions, joined, together = chosen.get("top questions", 0), chosen.get("joined", False), chosen.get("together", 1)
-    if isinstance(rules, bool) or rules not in (OLD_RULES, WHOLE_RULES, LACKING_RULES, RULES):
+    if isinstance(rules, bool) or rules not in (OLD_RULES, WHOLE_RULES, LACKING_RULES, COUNTED_RULES, RULES):
         raise ReleaseError(f"its counts are to be read by rules {str(rules)[:20]}, known here are 1 to {RULES}: install a newer hedgerow.")
     sound = kind in (TREE, FLAT) and _number(strength, 0, 1) and isinstance(joined, bool) and chosen.get("scale", 1.0) in SCALES
     whole = not isinstance(questions, bool) and questions in (0, 1, 2) and not isinstance(together, bool) and together in (1, TOGETHER)

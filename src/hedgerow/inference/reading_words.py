@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from hedgerow.formatting import number
 from hedgerow.inference.additive import FLAT, AdditiveForest
 from hedgerow.inference.boosted_words import boosted
@@ -46,6 +48,15 @@ def chosen_in_words(forest: AdditiveForest, chosen: Mapping[str, Any]) -> list[t
     if layout.together > 1:
         lines.append(("numeric cells", f"{layout.together} neighbours counted as one: rows are few"))
     lines.append(("probabilities", _probabilities(forest, "joint rounds" in chosen)))
+    if forest.moved.any():
+        rare = int(np.abs(forest.moved).argmax())
+        named = plain(forest.tables.codebook.schema.target.classes[rare])
+        lines.append(
+            (
+                "intercept",
+                f"moved by {f'{forest.moved[rare]:+.2f}'.replace('-', '−')} in the log-odds of {named}, towards its released share",
+            )
+        )
     if "signal to noise" in chosen:
         lines.append(("signal to noise", f"{number(chosen['signal to noise'], 3)} when it was fitted"))
     found = boosted(forest)

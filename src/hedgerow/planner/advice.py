@@ -27,6 +27,7 @@ from hedgerow.training.algorithms import PRIVATE
 from hedgerow.trees.plan import EXPECTED
 
 HEDGEROW = "hedgerow"
+MOSTLY = 0.8  # of the rows: where the most frequent class has more, another one is rare
 ALL = (HEDGEROW, "snr", "rdt", "dpdf")
 CHOICES = ("best_scale", "best_model")  # queries of a Hedgerow forest that was fitted, not only counted
 EPSILONS = ("0.1", "0.2", "0.5", "1", "2", "4")
@@ -123,6 +124,12 @@ class Advice:
                 f"an accuracy of {self.target:g} is not to be expected up to ε = {self._largest}: the most to expect is {best.accuracy:.3f}"
             )
         expected = f"expected {found.accuracy:.3f}, {found.low:.3f} to {found.high:.3f}"
+        if self.baseline is not None and found.low <= self.baseline[1] and self.baseline[1] > MOSTLY:
+            return (
+                f"whether some ε gives an accuracy of {self.target:g} is not known: what is {expected}, at ε = {found.epsilon}, is not "
+                f"clear of the {self.baseline[1]:.3f} of always answering the most frequent class, and of a rare class such numbers were "
+                "mostly too high. Judge by the area under the ROC curve instead (`hedgerow evaluate --auc`)"
+            )
         about = "; of made-up classes, not of your table" if made_up else ""
         sure = "" if found.low >= self.target else ", if it is not missed, which is about as likely"
         return f"the smallest ε for an accuracy of {self.target:g}{sure}: {found.epsilon}, {found.algorithm} ({expected}{about})"

@@ -109,7 +109,7 @@ class Codebook:
 
     @cached_property
     def elsewhere(self) -> tuple[int, ...]:
-        """Of each attribute the code of values that are not listed, where `other` gives them a branch that missing ones do not share; -1."""
+        """Of each attribute the code of values that are not listed, where `other` gives them a branch of their own; -1 without."""
         attributes = zip(self.schema.attributes, self._coders, strict=True)
         own = [
             each.other if isinstance(each, CategoricalCoder) and getattr(entry, "other", None) is not None else -1

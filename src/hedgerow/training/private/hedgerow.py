@@ -14,7 +14,7 @@ from hedgerow.accounting.shared_gaussian import counts_price
 from hedgerow.errors import PlanError
 from hedgerow.growers import hedgerow
 from hedgerow.growers.sizes import Settings
-from hedgerow.inference.additive import FLAT, LACKING_RULES, RULES, WHOLE_RULES, strength_of_counts
+from hedgerow.inference.additive import COUNTED_RULES, FLAT, LACKING_RULES, WHOLE_RULES, strength_of_counts
 from hedgerow.inference.cells import fewer
 from hedgerow.inference.layout import cells_of, grouped_layout
 from hedgerow.inference.vote import ADDITIVE
@@ -66,7 +66,7 @@ class HedgerowForest(MergeableMethod):
         )  # fmt: skip
 
     def chosen(self, plan: Plan) -> dict[str, Any]:
-        return {"reading": FLAT, "strength": strength_of_counts(len(plan.trees)), "rules": RULES}
+        return {"reading": FLAT, "strength": strength_of_counts(len(plan.trees)), "rules": COUNTED_RULES}
 
     def first_batch(self, recipe: Recipe) -> Recipe:
         return recipe.changed(tables=2)
