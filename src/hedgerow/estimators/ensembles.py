@@ -29,11 +29,11 @@ from hedgerow.estimators.surroundings import (
     VOTING,
     check_bagging,
     check_numbered,
-    column_names,
     frames,
     refuse_steps,
     steps_that_learn,
 )
+from hedgerow.schema.columns import names_of
 from hedgerow.training import rows
 
 INSTEAD = {
@@ -169,7 +169,7 @@ def _check_member(found: Ensemble, each: Fits) -> None:
     if each.steps is None:
         rows.checked_table(found.X, found.y, schema, type(estimator).__name__)
     if each.unnamed and hasattr(found.X, "columns"):
-        _check_order("BaggingClassifier", column_names(found.X), list(schema.names), each.steps is not None)
+        _check_order("BaggingClassifier", names_of(found.X), list(schema.names), each.steps is not None)
 
 
 # ------------------------------------------------------------ what it costs
@@ -226,7 +226,7 @@ def check_unnamed(estimator: Any, X: Any) -> None:
             continue
         steps = steps or (isinstance(around, Pipeline) and len(around.steps) > 1)
         given = frame.f_locals.get("X")
-        have = column_names(given) if hasattr(given, "columns") else getattr(around, "feature_names_in_", None)
+        have = names_of(given) if hasattr(given, "columns") else getattr(around, "feature_names_in_", None)
         if have is not None:
             return _check_order(type(around).__name__, [str(name) for name in have], list(estimator._declared_schema("fit").names), steps)
 

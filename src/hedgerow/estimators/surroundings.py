@@ -27,6 +27,7 @@ from hedgerow.engines.remote import RemoteEngine
 from hedgerow.errors import ExactScoreWarning, LargeEpsilonWarning, NoBudgetWarning, PlanError, RepeatedRowsWarning, TransformerWarning
 from hedgerow.estimators.class_order import sorted_classes
 from hedgerow.evaluation.scorer import A_THRESHOLD, PrivateScorer
+from hedgerow.schema.columns import names_of
 
 said: set[str] = set()  # what was told once in this process
 LARGE = 20  # an ε above this protects hardly at all
@@ -220,10 +221,6 @@ def numbered_classes(estimator: Any) -> NDArray[Any] | None:
     return None
 
 
-def column_names(table: Any) -> list[str]:
-    return [str(name) for name in getattr(table, "column_names", table.columns)]  # the columns of pyarrow's tables are values
-
-
 def _check_names(frame: FrameType, pipeline: Pipeline, estimator: Any) -> None:
     """Behind a ColumnTransformer columns stand in another order: without names they would be taken for each other. A column that a step
     has made and that no schema declares would be left out.
@@ -233,8 +230,8 @@ def _check_names(frame: FrameType, pipeline: Pipeline, estimator: Any) -> None:
     last = pipeline.steps[-1][1] is estimator
     if last and hasattr(given, "columns") and hasattr(passed, "columns") and not estimator._inferred and estimator.schema is not None:
         schema = estimator._declared_schema("fit")
-        known = {*column_names(given), *schema.names, schema.target.name, schema.person}
-        made = [name for name in column_names(passed) if name not in known]
+        known = {*names_of(given), *schema.names, schema.target.name, schema.person}
+        made = [name for name in names_of(passed) if name not in known]
         if made:
             prefixed = any(name.partition("__")[2] in schema.names for name in made)
             keep = "Keep the names: verbose_feature_names_out=False for the ColumnTransformer. Or declare" if prefixed else "Declare"

@@ -50,7 +50,7 @@ from hedgerow.release.certificate import Certificate, certificate_of, part_of
 from hedgerow.release.release import Release
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.column_types import check_column_types, check_label_type
-from hedgerow.schema.columns import check_fitted_order, check_labels_named, columns_of, labels_column
+from hedgerow.schema.columns import check_fitted_order, check_labels_named, columns_of, labels_column, names_of
 
 METRICS = ("accuracy", "recall", "precision", "f1", "balanced_accuracy", "auc", "brier")
 OF_SCORES = ("auc", "brier")  # they need the scores of the rows, not only the predicted classes
@@ -250,7 +250,7 @@ def scored_rows(release: Release, X: Any, y: Any, n_jobs: int, who: str, codeboo
 def _own_labels(X: Any, target: str, who: str) -> Any:
     """The target column of a table without y."""
     named = not isinstance(X, np.ndarray) and (isinstance(X, Mapping) or hasattr(X, "columns"))
-    have = [str(name) for name in (X if isinstance(X, Mapping) else getattr(X, "column_names", X.columns))] if named else []
+    have = names_of(X) if named else []
     if target in have or not (named or hasattr(X, "__array__")):  # a list of rows that are mappings
         return columns_of(X, [target])[0]
     near = [name for name in have if name.lower() == target.lower()] or get_close_matches(target, have, 1, 0.7)

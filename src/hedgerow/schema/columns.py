@@ -39,7 +39,7 @@ def columns_of(table: Any, names: Sequence[str], any_type: bool = False, dates: 
     if not isinstance(table, np.ndarray) and hasattr(table, "columns"):
         import narwhals as nw
 
-        _check_once([str(name) for name in getattr(table, "column_names", table.columns)], names)
+        _check_once(names_of(table), names)
         frame = nw.from_native(table, eager_only=True)
         place = {str(name): i for i, name in enumerate(frame.columns)}  # pandas may name columns by numbers
         require(names, place)
@@ -51,6 +51,11 @@ def columns_of(table: Any, names: Sequence[str], any_type: bool = False, dates: 
             f"one column for each declared attribute ({len(names)}: {', '.join(names)})."
         )
     return [array[:, j] for j in range(len(names))]
+
+
+def names_of(table: Any) -> list[str]:
+    """The names of the columns of a mapping or a data frame; of pyarrow's tables `columns` are the values."""
+    return [str(name) for name in (table if isinstance(table, Mapping) else getattr(table, "column_names", table.columns))]
 
 
 def check_in_memory(table: Any) -> None:
@@ -86,7 +91,7 @@ def absent_columns(table: Any, names: Sequence[str]) -> list[str]:
     if isinstance(table, Mapping):
         have = set(table)
     elif not isinstance(table, np.ndarray) and hasattr(table, "columns"):
-        have = {str(name) for name in getattr(table, "column_names", table.columns)}
+        have = set(names_of(table))
     else:
         return []  # an array has its columns by position: all of them
     absent = [name for name in names if name not in have]
@@ -108,7 +113,7 @@ def labels_column(y: Any, target: str) -> Any:
                 f"y: got a table with {len(y.columns)} columns; expected the labels, one for each row. Nothing was spent. Give the column "
                 f"that holds them, such as y[{target!r}]."
             )
-        return columns_of(y, [str(getattr(y, "column_names", y.columns)[0])])[0]
+        return columns_of(y, names_of(y))[0]
     return one_column(y, target)
 
 
@@ -117,7 +122,7 @@ def check_labels_named(y: Any, table: Any, names: Sequence[str], target: str) ->
     name = getattr(y, "name", None)
     if not isinstance(name, str) or name == target or name not in names:
         return
-    if target in (table if isinstance(table, Mapping) else getattr(table, "column_names", getattr(table, "columns", ()))):
+    if (isinstance(table, Mapping) or hasattr(table, "columns")) and target in names_of(table):
         raise TableError(
             f"y: got the column {name!r}; the schema declares it as one to learn from, and {target!r} as the target, which the table has. "
             f"Nothing was spent. Give y=table[{target!r}], or leave y out."

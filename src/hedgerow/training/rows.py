@@ -16,7 +16,7 @@ from hedgerow.mechanisms.coins import SYSTEM, Coins
 from hedgerow.private_table import is_private_table
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.column_types import check_column_types, check_label_type
-from hedgerow.schema.columns import check_in_memory, check_labels_named, columns_of, labels_column, require, rows_as_array
+from hedgerow.schema.columns import check_in_memory, check_labels_named, columns_of, labels_column, names_of, require, rows_as_array
 from hedgerow.schema.schema import Schema
 from hedgerow.training.recipe import Recipe
 from hedgerow.training.value_cells import codebook_for
@@ -159,9 +159,9 @@ def declared_only(X: Any, schema: Schema, some: bool = False, any_order: bool = 
     there = [name for name in schema.names if has_column(X, name)]
     if 0 < len(there) < len(schema.names):
         if not some:
-            require(schema.names, X if isinstance(X, Mapping) else getattr(X, "column_names", X.columns))
+            require(schema.names, names_of(X))
         return select(X, there)
-    have = [str(name) for name in (X if isinstance(X, Mapping) else getattr(X, "column_names", X.columns))]
+    have = names_of(X)
     other = have != list(schema.names) if any_order else len(have) > len(schema.names)
     return select(X, schema.names) if there and other else X
 
@@ -170,7 +170,7 @@ def declared_order(X: Any, schema: Schema) -> list[str] | None:
     """The declared columns in the order in which they stand; None where they have no names, or the rows are not here."""
     if is_place(X) or is_private_table(X) or not is_frame(X):
         return None
-    return [str(name) for name in (X if isinstance(X, Mapping) else getattr(X, "column_names", X.columns)) if str(name) in schema.names]
+    return [name for name in names_of(X) if name in schema.names]
 
 
 def is_frame(X: Any) -> bool:
