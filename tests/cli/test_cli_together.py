@@ -183,6 +183,19 @@ def test_counts_that_may_hold_no_row_are_told(folder: Path, run: Callable[..., A
 
 
 @pytest.mark.slow
+def test_an_owner_who_cannot_take_part_ends_the_others(folder: Path, run: Callable[..., Any]) -> None:
+    """They waited ten minutes, and what they said came first."""
+    Path("third.csv").write_text(Path("rows.csv").read_text().replace("class", "klass"))
+    words = ["together", "plan.json", "rows.csv", "more.csv", "third.csv", "--local", "3", "--disjoint", "-o", "out.json"]
+    result = run(*words, "--wait", "3600")
+    said = " ".join(result.stderr.split())
+    assert result.exit_code == 2
+    assert "error: owner-3: error: table 'third.csv': the column(s) class are missing" in said
+    assert "did not come" not in said
+    assert not Path("out.json").exists()
+
+
+@pytest.mark.slow
 def test_rows_that_were_counted_together_are_known_to_their_budget_file(folder: Path, run: Callable[..., Any]) -> None:
     """They were paid for again by every command, counted twice under half of what was lost, and scored as if they were kept apart."""
     files = [folder / f"rows-{number}.csv" for number in (1, 2, 3)]

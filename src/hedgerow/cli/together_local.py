@@ -6,7 +6,9 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +17,9 @@ from hedgerow.errors import TogetherError
 
 if TYPE_CHECKING:
     from hedgerow.release.release import Release
+
+
+GRACE = 5.0  # seconds after one owner has failed in which the others may end by themselves
 
 
 def run_local(plan: Path, data: Sequence[str], budgets: Sequence[Path], tolerated: int, more: Sequence[str]) -> Release:
@@ -54,17 +59,35 @@ def failures(said: Sequence[tuple[int, str]]) -> str:
 
 
 def _run(commands: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
-    """Exit code and last line of the errors of each; all are ended if this one is."""
+    """Exit code and last line of the errors of each; all are ended if this one is, and soon after one has failed, as all must come.
+
+    Of those that were ended for that, 0 and nothing: they have only waited for the other.
+    """
     with ExitStack() as open_:
         how: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
         running = [open_.enter_context(subprocess.Popen(each, **how)) for each in commands]
+        ended: list[subprocess.Popen[str]] = []
+        ending = threading.Timer(GRACE, lambda: _end(running, ended))
+        pool = open_.enter_context(ThreadPoolExecutor(len(running)))  # waits for them before the processes are left
         try:
-            told = [process.communicate()[1] for process in running]
+            told = {pool.submit(process.communicate): process for process in running}
+            for each in as_completed(told):
+                if told[each].returncode and ending.ident is None:
+                    ending.start()
         except BaseException:
-            for process in running:
-                process.terminate()
+            _end(running, ended)
             raise
-        return [(process.returncode, text.strip().rpartition("\n")[2]) for process, text in zip(running, told, strict=True)]
+        finally:
+            ending.cancel()
+        said = {process: each.result()[1].strip().rpartition("\n")[2] for each, process in told.items()}
+        return [(0, "") if process in ended else (process.returncode, said[process]) for process in running]
+
+
+def _end(running: Sequence[subprocess.Popen[str]], ended: list[subprocess.Popen[str]]) -> None:
+    for process in running:
+        if process.poll() is None:
+            ended.append(process)
+            process.terminate()
 
 
 def _free_ports(n: int) -> list[int]:
