@@ -514,8 +514,11 @@ def test_rows_of_a_forest_are_not_added_to_it(batch: tuple[str, ...], here: Simp
         result = run("update", "forest.json", f"office-{name}.csv", *pays, "--batch", "april")
         refused(result, 2, f"budget.json has paid for DATA in this forest already ({charge}")
         assert "Nothing was spent. Use the forest as it is." in " ".join(result.stderr.split())
+        counted = run("count", "forest.json", f"office-{name}.csv", *pays, "--batch", "april", "-o", "counts.json")  # to be merged
+        refused(counted, 2, "budget.json has paid for DATA in this forest already")
     assert BudgetFile(here.budget).spent == spent
     done(run("update", "b.json", "office-a.csv", *pays, "--batch", "april"))  # the other fit
+    done(run("count", "forest.json", "office-a.csv", *pays, "--batch", "may", "-o", "counts.json", "--again"))
     done(run("update", "forest.json", "office-a.csv", *pays, "--batch", "april", "--again"))
 
 

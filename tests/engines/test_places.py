@@ -294,7 +294,7 @@ def test_a_frame_that_names_its_persons_can_be_used_for_everything() -> None:
     frame = pd.DataFrame({"a": ["x", "y"] * 50, "b": np.arange(100) % 10, "id": np.arange(100) // 3})
     labels = np.arange(100) % 2
     model = PrivateRDTClassifier(PERSONS, 1, n_estimators=2, max_depth=1)
-    model.partial_fit(frame, labels, batch="1").partial_fit(frame, labels, batch="2")
+    model.partial_fit(frame, labels, batch="1").partial_fit(frame.copy(), labels, batch="2")
     assert len(model.predict(frame)) == len(model.predict(frame[["a", "b"]])) == 100
     budget = Budget(1)
     private_score(model, frame.copy(), labels, epsilon=1, budget=budget)

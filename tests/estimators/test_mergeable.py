@@ -37,7 +37,7 @@ from hedgerow import (
     merge_columns,
 )
 from hedgerow.engines.memory import MemoryRows
-from hedgerow.errors import BudgetError, PlanError, SchemaError, SchemaMismatchWarning, TableError, UnreviewedSchemaWarning
+from hedgerow.errors import BudgetError, PlanError, SchemaError, SchemaMismatchWarning, SeenRowsWarning, TableError, UnreviewedSchemaWarning
 from hedgerow.estimators import all_estimators
 from hedgerow.estimators.mergeable import MergeableForestClassifier
 from hedgerow.estimators.private import PrivateForestClassifier
@@ -1144,8 +1144,8 @@ def test_an_inferred_schema_takes_the_classes_that_may_come(algorithm: Any) -> N
     rows, labels = np.array([[0, 1], [1, 0]] * 100), np.array([0, 1] * 100)
     model = algorithm("infer", 50, random_state=0).partial_fit(rows, labels, classes=[0, 1, 2])
     assert model.classes_.tolist() == [0, 1, 2]
-    model.partial_fit(rows, np.repeat(2, 200))
-    model.partial_fit(rows, np.repeat(2, 200))
+    model.partial_fit(rows.copy(), np.repeat(2, 200))
+    model.partial_fit(rows.copy(), np.repeat(2, 200))
     assert model.classes_.tolist() == [0, 1, 2]
     assert model.predict(rows).tolist() == [2] * 200
     certificate = model.release_.certificate
@@ -1154,6 +1154,32 @@ def test_an_inferred_schema_takes_the_classes_that_may_come(algorithm: Any) -> N
     with pytest.raises(ValueError, match="features"):
         model.partial_fit(rows[:, :1], labels)
     assert len(model.release_.certificate.parts) == 3
+
+
+def test_the_same_table_is_not_counted_twice_as_other_people() -> None:
+    """A cell that was run again: ε = 1 was certified for people who had lost 2, without a word."""
+    budget, (first, labels) = Budget(9), small_table(100)
+    second = pd.DataFrame(small_table(100)[0])
+    model = PrivateRDTClassifier(small_schema(), 1, max_depth=2, budget=budget).partial_fit(first, labels, disjoint=True)
+    model.partial_fit(second, labels, disjoint=True)
+    with pytest.raises(PlanError, match=r"counted already \(its table in memory\), so that disjoint=True is not so.*Nothing was spent"):
+        model.partial_fit(second, labels, disjoint=True)
+    assert budget.spent == 2
+    model.partial_fit(second, labels, disjoint=True, other_rows=True)  # filled anew, as is stated
+    with pytest.warns(SeenRowsWarning, match="counted already"):
+        model.partial_fit(second, labels)
+    assert (budget.spent, model.release_.certificate.epsilon) == (4, "2")
+
+
+def test_counts_without_a_name_are_not_said_to_be_the_same() -> None:
+    budget, (columns, labels) = Budget(9), small_table(100)
+    forest = PrivateRDTClassifier(small_schema(), 1, max_depth=2).fit(columns, labels).release_
+    count(forest, columns, labels, budget=budget)
+    with pytest.raises(PlanError, match="counts in these trees already, and nothing says that these are other rows"):
+        count(forest, *small_table(50), budget=budget)
+    count(forest, *small_table(50), budget=budget, batch="march")
+    with pytest.raises(PlanError, match="these counts already"):
+        count(forest, *small_table(50), budget=budget, batch="march")
 
 
 def test_an_inferred_schema_is_confessed() -> None:

@@ -21,7 +21,6 @@ from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.feature_selection import RFE, SequentialFeatureSelector
-from sklearn.metrics import f1_score, make_scorer
 from sklearn.model_selection import (
     FixedThresholdClassifier,
     GridSearchCV,
@@ -374,19 +373,19 @@ def test_scores_of_curves_are_counted() -> None:
     assert budget.spent == 0
 
 
-def test_a_class_that_a_score_is_about_must_be_declared() -> None:
-    """Every score was nan, and every fit was paid."""
-    budget = Budget(100)
-    with pytest.raises(PlanError, match="positive: got 'Yes'; expected one of the declared classes"):
-        cross_val_score(forest(budget), X, Y, cv=2, scoring=private_scorer(1, budget, "auc", positive="Yes"))
-    for metric in ("f1", "recall", "precision"):
-        with pytest.raises(PlanError, match=rf"{metric}_score, which is about the class 1; .*Nothing was spent.*pos_label='yes'"):
-            cross_val_score(forest(budget), X, Y, cv=2, scoring=metric)
+def test_labels_in_another_order_than_the_rows_are_refused() -> None:
+    """They were put together by their places, and the forest learnt nothing."""
+    budget, labels = Budget(15), pd.Series(Y)
+    shuffled = labels.sample(frac=1, random_state=1)
+    with pytest.raises(TableError, match=r"another order.*Nothing was spent.*y\.loc\[X\.index\]"):
+        forest(budget).fit(X, shuffled)
     assert budget.spent == 0
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ExactScoreWarning)
-        scores = cross_val_score(forest(budget), X, Y, cv=2, scoring=make_scorer(f1_score, pos_label="yes"))
-        assert np.isfinite([*scores, *cross_val_score(forest(budget), X, Y, cv=2, scoring="f1_macro")]).all()
+    model = forest(budget).fit(X, shuffled.loc[X.index])
+    with pytest.raises(TableError, match="another order"):
+        private_score(model, X.copy(), shuffled, epsilon=1, budget=budget)
+    forest(budget).fit(X, labels.set_axis(range(1000, 1600)))  # numbers of its own say nothing
+    forest(budget).fit(X, shuffled.to_numpy())
+    assert budget.spent == 15
 
 
 def test_classes_that_scikit_learn_numbers_are_named() -> None:

@@ -244,6 +244,25 @@ def test_the_error_of_an_area_allows_for_rows_of_one_bin(centre: float) -> None:
     assert fine.auc_ties < ranking.auc_ties
 
 
+def test_more_bins_are_advised_only_where_they_tell_closer() -> None:
+    """Beside much noise a second score was paid for with 100 bins, and every ± of it was twice as large."""
+    rng = np.random.default_rng(0)
+    y = rng.random(8000) < 0.4
+    p = 1 / (1 + np.exp(-(rng.normal(size=8000) + np.where(y, 1.5, -1.5))))
+
+    def ranking(bins: int, noise_sd: float) -> ClassRanking:
+        edges = score_edges(bins)
+        return ClassRanking("yes", edges, *(np.histogram(p[which], edges)[0] for which in (~y, y)), noise_sd)
+
+    for noise_sd, advised in ((0.0, True), (3.0, True), (25.0, False)):
+        as_is, finer = (ranking(bins, noise_sd).at_recall(0.8) for bins in (20, 100))
+        assert as_is is not None
+        assert finer is not None
+        assert as_is.mostly_by_bins is advised
+        closer = finer.recall_error < 0.85 * as_is.recall_error, finer.precision_error < 1.3 * as_is.precision_error
+        assert all(closer) is advised
+
+
 def test_an_error_that_is_mostly_of_bins_is_said_to_be(model: HedgerowClassifier) -> None:
     """A recall of 80 % was stated ± 8 %, of which noise did a fiftieth: more ε was bought, and told nothing closer."""
     X, y = TEST
@@ -251,9 +270,9 @@ def test_an_error_that_is_mostly_of_bins_is_said_to_be(model: HedgerowClassifier
     point = coarse.threshold_for(recall=0.8)
     assert point.mostly_by_bins
     assert repr(point).endswith(
-        "; the ± is mostly that of bins, as nobody knows where in one rows lie: more bins tell closer, more ε does not>"
+        "; the ± of a recall is mostly that of bins, as nobody knows where in one rows lie: more bins tell it closer, more ε hardly does>"
     )
-    assert "The ± is mostly that of bins" in score_page(model.release_, coarse, [0.8])
+    assert "The ± of a recall is mostly that of bins" in score_page(model.release_, coarse, [0.8])
     assert all(each.mostly_by_bins for each in coarse.ranking.of)
     assert "Much of the ± of the area is that of bins" in score_page(model.release_, coarse)
     assert score_error(model, 2000, ENOUGH, ["auc"], bins=100)["auc"] < score_error(model, 2000, ENOUGH, ["auc"], bins=4)["auc"] / 2

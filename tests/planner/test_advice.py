@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import hedgerow
 from hedgerow.cli import app
 from hedgerow.datasets import patients
-from hedgerow.errors import PlanError
+from hedgerow.errors import PlanError, TableError
 from hedgerow.planner.advice import Advice, Expectation, advise
 from hedgerow.planner.curve import COEFFICIENTS, RATIOS, curve
 from hedgerow.planner.made_rows import TEST_ROWS, dummy_rows, forest_rows, like_rows, own_shares
@@ -200,6 +200,31 @@ def test_a_table_that_is_alike_may_be_an_array() -> None:
     few = {"algorithms": ["rdt"], "epsilons": ["1"], "repeats": 1}
     found = [hedgerow.advise(rows.schema, 100, like=(X, rows.y), **few).source for X in (rows.X, by_name)]
     assert found == ["like", "like"]
+
+
+def test_a_table_that_is_alike_may_be_a_data_frame_or_a_file(tmp_path: Path) -> None:
+    """Both ended in a bare ValueError."""
+    columns, labels = small_table(400)
+    frame = pd.DataFrame({**columns, "class": labels})
+    frame.to_csv(tmp_path / "public.csv", index=False)
+    few = {"algorithms": ["rdt"], "epsilons": ["1"], "repeats": 1}
+    pair = advise(small_schema(), 300, like=(frame.drop(columns="class"), frame["class"]), **few)
+    for like in (frame, tmp_path / "public.csv", str(tmp_path / "public.csv")):
+        advice = advise(small_schema(), 300, like=like, **few)
+        assert (advice.source, advice.baseline, len(advice.expectations)) == ("like", pair.baseline, 1)
+    with pytest.raises(TableError, match=r"like: got int; expected a pair \(X, y\), a data frame with the column 'class', or the path"):
+        advise(small_schema(), 300, like=3, **few)
+
+
+def test_rows_without_a_class_are_not_told_wrong() -> None:
+    """An accuracy below that of always answering the most frequent class was forecast."""
+    columns, labels = small_table(3000)
+    some = np.where(np.arange(3000) % 2 == 0, labels, "?")
+    few = {"algorithms": ["rdt"], "epsilons": ["50"], "repeats": 2}
+    whole, half = (advise(small_schema(), 3000, like=(columns, given), **few).expectations[0].accuracy for given in (labels, some))
+    assert half > whole - 0.1
+    with pytest.raises(PlanError, match="has 20 rows with a declared class; expected at least 30"):
+        advise(small_schema(), 300, like=(columns, np.where(np.arange(3000) < 20, labels, "?")), **few)
 
 
 def of_persons(k: int) -> hedgerow.Schema:

@@ -217,6 +217,22 @@ def test_counts_that_the_service_has_made_are_known_by_their_name(
     assert served.charges() == ["0.5"]
 
 
+def test_in_python_rows_of_a_forest_that_the_service_made_are_known(
+    served: Served, page: str, run: Callable[..., Any], tmp_path: Path
+) -> None:
+    """The command refused them, and Python paid again for the same rows."""
+    assert (
+        run("fit", page, "--algorithm", "rdt", "--epsilon", "1/2", "--trees", "2", "--depth", "1", "-o", tmp_path / "f.json").exit_code == 0
+    )
+    release = Release.load(tmp_path / "f.json")
+    with hedgerow.connect(served.url, served.ada) as connection:
+        with pytest.raises(PlanError, match="is in the forest already"):
+            hedgerow.count(release, connection.table("visits"), batch="y")
+        assert served.charges() == ["0.5"]
+        hedgerow.count(release, connection.table("visits"), batch="y", other_rows=True)
+    assert len(served.charges()) == 2
+
+
 def test_in_python_too(served: Served) -> None:
     with hedgerow.connect(served.url, served.ada) as connection:
         table = connection.table("visits")

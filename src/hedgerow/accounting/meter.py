@@ -63,6 +63,9 @@ class Entry:
 class Budget:
     """A total ε, and perhaps a total δ, for one table, shared by everything that reads it. Requests add up, each by itself.
 
+    It is in memory alone: what was spent is forgotten when the line that makes it runs again, or Python ends. For a table of your own take
+    a `BudgetFile`, which keeps it.
+
     unit: what it is counted in, such as Unit.of(schema); without one, that of its first request. Requests of another are refused.
 
     >>> budget = Budget("0.3")
@@ -208,6 +211,16 @@ class Budget:
             "Use threads, or hedgerow.BudgetFile(path), which all processes share. To keep a fitted model, save what it has released: "
             "model.release_.save(path); of a pipeline, take the budget out of a fitted copy first: model.set_params(budget=None)."
         )
+
+
+def checked_budget(budget: Any, epsilon: Fraction, delta: Fraction = Fraction(0)) -> Budget:
+    """The one that was given; without one the request has a budget of its own."""
+    paying = budget if budget is not None else Budget(epsilon, delta)
+    if not isinstance(paying, Budget):
+        path = isinstance(budget, (str, os.PathLike))
+        instead = f"hedgerow.BudgetFile({os.fspath(budget)!r})" if path else "a hedgerow.Budget or BudgetFile"
+        raise PlanError(f"budget: got {paying!r}; expected {instead}. Nothing was spent.")
+    return paying
 
 
 def _entry(epsilon: Any, what: str, delta: Any, unit: Unit) -> Entry:

@@ -46,14 +46,18 @@ class Counts:
         owner_given: False where nobody has named an owner, so that the same rows may be there under another name: refused, too
         """
         paid = [(entry, entry.key.split("-")) for entry in budget.entries if entry.cost or entry.delta]
-        named, of_anybody = set(map(self._named, self._trees)), set(map(self._of_anybody, self._trees))
-        same = next((entry for entry, key in paid if key[0] in named), None)
-        alike = None if owner_given else next((entry for entry, key in paid if of_anybody & set(key[1:2])), None)
+        own, anybodys = set(map(self._named, self._trees)), set(map(self._of_anybody, self._trees))
+        same = next((entry for entry, key in paid if key[0] in own), None)
+        alike = None if owner_given else next((entry for entry, key in paid if anybodys & set(key[1:2])), None)
         before = same or alike
         if before is None:
             return
         who = budget.name if isinstance(budget, BudgetFile) else "the budget"
-        which = "these counts already" if same else "counts in these trees already, and nothing says that these are other rows"
+        which = (
+            "these counts already"
+            if same and (self.batch or owner_given)
+            else "counts in these trees already, and nothing says that these are other rows"
+        )
         paid_for = f"{before.shown}: {formatting.loss(before.cost, before.delta)} at {before.when}"
         instead = (
             "If nothing was released then, if these are other rows, or to pay anew, again=True."

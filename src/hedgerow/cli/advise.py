@@ -58,13 +58,12 @@ def advise(
     from hedgerow.schema.schema import Schema
 
     declared = Schema.load(schema)
-    public = None if like is None else _public(like, declared)
     more: dict[str, Any] = {"algorithms": algorithm} if algorithm else {}
     with progress_bar("training on made rows") as progress:
         advice = advised(
             declared,
             rows,
-            like=public,
+            like=like,
             forest=forest,
             accuracy=accuracy,
             delta=delta or 0,
@@ -88,29 +87,3 @@ def advise(
 
         output.write_text(advice_svg(advice), encoding="utf-8")
         say(f"wrote {output}")
-
-
-def _public(path: Path, schema: Any) -> tuple[dict[str, Any], Any]:
-    """The columns of a public file, as text or numbers."""
-    import duckdb
-    import numpy as np
-
-    from hedgerow.errors import TableError
-
-    with duckdb.connect() as connection:
-        try:
-            relation = connection.read_parquet(str(path)) if path.suffix == ".parquet" else connection.read_csv(str(path), all_varchar=True)
-            names = relation.columns
-        except duckdb.Error as error:
-            raise TableError(f"--like {str(path)!r}: it cannot be read as a table ({str(error)[:100]}).") from None
-        needed = [*schema.names, schema.target.name]
-        absent = [name for name in needed if name not in names]
-        if absent:
-            raise TableError(f"--like {str(path)!r}: it has no column {', '.join(absent)}; expected those of the schema and its target.")
-        rows = relation.fetchall()
-    columns = {}
-    for name in needed:
-        place, values = names.index(name), np.empty(len(rows), dtype=object)
-        values[:] = [row[place] for row in rows]
-        columns[name] = values
-    return {name: columns[name] for name in schema.names}, columns[schema.target.name]

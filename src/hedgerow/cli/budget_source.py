@@ -161,14 +161,19 @@ class TrackedBudgetFile(_ChargeTracking, BudgetFile):
                 "spent. Use the forest that was saved then. If it was not saved or is lost, if the rows are others now, or to pay for one "
                 "with other noise, add --again."
             )
+        if not again:
+            self.check_not_within(rows, forest)
+        self.update_key = f"{uuid.uuid4().hex if again else len(before)}-{key}"
+
+    def check_not_within(self, rows: Sequence[Any], forest: Release) -> None:
+        """Refuse to add rows to a forest in which this file has paid for their counts."""
         within = paid_within(self.entries, rows, forest, [part for part in forest.certificate.parts if part.counted])
-        if within is not None and not again:
+        if within is not None:
             raise PlanError(
                 f"{self.name} has paid for DATA in this forest already ({_told(within)}): added again, the same rows would be paid and "
                 "counted twice. Nothing was spent. Use the forest as it is. If the rows are others now, or to add them all the same, add "
                 "--again."
             )
-        self.update_key = f"{uuid.uuid4().hex if again else len(before)}-{key}"
 
     def note_counts(self, rows: Sequence[Any], release: Release, part: Part, before: Release | None = None) -> None:
         """Note with the charge of counts that are saved of which rows they are, and the names by which they are found again in a forest.

@@ -91,6 +91,8 @@ def count(
     request_budget = open_budget(budget, cost, getattr(source, "delta", 0), place.remote)  # in the trees of a forest pure ε
     if not place.remote and not again:  # the name of an output says nothing about whose rows they are
         Counts(source, named, batch).check_unpaid(request_budget, owner_given=owner is not None or sign is not None)
+        if isinstance(source, Release) and isinstance(request_budget, TrackedBudgetFile):
+            request_budget.check_not_within(place.named, source)
     with paid_query(request_budget, unfinished="No counts were saved."):
         if place.remote and isinstance(source, PublicPlan):
             release = place.service.counts(source, epsilon, request_budget, output, again)

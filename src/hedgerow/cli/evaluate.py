@@ -299,14 +299,15 @@ def _why_lost(score: PrivateScore, names: Sequence[str]) -> str:
 def show_ranking(ranking: Ranking, recalls: Sequence[float]) -> None:
     """Areas under the curves, and what some thresholds would give."""
     from hedgerow.cli.predict import class_text
-    from hedgerow.inference.ranking import AREA_BY_BINS, BY_BINS, THRESHOLD_HEADS
+    from hedgerow.inference.ranking import AREA_BY_BINS, BY_BINS, MORE, THRESHOLD_HEADS
     from hedgerow.inference.text import score_with_error
 
     mean = ", mean of each class against the others" if len(ranking.of) > 1 else f", {class_text(ranking.of[0].label)} against the rest"
     mean = f", {ranking.words(class_text)}" if ranking.left_out else mean
     say(f"area under the ROC curve: {score_with_error(ranking.auc, ranking.auc_error)}{mean}", style="bold")
+    finer = f"--bins {MORE * len(ranking.of[0].others)}, in a score that is paid for"
     if any(each.mostly_by_bins for each in ranking.of):
-        say(f"{AREA_BY_BINS} (--bins 100)")
+        say(f"{AREA_BY_BINS} ({finer})")
     say(f"Brier score: {score_with_error(ranking.brier, ranking.brier_error)}")
     if ranking.unclear and not ranking.left_out:  # of those that a mean leaves out, private_score has warned
         warn(f"too few rows beside the noise to say anything about: {', '.join(map(class_text, ranking.unclear))}")
@@ -315,7 +316,7 @@ def show_ranking(ranking: Ranking, recalls: Sequence[float]) -> None:
         title = "thresholds: rows with at least that probability are taken for the class (hedgerow predict --threshold)"
         console.table(title, THRESHOLD_HEADS, lines, numbers=range(2, 6))
         if ranking.mostly_by_bins(recalls):
-            say(f"{BY_BINS} (--bins 100)")
+            say(f"{BY_BINS} ({finer})")
 
 
 def write_picture(release: Release, score: PrivateScore, output: Path | None, recalls: Sequence[float]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -21,7 +21,6 @@ from hedgerow.errors import BudgetError, CuratorError, HedgerowError, PlanError,
 if TYPE_CHECKING:
     from hedgerow.cli.budget_source import RequestBudget
     from hedgerow.cli.options import ForestOptions
-    from hedgerow.release.parts import Part
     from hedgerow.release.public_plan import PublicPlan
     from hedgerow.release.release import Release
     from hedgerow.remote.connection import Connection
@@ -71,20 +70,6 @@ class ServiceDataset:
 
         public, purposes = self.public, tuple(self.public.purposes)
         return RemoteTable.of(self.connection.transport, public.name, public.schema, purposes, self.named)
-
-    def check_not_counted(self, parts: Iterable[Part]) -> None:
-        """Refuse rows that a forest has counted already: by their address, under the name that the service gives them, as the service says
-        of a forest that it has made, or together with those of other owners.
-        """
-        from hedgerow.release.parts import SAME_TABLE, TableName
-        from hedgerow.remote.places import source_of
-        from hedgerow.remote.seen_rows import counted_together, is_of
-
-        parts = list(parts)
-        TableName().check_other_table(parts, source_of(self.connection.url, self.public.name))
-        for part in parts:
-            if is_of(part, self.public) or counted_together(part, self.public):
-                raise PlanError(SAME_TABLE.format(part.name))
 
     def makes(self, options: ForestOptions, schema: Schema) -> bool:
         """Whether the service makes such a forest itself, and signs it; others are grown here, from its answers."""

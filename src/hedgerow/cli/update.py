@@ -76,8 +76,6 @@ def update(
         owners = {place.service.public.owner} if place.remote else {part.owner for part in before.certificate.parts}
         named = checked_owner(owner, owners.pop() if len(owners) == 1 else "")
         warn_of_alike(before, named, key)
-        if place.remote and not other_rows:
-            place.service.check_not_counted(before.certificate.parts)
         target, cost = output or forest, cost_of(before, epsilon)
         request_budget = open_budget(budget, cost, owners=place.remote)
         if isinstance(request_budget, TrackedBudgetFile) and not place.remote:

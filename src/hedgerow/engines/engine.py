@@ -31,6 +31,10 @@ class Engine(Protocol):
         """Of rows at a service, a hash of their address; elsewhere "": the name of a file tells nothing about its rows."""
         ...
 
+    def counted_as(self, part: Any) -> bool:
+        """Whether a table of a release is this one, as far as can be told: rows at a service alone have a name that stays."""
+        ...
+
     def close(self) -> None:
         """Nothing more will be asked."""
         ...
@@ -50,6 +54,9 @@ class CountingEngine(ABC):
     def __init__(self, codebook: Codebook) -> None:
         self.codebook = codebook
         self._growing = GrowingTree()
+
+    def counted_as(self, part: Any) -> bool:
+        return False
 
     def sums(self, query: Query[Any]) -> Sums:
         known = self._growing.known(query)

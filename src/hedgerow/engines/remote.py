@@ -25,6 +25,9 @@ class RemoteEngine(ABC):
     origin = ""
     coins: Coins  # where the holder's noise comes from; nothing can be drawn from it here
 
+    def counted_as(self, part: Any) -> bool:
+        return bool(self.origin) and part.source == self.origin
+
     @abstractmethod
     def reserve(self, epsilon: Fraction, delta: Fraction, what: str) -> None:
         """Take (ε, δ) from what their holder allows, or refuse; `close` gives back what was not used."""

@@ -127,7 +127,7 @@ def ensemble_of(frame: FrameType) -> Ensemble | None:
     self, own = known.get("self"), known.get("routed_params")
     if module == VOTING and name == "fit" and own is not None:
         return Ensemble("VotingClassifier", own, fits_of(self), known.get("X"), known.get("y"))
-    if module == MULTI_OUTPUT and name == "fit" and own is not None and getattr(known.get("y"), "ndim", 1) == 2:
+    if module == MULTI_OUTPUT and name in ("fit", "partial_fit") and own is not None and getattr(known.get("y"), "ndim", 1) == 2:
         return Ensemble(type(self).__name__, own, fits_of(self, outputs_of(known["y"])))
     seeds = getattr(self, "_seeds", None)
     if module != BAGGING or name != "_fit" or own is None or seeds is None or not isinstance(self, BaggingClassifier):

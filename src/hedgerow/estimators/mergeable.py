@@ -13,8 +13,9 @@ from hedgerow.engines.engine import Engine, Progress
 from hedgerow.errors import SchemaError
 from hedgerow.estimators.class_order import sorted_classes
 from hedgerow.estimators.private import PrivateForestClassifier
+from hedgerow.estimators.repetitions import check_repetitions
 from hedgerow.estimators.surroundings import say_no_budget
-from hedgerow.evaluation.seen_rows import note_rows
+from hedgerow.evaluation.seen_rows import check_unseen, note_rows
 from hedgerow.release.merging_checks import check_random_trees
 from hedgerow.release.parts import TableName
 from hedgerow.release.public_plan import PublicPlan
@@ -85,12 +86,15 @@ class MergeableForestClassifier(PrivateForestClassifier):
             You state that a person with rows in this batch has none in another batch of this forest, and that which batch a row is in
             depends on that row alone (its date, its office). Then the largest ε of the batches counts; without it they add up.
         other_rows : bool, default=False
-            You state that a table at a service, which is in the forest already, has other rows by now, and only those.
+            You state that a table which is in the forest already (at a service, a file, an array that you have filled anew) has other rows
+            by now, and only those.
 
         Returns
         -------
         self
         """
+        check_repetitions(self)  # here, too: a later batch clones nothing
+        self._check_surroundings(X)
         method = shared_plans.mergeable(self._recipe())
         method.check_shared(self._recipe(), "partial_fit")
         name = TableName(batch, owner, disjoint, other_rows)
@@ -102,6 +106,8 @@ class MergeableForestClassifier(PrivateForestClassifier):
         else:
             check_random_trees(self.release_, "the forest")
             name.check_new(self.release_.certificate.parts)
+            if not other_rows:
+                check_unseen(self, X, disjoint)
             codebook = self.release_.codebook
             check_fitted_order(getattr(self, "_order_in_fit", None), codebook.schema.names, X)
             if y is not None and hasattr(X, "shape"):

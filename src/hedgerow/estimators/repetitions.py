@@ -16,8 +16,10 @@ from types import FrameType
 from typing import Any
 from weakref import WeakValueDictionary
 
+import numpy as np
 from joblib import Parallel
 from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
 
 from hedgerow.accounting.budget_file import BudgetFile
 from hedgerow.accounting.meter import Budget
@@ -48,14 +50,14 @@ from hedgerow.estimators.surroundings import (
     said,
     scorers_of,
 )
-from hedgerow.evaluation.scorer import PrivateScorer
+from hedgerow.evaluation.private import private_score
+from hedgerow.evaluation.scorer import PrivateScorer, private_scorer
 from hedgerow.inference.ranking import positive_code
 from hedgerow.schema.column_types import check_label_type
 from hedgerow.schema.columns import labels_column
 from hedgerow.training import rows
 
 SEARCH = "sklearn.model_selection._search"
-OF_ONE_CLASS = ("f1_score", "fbeta_score", "jaccard_score", "precision_score", "recall_score")  # of scikit-learn; by default of class 1
 PLAIN = (bool, int, float, str, Fraction, Decimal, type(None))  # values that a message may show; another may be a table
 
 _checked: WeakValueDictionary[int, Any] = WeakValueDictionary()  # what each search or validation that was looked at has of its own
@@ -184,9 +186,14 @@ def _given_to_fits(frame: FrameType) -> Mapping[str, Any]:
 
 
 def _check_scorers(found: Repetitions, estimator: Any, y: Any) -> None:
-    """A class that a score is about must be declared, and exact metrics take no rows without a label: else every score is nan, and all
-    fits are paid.
-    """
+    """Refuse what could score no fit: else every score is nan, and all fits are paid."""
+    for each in found.scorers:
+        called = each if isinstance(each, PrivateScorer) else getattr(each, "_score_func", getattr(each, "func", each))
+        if called in (private_scorer, private_score):
+            raise PlanError(
+                f"{found.who}: scoring is {called.__name__}, of which scikit-learn gets no number, so every score would be nan. Nothing "
+                "was spent. Use scoring=hedgerow.private_scorer(epsilon, budget)."
+            )
     _check_labelled(found, y)
     if estimator._inferred or estimator.schema is None:
         return
@@ -194,16 +201,39 @@ def _check_scorers(found: Repetitions, estimator: Any, y: Any) -> None:
     for each in found.scorers:
         if isinstance(each, PrivateScorer):
             positive_code(classes, each.positive)
-            continue
-        about = getattr(getattr(each, "_score_func", None), "__name__", "")
-        given = getattr(each, "_kwargs", {})
-        if about in OF_ONE_CLASS and given.get("average", "binary") == "binary" and given.get("pos_label", 1) not in classes:
-            raise PlanError(
-                f"{found.who}: scoring is {about}, which is about the class {given.get('pos_label', 1)!r}; the schema declares "
-                f"{', '.join(map(repr, classes))}, so every score would be nan. Nothing was spent. Use "
-                f"scoring=make_scorer({about}, pos_label={classes[-1]!r}) of sklearn.metrics; where the rows are private, "
-                f"private_scorer(epsilon, budget, metric=…, positive={classes[-1]!r})."
-            )
+        elif getattr(y, "ndim", 1) == 1:
+            _rehearse(each, classes, found.who)
+
+
+def _rehearse(scorer: Any, classes: Sequence[Any], who: str) -> None:
+    """A metric of scikit-learn, on made labels of the declared classes: whether it can be computed for them follows from them alone."""
+    metric = getattr(scorer, "_score_func", None)
+    if not getattr(metric, "__module__", "").startswith("sklearn."):
+        return
+    name = getattr(metric, "__name__", "a metric")
+    given = getattr(scorer, "_kwargs", {})
+    labels = np.array(list(classes) * 5)
+    rows = np.zeros((len(labels), 1))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            value = scorer(DummyClassifier(strategy="stratified", random_state=0).fit(rows, labels), rows, labels)
+        why = "" if np.isfinite(value) else "it would be nan"
+    except (ValueError, TypeError) as error:
+        why = str(error).strip().split("\n")[0][:200].rstrip(".")
+    if not why:
+        return
+    if len(classes) > 2:
+        instead = "f1_macro, balanced_accuracy, neg_log_loss or roc_auc_ovr, which are for more than two classes"
+    else:
+        needs = "" if getattr(scorer, "_response_method", "predict") == "predict" else f", response_method={scorer._response_method!r}"
+        told = "" if "pos_label" in given else f"make_scorer({name}, pos_label={classes[-1]!r}{needs}) of sklearn.metrics, or "
+        instead = f"{told}accuracy, roc_auc or neg_log_loss"
+    raise PlanError(
+        f"{who}: scoring is {name}, which cannot be computed for the classes that the schema declares "
+        f"({', '.join(map(repr, classes[:6]))}): {why}. Every score would be nan. Nothing was spent. Use scoring={instead}; where the rows "
+        f"are private, private_scorer(epsilon, budget, metric=…, positive={classes[-1]!r})."
+    )
 
 
 def _check_labelled(found: Repetitions, y: Any) -> None:

@@ -27,7 +27,7 @@ from hedgerow.engines.remote import RemoteEngine
 from hedgerow.errors import ExactScoreWarning, LargeEpsilonWarning, NoBudgetWarning, PlanError, RepeatedRowsWarning, TransformerWarning
 from hedgerow.estimators.class_order import sorted_classes
 from hedgerow.evaluation.scorer import A_THRESHOLD, PrivateScorer
-from hedgerow.schema.columns import names_of
+from hedgerow.schema.columns import has_row_numbers, names_of
 
 said: set[str] = set()  # what was told once in this process
 LARGE = 20  # an ε above this protects hardly at all
@@ -74,7 +74,8 @@ REFUSED = {  # by the module, and the name of a function or of the class whose m
 BAGGING, VOTING, MULTI_OUTPUT = "sklearn.ensemble._bagging", "sklearn.ensemble._voting", "sklearn.multioutput"
 WORKERS = (  # module, the function that makes estimators and fits them, those in front of it where nothing is hidden, and whose it is
     (BAGGING, "_parallel_build_estimators", ("_fit",), "BaggingClassifier"),
-    (MULTI_OUTPUT, "_fit_estimator", ("fit", "partial_fit"), "MultiOutputClassifier"),
+    (MULTI_OUTPUT, "_fit_estimator", ("fit",), "MultiOutputClassifier"),
+    (MULTI_OUTPUT, "_partial_fit_estimator", ("partial_fit",), "MultiOutputClassifier"),
 )
 WITHOUT = "Where no guarantee is wanted: pipeline.fit(X, y, LAST_STEP__no_guarantee=True), with the name of the last step."
 OF_PROBABILITIES = ("decision_function", "predict_proba", "predict_log_proba")
@@ -98,7 +99,7 @@ def check_surroundings(estimator: Any, no_guarantee: bool = False) -> str | None
             numbering = "BaggingClassifier"
         if module == VOTING or (module == VALIDATION and frame.f_locals.get("method") in OF_PROBABILITIES):
             numbering = numbering or ("VotingClassifier" if module == VOTING else CROSS_PREDICT)
-        if module == VALIDATION and frame.f_code.co_name == "_fit_and_score":
+        if module == VALIDATION and frame.f_code.co_name in ("_fit_and_score", "_incremental_fit_estimator"):
             _check_scorer(frame, estimator)
         predicted = predicted or (module == VALIDATION and frame.f_code.co_name == "_fit_and_predict")
     if numbering and (numbering != CROSS_PREDICT or estimator._numbered is None):
@@ -129,10 +130,17 @@ def _fits_pipeline(frame: FrameType) -> bool:
 
 def _steps_in_front(estimator: Any) -> list[Any]:
     """The steps that learn from rows, of all pipelines that are being fitted, whatever stands between them and an estimator."""
-    around = [frame for frame in frames() if _fits_pipeline(frame)]
+    running = list(frames())
+    around = [frame for frame in running if _fits_pipeline(frame)]
     for frame in around:
         _check_names(frame, frame.f_locals["self"], estimator)
-    return [step for frame in around for step in steps_that_learn(frame.f_locals["self"])]
+    return [step for frame in around for step in steps_that_learn(frame.f_locals["self"], _step_running(frame.f_locals["self"], running))]
+
+
+def _step_running(pipeline: Pipeline, running: list[FrameType]) -> int:
+    """Which step in front of the last one is being fitted, an estimator inside of it: later ones change nothing for it. Else the last."""
+    known = (frame.f_locals for frame in running if frame.f_code.co_name == "_fit")
+    return next((int(each["step_idx"]) for each in known if each.get("self") is pipeline and "step_idx" in each), len(pipeline.steps) - 1)
 
 
 def check_in_front(estimator: Any, given: Collection[str] = ()) -> None:
@@ -248,9 +256,9 @@ def _check_names(frame: FrameType, pipeline: Pipeline, estimator: Any) -> None:
         )
 
 
-def steps_that_learn(pipeline: Pipeline) -> list[Any]:
-    """What in front of its last step, or inside of such a step, learns from the rows on which it is fitted."""
-    return [each for _, step in pipeline.steps[:-1] for each in _learning(step)]
+def steps_that_learn(pipeline: Pipeline, end: int = -1) -> list[Any]:
+    """What in front of its last step (of that number), or inside of a step there, learns from the rows on which it is fitted."""
+    return [each for _, step in pipeline.steps[:end] for each in _learning(step)]
 
 
 def _learning(step: Any) -> list[Any]:
@@ -402,7 +410,7 @@ def say_no_budget(estimator: Any, engine: Engine) -> None:
 def say_repeated_rows(estimator: Any, X: Any) -> None:
     """Of row numbers alone, which pandas made: what else an index holds may be about people. Where persons are named, they are counted."""
     index: Any = getattr(X, "index", None)
-    if getattr(index, "name", "") is not None or getattr(getattr(index, "dtype", None), "kind", "") not in "iu" or index.is_unique:
+    if not has_row_numbers(index) or index.is_unique:
         return
     if estimator._inferred or estimator.schema is None or estimator._declared_schema("fit").person is None:
         warnings.warn(

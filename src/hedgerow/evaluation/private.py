@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from hedgerow import formatting
 from hedgerow.accounting.loss import exact_epsilon, noise_variance
-from hedgerow.accounting.meter import Budget
+from hedgerow.accounting.meter import Budget, checked_budget
 from hedgerow.engines.engine import Engine
 from hedgerow.engines.memory import MemoryRows
 from hedgerow.engines.opening import is_place, open_place
@@ -50,7 +50,7 @@ from hedgerow.release.certificate import Certificate, certificate_of, part_of
 from hedgerow.release.release import Release
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.column_types import check_column_types, check_label_type
-from hedgerow.schema.columns import check_fitted_order, check_labels_named, columns_of, labels_column, names_of
+from hedgerow.schema.columns import check_fitted_order, check_labels_named, check_row_order, columns_of, labels_column, names_of
 
 METRICS = ("accuracy", "recall", "precision", "f1", "balanced_accuracy", "auc", "brier")
 OF_SCORES = ("auc", "brier")  # they need the scores of the rows, not only the predicted classes
@@ -86,6 +86,7 @@ def private_score(
     model = release
     release, before = scored_model(model, "private_score", X)
     amount = exact_epsilon(epsilon)
+    checked_budget(budget, amount)
     about = positive_code(release.schema.target.classes, positive)
     questions = score_queries(release, metrics, bins, about)
     prices = [amount / len(questions)] * len(questions)
@@ -129,6 +130,7 @@ def private_calibration(
     model = release
     release = scored_release(model, "private_calibration", X)
     amount = exact_epsilon(epsilon)
+    checked_budget(budget, amount)
     bins = checked_bins(bins)
     scale = Reliability.cost(amount, release.schema.k).scale
     engine = scored_rows(release, X, y, n_jobs, "private_calibration")
@@ -235,6 +237,7 @@ def scored_rows(release: Release, X: Any, y: Any, n_jobs: int, who: str, codeboo
             raise TableError(f"{who}: with a file or a database, y must be None: the labels are its target column.")
         return open_place(X, codebook, n_jobs, key=key)
     check_labels_named(y, X, codebook.schema.names, codebook.schema.target.name)
+    check_row_order(y, X)
     columns = columns_of(X, codebook.schema.names, dates=codebook.schema.dates)
     check_column_types(columns, codebook.schema.attributes)
     persons = None if person is None else person_column(X, person)
@@ -285,7 +288,7 @@ def _paid(
     """Reserve, then ask: the answer, and what it may claim."""
     _say_no_budget(engine, amount, budget)
     with closing(engine):
-        reservation = reserved(engine, budget if budget is not None else Budget(amount), amount, what)
+        reservation = reserved(engine, checked_budget(budget, amount), amount, what)
         table = private_table(engine, reservation)
         answer = ask(table)
     part = part_of(

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from hedgerow.accounting.loss import exact_epsilon
-from hedgerow.accounting.meter import Budget
+from hedgerow.accounting.meter import Budget, checked_budget
 from hedgerow.errors import PlanError, UnclearScoreWarning
 from hedgerow.evaluation.private import METRICS, private_score
 from hedgerow.inference.text import SCORE_MORE, is_lost
@@ -37,6 +37,7 @@ class PrivateScorer:
     def __post_init__(self) -> None:
         if self.metric not in METRICS:
             raise PlanError(f"metric: got {self.metric!r}; expected one of {', '.join(METRICS)}.")
+        checked_budget(self.budget, self.epsilon)
 
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
         self._check_permutations()

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from hedgerow.errors import SeenRowsWarning
+from hedgerow.errors import PlanError, SeenRowsWarning
 
 Seen = Callable[[], Any]
 _fitted: weakref.WeakKeyDictionary[Any, list[Seen]] = weakref.WeakKeyDictionary()  # not in the model, which may be pickled
@@ -28,18 +28,40 @@ def note_rows(model: Any, X: Any, more: bool = False) -> None:
         _fitted[model] = before
 
 
+def is_seen(model: Any, X: Any) -> bool:
+    try:
+        seen = [found for each in _fitted.get(model, []) if (found := each()) is not None]
+    except TypeError:  # no key of a dictionary
+        return False
+    path = os.path.realpath(X) if isinstance(X, (str, os.PathLike)) else None
+    return any(each is X or (path is not None and isinstance(each, str) and each == path) for each in seen)
+
+
+def check_unseen(model: Any, X: Any, disjoint: bool) -> None:
+    """Before more rows are charged that are counted in the same trees. disjoint: it is stated that nobody in them was counted before"""
+    if not is_seen(model, X):
+        return
+    where = "its file" if isinstance(X, (str, os.PathLike)) else "its table in memory"
+    if disjoint:
+        raise PlanError(
+            f"partial_fit: X is a table that this model has counted already ({where}), so that disjoint=True is not so: these people would "
+            "lose more than the ε that is certified. Nothing was spent. A model takes each row once. If other rows are in it by now, and "
+            "only those, state it: other_rows=True."
+        )
+    warnings.warn(
+        f"partial_fit: X is a table that this model has counted already ({where}). Its rows are paid for and counted once more: a larger "
+        "epsilon in one fit tells more for the same total.",
+        SeenRowsWarning,
+        stacklevel=3,
+    )
+
+
 def say_seen(model: Any, X: Any) -> None:
     """Before a score is charged. model: an estimator, a search or a Pipeline by scikit-learn, or a release, of which nothing is known"""
     model = getattr(model, "best_estimator_", model)
     while hasattr(model, "steps") and hasattr(model, "named_steps"):
         model = model.steps[-1][1]
-    try:
-        seen = [found for each in _fitted.get(model, []) if (found := each()) is not None]
-    except TypeError:  # no key of a dictionary
-        return
-    path = os.path.realpath(X) if isinstance(X, (str, os.PathLike)) else None
-    same = any(each is X or (path is not None and isinstance(each, str) and each == path) for each in seen)
-    if same and not _on_purpose():
+    if is_seen(model, X) and not _on_purpose():
         warnings.warn(
             "these are the rows that the model was fitted on, which flatter it, and the score costs its ε all the same. For a "
             "fair one keep rows apart: train_test_split before the fit.",

@@ -41,7 +41,8 @@ from hedgerow.trees.forest import NO_CORRECTION, Correction, CountedForest
 from hedgerow.trees.tree import Tree
 
 TREE, FLAT = "tree", "flat"
-# How counts become scores: every constant here, in `tables.py` and `base_rate.py`. A release that is loaded must predict as it did.
+# How counts become scores: every constant here, in `tables.py`, `base_rate.py`, and what `coverage.py` says of whole tables (`BY_NOISE`,
+# `class_shares`). A release that is loaded must predict as it did.
 RULES = 5
 COUNTED_RULES = 4  # the same, the intercept as the scores have it: of tables that are only added up, too
 LACKING_RULES = 3  # the same, tables lacking rows from `LACKING` on: of 31 without such rows one was found in every third forest

@@ -34,6 +34,7 @@ EMPTY = 2  # standard deviations of its count that a class without rows has at m
 NEXT_TO_NONE = 4  # rows: whatever the noise
 LEAST_ROWS = 200  # a smaller table may well lack a class
 FEW_OF_CLASS = 0.1  # of the rows; where there are many classes, half of what each would have if all were as frequent
+# Saved forests are read by this, so another number needs other rules (`additive.RULES`).
 BY_NOISE = 0.01  # how often noise alone makes one of all trees seem to lack rows, where that is stated or read and not warned of
 FAR_ROWS = 7  # the same of the noisy number of rows, of which there is one: once in 40,000 tables
 

@@ -38,7 +38,9 @@ RECALLS = (0.5, 0.8, 0.9)  # of thresholds that are shown
 THRESHOLD_HEADS = ("class", "area", "threshold", "recall", "precision", "false positive rate")
 CLEAR = 2.0  # a number of rows is told apart from none by so many errors
 AREA_BY_BINS = "much of the ± of the area is that of bins, in which rows count as ties, so that it is rather too low: more bins tell closer"
-BY_BINS = "the ± is mostly that of bins, as nobody knows where in one rows lie: more bins tell closer, more ε does not"
+BY_BINS = "the ± of a recall is mostly that of bins, as nobody knows where in one rows lie: more bins tell it closer, more ε hardly does"
+MORE = 5  # times as many bins: what they would tell is forecast, before they are advised
+CLOSER, WIDER = 0.8, 1.25  # they are if this ± shrinks to so much, and that of the precision grows to no more than so much
 END_BINS = 0.15  # how much better than by chance rows of the first and the last bin are told apart, perhaps
 
 
@@ -79,7 +81,8 @@ def _probability(value: float, digits: int) -> str:
 class OperatingPoint:
     """Every row whose probability of the class `label` is at least `threshold` is taken for it: what that gives, each share with its error.
 
-    `takes(model, X)` tells the rows. within_bin: what of the recall's error is owed to where in its bin rows lie, and not to noise
+    `takes(model, X)` tells the rows. mostly_by_bins: whether the recall's error is mostly owed to where in its bin rows lie, so that more
+    bins would make it smaller, and more ε hardly
     """
 
     label: Any
@@ -90,12 +93,7 @@ class OperatingPoint:
     precision_error: float
     false_positive_rate: float
     false_positive_rate_error: float
-    within_bin: float = 0.0
-
-    @property
-    def mostly_by_bins(self) -> bool:
-        """Whether more ε would hardly make the errors smaller, and more bins would."""
-        return self.within_bin > self.recall_error / 2
+    mostly_by_bins: bool = False
 
     def takes(self, model: Any, X: Any) -> NDArray[np.bool_]:
         """Which rows are taken for the class. model: an estimator, a Pipeline or a Release; its own column of the class is used"""
@@ -137,7 +135,11 @@ class ClassRanking:
     @property
     def clear(self) -> bool:
         """Whether there are rows of the class, and of others, as far as the noise lets that be known."""
-        return min(float(self.of_class.sum()), float(self.others.sum())) > CLEAR * self.noise_sd * math.sqrt(len(self.others))
+        return self._clear(times=1)
+
+    def _clear(self, times: int) -> bool:
+        """With so many times as many bins."""
+        return min(float(self.of_class.sum()), float(self.others.sum())) > CLEAR * self.noise_sd * math.sqrt(times * len(self.others))
 
     @property
     def auc(self) -> float:
@@ -151,15 +153,20 @@ class ClassRanking:
     @property
     def mostly_by_bins(self) -> bool:
         """Whether more ε would hardly make the error of the area smaller, and more bins would."""
-        return self.clear and self.auc_ties > self.auc_error / 2
+        finer = math.hypot(self._noise(MORE), self.auc_draw, self.auc_ties / MORE)
+        return self._clear(MORE) and self.auc_ties > self.auc_error / 2 and finer < CLOSER * self.auc_error
 
     @property
     def auc_noise(self) -> float:
         """What of the error is owed to the noise."""
+        return self._noise(times=1)
+
+    def _noise(self, times: int) -> float:
+        """With so many times as many bins, each with noise of its own."""
         variance = self.noise_sd**2
         products = variance**2 * float(((self._wins - self._area) ** 2).sum()) / (self._positive * self._negative) ** 2
         first = float((self._v**2).sum()) / self._positive**2 + float((self._w**2).sum()) / self._negative**2
-        return min(0.5, math.sqrt(variance * first + products)) if self.clear else 0.5
+        return min(0.5, math.sqrt(times * variance * first + times**2 * products)) if self.clear else 0.5
 
     @property
     def auc_draw(self) -> float:
@@ -213,20 +220,26 @@ class ClassRanking:
         def error(name: str) -> float:
             return min(0.5, math.hypot(between(f"{name}_error"), within(name)))
 
-        false = between("false_positive_rate")
-        precision, precision_error = math.nan, 0.5
+        false, edge = between("false_positive_rate"), len(self.others) - place
+        precision, precision_error, unsure = math.nan, 0.5, 0.0
         if lower.precision == lower.precision:
             precision = recall * self._positive / (recall * self._positive + false * self._negative)
             other = upper.precision if upper.precision == upper.precision else precision
-            precision_error = min(0.5, math.hypot(lower.precision_error, (other - lower.precision) / math.sqrt(12)))
+            unsure = (other - lower.precision) / math.sqrt(12)
+            precision_error = min(0.5, math.hypot(lower.precision_error, unsure))
+        by_bins = False
+        if within("recall") > error("recall") / 2 and self._clear(MORE):
+            finer = self._point(edge, MORE)
+            closer = math.hypot(finer.recall_error, within("recall") / MORE) < CLOSER * error("recall")
+            by_bins = closer and math.hypot(finer.precision_error, unsure / MORE) < WIDER * precision_error
         return OperatingPoint(
             self.label, between("threshold"), recall, error("recall"), precision, precision_error, false, error("false_positive_rate"),
-            within("recall"),
+            by_bins,
         )  # fmt: skip
 
-    def _point(self, edge: int) -> OperatingPoint:
-        """All bins from `edge` up are taken for the class."""
-        bins, variance = len(self.others), self.noise_sd**2
+    def _point(self, edge: int, times: int = 1) -> OperatingPoint:
+        """All bins from `edge` up are taken for the class. times: with errors as if each bin were so many, with noise of their own"""
+        bins, variance = len(self.others), times * self.noise_sd**2
         above = bins - edge
         recall, false = float(self._above(self.of_class)[edge]), float(self._above(self.others)[edge])
 
@@ -236,7 +249,7 @@ class ClassRanking:
 
         taken = recall * self._positive + false * self._negative
         precision, error = math.nan, 0.5
-        if taken > max(CLEAR * self.noise_sd * math.sqrt(2 * above), 0):
+        if taken > max(CLEAR * math.sqrt(2 * above * variance), 0):
             precision = recall * self._positive / taken
             noise = variance * above * ((1 - precision) ** 2 + precision**2) / taken**2
             error = min(0.5, math.sqrt(noise + self.alike * precision * (1 - precision) / taken))

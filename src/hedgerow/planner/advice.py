@@ -18,10 +18,10 @@ from hedgerow.inference.coverage import all_rows, class_shares
 from hedgerow.inference.vote import ADDITIVE
 from hedgerow.planner.curve import OFF, curve, logit, share
 from hedgerow.planner.made_rows import DUMMY, FOREST, LIKE, MEASURED, Maker, dummy_rows, forest_rows, like_rows, own_shares
+from hedgerow.planner.public_table import public_table
 from hedgerow.planner.trials import accuracy_of
 from hedgerow.release.release import Release, class_array
 from hedgerow.schema.codebook import Codebook
-from hedgerow.schema.columns import columns_of
 from hedgerow.schema.schema import Schema
 from hedgerow.training.algorithms import PRIVATE
 from hedgerow.trees.plan import EXPECTED
@@ -178,8 +178,8 @@ def advise(
     """What accuracy to expect at each ε from each algorithm. Reads no private row, costs no ε.
 
     rows:     how many the private table has, about; where the schema names persons, how many are counted, at most rows_per_person of each
-    like:     a public table that is alike: a pair (X, y) as `fit` takes it; forest: an earlier release of the same table.
-              Without either, rows are made from the schema alone
+    like:     a public table that is alike: a pair (X, y) as `fit` takes it, a data frame with the target's column, or a CSV or Parquet
+              file. forest: an earlier release of the same table. Without either, rows are made from the schema alone
     accuracy: of the earlier release, as it was measured on other rows (`private_score`, `hedgerow evaluate`): the best to begin from
     algorithms: by default hedgerow, snr, rdt and dpdf; from an earlier release hedgerow alone, since how far others are from it was not
               measured
@@ -191,6 +191,7 @@ def advise(
         algorithms = ALL if forest is None else (HEDGEROW,)
     _check(rows, like, forest, accuracy, target_accuracy, algorithms, repeats)
     release = Release.load(forest) if isinstance(forest, (str, Path)) else forest
+    like = None if like is None else public_table(like, schema)
     rows_made = min(rows, MOST_ROWS)
     source, maker = _maker(schema, rows_made, like, release)
     exact = text_of_fraction(exact_delta(delta))
@@ -276,9 +277,7 @@ def _maker(schema: Schema, rows: int, like: Any, release: Release | None) -> tup
             raise PlanError("forest: it claims no ε, so that nothing tells how much its noise hides. Give one that was learnt with an ε.")
         return FOREST, forest_rows(release, rows)
     if like is not None:
-        table, labels = like
-        columns = zip(schema.names, columns_of(table, schema.names), strict=True)
-        return LIKE, like_rows(schema, rows, {name: np.asarray(column) for name, column in columns}, np.asarray(labels))
+        return LIKE, like_rows(schema, rows, *like)
     return DUMMY, dummy_rows(schema, rows)
 
 

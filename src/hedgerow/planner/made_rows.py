@@ -21,6 +21,7 @@ from hedgerow.errors import PlanError
 from hedgerow.inference.vote import ADDITIVE
 from hedgerow.release.release import Release, class_array
 from hedgerow.schema.attributes import Categorical
+from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Schema
 from hedgerow.sharing.pseudo.decoding import values_array, values_by_code
 from hedgerow.sharing.pseudo.tables import pseudo_data
@@ -68,16 +69,17 @@ def dummy_rows(schema: Schema, rows: int) -> Maker:
 
 
 def like_rows(schema: Schema, rows: int, columns: Columns, labels: NDArray[Any]) -> Maker:
-    """columns, labels: the public table. A third of it is only tested on."""
-    if len(labels) < 30:
-        raise PlanError(f"like: the public table has {len(labels)} rows; expected at least 30.")
+    """columns, labels: the public table. A third of it is only tested on, of that what has a declared class: another cannot be told."""
+    labelled = Codebook(schema).encode_classes(labels) < len(schema.target.classes)
+    if labelled.sum() < 30:
+        raise PlanError(f"like: the public table has {labelled.sum()} rows with a declared class; expected at least 30.")
 
     def make(seed: int) -> MadeRows:
         rng = np.random.default_rng(seed)
         order = rng.permutation(len(labels))
         tested, known = np.split(order, [len(labels) // 3])
         drawn = rng.choice(known, rows, replace=True)
-        tested = tested[:TEST_ROWS]
+        tested = tested[labelled[tested]][:TEST_ROWS]
         return MadeRows(_of(columns, drawn), labels[drawn], _of(columns, tested), labels[tested])
 
     return make

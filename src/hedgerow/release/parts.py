@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -345,8 +345,8 @@ class TableName:
                 "counted twice; give a new batch a name of its own, or none."
             )
 
-    def check_other_table(self, parts: Iterable[Part], source: str) -> None:
-        """The same for a table at a service, whatever its batch is called. source: of the rows, "" where they are nowhere known."""
-        before = next((part for part in parts if source and part.source == source), None)
-        if before is not None and not self.other_rows:
+    def check_other_table(self, parts: Iterable[Part], counted_as: Callable[[Part], bool]) -> None:
+        """The same for a table at a service, whatever its batch is called. counted_as: whether the rows are known to be a part's"""
+        before = None if self.other_rows else next((part for part in parts if counted_as(part)), None)
+        if before is not None:
             raise PlanError(SAME_TABLE.format(before.name))

@@ -20,11 +20,13 @@ from hedgerow.engines.remote import RemoteEngine
 from hedgerow.errors import CuratorError, HedgerowError, HedgerowWarning
 from hedgerow.queries.forms import QueryForm
 from hedgerow.queries.query import Query, Sums
+from hedgerow.release.parts import Part
 from hedgerow.remote import codec
 from hedgerow.remote.kept_answers import KeptAnswers
 from hedgerow.remote.places import source_of
 from hedgerow.remote.request_file import forgotten
-from hedgerow.remote.responses import amount
+from hedgerow.remote.responses import Dataset, amount
+from hedgerow.remote.seen_rows import counted_together, is_of
 from hedgerow.remote.transport import MOST_JSON, Transport, one_line
 from hedgerow.schema.codebook import Codebook
 
@@ -67,8 +69,19 @@ class RemoteRows(RemoteEngine):
         self._charged: list[Event] = []  # in this session
         self._before = Fraction(0)  # in those before it
         self._delta = Fraction(0)
+        self._public: Dataset | None = None  # what the service says of it, once it was asked
         self._answered = self._first = 0  # how many queries have their answers, and had them when the session began
         self._agreed = True
+
+    def counted_as(self, part: Part) -> bool:
+        """By its address, by the name that the service gives it, as the service says of a forest that it has made, or with other owners."""
+        if super().counted_as(part):
+            return True
+        if self._public is None:
+            from hedgerow.remote.connection import Connection
+
+            self._public = Connection(self._transport).dataset(self._dataset)
+        return is_of(part, self._public) or counted_together(part, self._public)
 
     def reserve(self, epsilon: Fraction, delta: Fraction, what: str) -> None:
         self.want(epsilon, delta, what)

@@ -129,6 +129,25 @@ def check_labels_named(y: Any, table: Any, names: Sequence[str], target: str) ->
         )
 
 
+def check_row_order(y: Any, table: Any) -> None:
+    """Refuse labels whose row numbers are those of the table in another order: rows and labels are put together by their places. Of
+    numbers alone, which pandas made: what else an index holds may be about people.
+    """
+    own: Any = getattr(y, "index", None)
+    other: Any = getattr(table, "index", None)
+    if not (has_row_numbers(own) and has_row_numbers(other)) or len(own) != len(other) or own.equals(other):
+        return
+    if own.is_unique and own.sort_values().equals(other.sort_values()):
+        raise TableError(
+            "y: its row numbers (the index of pandas) are those of X in another order, and each label would go to the row in its place. "
+            "Nothing was spent. Put them in the same order, y.loc[X.index]; or, if they are meant as they stand, give y.to_numpy()."
+        )
+
+
+def has_row_numbers(index: Any) -> bool:
+    return getattr(index, "name", "") is None and getattr(getattr(index, "dtype", None), "kind", "") in "iu"
+
+
 def one_column(column: Any, name: str, any_type: bool = False, is_date: bool = False) -> Any:
     """A column with one value for each row, of a type that is read value by value; refused by its type, never by a value.
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hedgerow.accounting.events import Event
 from hedgerow.accounting.loss import exact_epsilon, text_of_fraction
-from hedgerow.accounting.meter import Budget
+from hedgerow.accounting.meter import Budget, checked_budget
 from hedgerow.accounting.noise import noise_of
 from hedgerow.accounting.paid_counts import Counts
 from hedgerow.accounting.units import Unit
@@ -36,7 +36,7 @@ from hedgerow.release.merging_checks import check_random_trees
 from hedgerow.release.parts import TableName, Together
 from hedgerow.release.public_plan import PublicPlan
 from hedgerow.release.release import Release
-from hedgerow.training.fit import Keep, check_delta, checked_budget
+from hedgerow.training.fit import Keep, check_delta
 from hedgerow.training.rows import open_rows
 from hedgerow.training.settling import settled
 from hedgerow.training.shared_plans import recipe_for
@@ -111,7 +111,7 @@ def count(
     how: dict[str, Any] = {"n_jobs": threads_of(n_jobs), "progress": progress, "sampler": sampler, "coins": coins}
     try:
         with closing(open_rows(recipe, X, y, schema=plan.schema, **how)) as engine:
-            name.check_other_table(taken, engine.origin)
+            name.check_other_table(taken, engine.counted_as)
             paid: dict[str, Any] = {"budget": budget, "key": key, "keep": lambda release, _: kept.append(release)}
             return count_rows(engine, plan, name, sampler=sampler, coins=coins, **paid)
     except HedgerowWarning as warning:  # a warning that was made an error comes after the counts are paid for
@@ -178,7 +178,7 @@ def count_rows(
     # What could go wrong after the rows are paid for goes wrong here: the same steps with no rows.
     nothing = [np.zeros((len(tree.leaves), plan.codebook.n_classes), dtype=np.int64) for tree in plan.trees]
     taken = () if before is None else before.certificate.parts
-    name.check_other_table(taken, engine.origin)
+    name.check_other_table(taken, engine.counted_as)
     free = next(id for id in (f"trial {number}" for number in itertools.count()) if all(part.id != id for part in taken))
     trial = add_batch(before, released([event], nothing, "trial", free), name.disjoint)
     check_total(trial.forest.counts, most=2.0**61)

@@ -11,7 +11,7 @@ from typing import Any
 
 from hedgerow.accounting.loss import exact_delta, exact_epsilon, text_of_loss
 from hedgerow.accounting.meaning import large_delta
-from hedgerow.accounting.meter import Budget
+from hedgerow.accounting.meter import Budget, checked_budget
 from hedgerow.accounting.zcdp import rho_for
 from hedgerow.engines.engine import Engine, Progress
 from hedgerow.errors import LargeDeltaWarning, PlanError, UnreviewedSchemaWarning
@@ -188,11 +188,3 @@ def _refuse_delta(epsilon: Fraction, delta: Fraction, sampler: str) -> None:
             f'sampler: got {sampler!r}; Gaussian noise (delta above 0) is drawn by sampler="hedgerow" alone. Nothing was '
             "spent. Use that one, or set delta=0."
         )
-
-
-def checked_budget(budget: Any, epsilon: Fraction, delta: Fraction = Fraction(0)) -> Budget:
-    """The one that was given; without one the request has a budget of its own."""
-    paying = budget if budget is not None else Budget(epsilon, delta)
-    if not isinstance(paying, Budget):
-        raise PlanError(f"budget: got {paying!r}; expected a hedgerow.Budget or BudgetFile.")
-    return paying

@@ -16,7 +16,16 @@ from hedgerow.mechanisms.coins import SYSTEM, Coins
 from hedgerow.private_table import is_private_table
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.column_types import check_column_types, check_label_type
-from hedgerow.schema.columns import check_in_memory, check_labels_named, columns_of, labels_column, names_of, require, rows_as_array
+from hedgerow.schema.columns import (
+    check_in_memory,
+    check_labels_named,
+    check_row_order,
+    columns_of,
+    labels_column,
+    names_of,
+    require,
+    rows_as_array,
+)
 from hedgerow.schema.schema import Schema
 from hedgerow.training.recipe import Recipe
 from hedgerow.training.value_cells import codebook_for
@@ -112,6 +121,7 @@ def checked_table(X: Any, y: Any, schema: Schema, what: str = "fit") -> tuple[An
     """X, y and the persons' ids as columns, their shapes compared. No value is looked at."""
     check_in_memory(X)
     check_labels_named(y, X, schema.names, schema.target.name)
+    check_row_order(y, X)
     persons = None
     if schema.person is not None:
         if isinstance(X, np.ndarray) or not has_column(X, schema.person):

@@ -1,0 +1,74 @@
+"""Metrics that could score no fit are refused before the first is paid."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import average_precision_score, f1_score, make_scorer
+from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
+
+from hedgerow import Budget, Numeric, PrivateRDTClassifier, Schema, Target, private_score, private_scorer
+from hedgerow.errors import ExactScoreWarning, PlanError
+
+RNG = np.random.default_rng(3)
+X = pd.DataFrame({"a": RNG.random(600), "b": RNG.random(600)})
+Y = np.where(X.a > 0.5, "yes", "no")
+SCHEMA = Schema([Numeric("a", 0, 1), Numeric("b", 0, 1)], Target("class", ["no", "yes"]))
+
+
+def forest(budget: Budget | None = None, epsilon: Any = 5) -> PrivateRDTClassifier:
+    return PrivateRDTClassifier(SCHEMA, epsilon, budget=budget, random_state=0)
+
+
+def test_a_class_that_a_score_is_about_must_be_declared() -> None:
+    """Every score was nan, and every fit was paid."""
+    budget = Budget(100)
+    with pytest.raises(PlanError, match="positive: got 'Yes'; expected one of the declared classes"):
+        cross_val_score(forest(budget), X, Y, cv=2, scoring=private_scorer(1, budget, "auc", positive="Yes"))
+    for metric in ("f1", "recall", "precision"):
+        with pytest.raises(PlanError, match=rf"{metric}_score, which cannot be computed.*Nothing was spent.*pos_label='yes'"):
+            cross_val_score(forest(budget), X, Y, cv=2, scoring=metric)
+    assert budget.spent == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExactScoreWarning)
+        scores = cross_val_score(forest(budget), X, Y, cv=2, scoring=make_scorer(f1_score, pos_label="yes"))
+        assert np.isfinite([*scores, *cross_val_score(forest(budget), X, Y, cv=2, scoring="f1_macro")]).all()
+
+
+@pytest.mark.parametrize("scoring", ["average_precision", "neg_brier_score", "r2", ["roc_auc", "average_precision"]])
+def test_a_metric_that_cannot_be_computed_for_the_classes_is_refused(scoring: Any) -> None:
+    """Every score was nan, and every fit was paid."""
+    budget = Budget(100)
+    with pytest.raises(PlanError, match=r"cannot be computed for the classes that the schema declares \('no', 'yes'\).*Nothing was spent"):
+        cross_validate(forest(budget), X, Y, cv=2, scoring=scoring)
+    three = replace(SCHEMA, target=Target("class", ["no", "yes", "perhaps"]))
+    with pytest.raises(PlanError, match="roc_auc_ovr, which are for more than two classes"):
+        GridSearchCV(forest(budget).set_params(schema=three), {"max_depth": [1, 2]}, cv=2, scoring="roc_auc").fit(X, Y)
+    assert budget.spent == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExactScoreWarning)
+        advised = make_scorer(average_precision_score, pos_label="yes", response_method=("decision_function", "predict_proba"))
+        scores = cross_validate(forest(budget), X, Y, cv=2, scoring={"one": "roc_auc", "other": advised, "third": "neg_log_loss"})
+    assert np.isfinite([*scores["test_one"], *scores["test_other"], *scores["test_third"]]).all()
+
+
+@pytest.mark.parametrize(
+    "scoring",
+    [private_scorer, private_score, make_scorer(private_score), partial(private_score, epsilon=1)],
+    ids=["the maker", "the score", "make_scorer", "partial"],
+)
+def test_what_gives_scikit_learn_no_number_is_refused(scoring: Any) -> None:
+    budget = Budget(100)
+    for run in (
+        lambda: cross_val_score(forest(budget), X, Y, cv=2, scoring=scoring),
+        lambda: GridSearchCV(forest(budget), {"max_depth": [1, 2]}, cv=2, scoring=scoring).fit(X, Y),
+    ):
+        with pytest.raises(PlanError, match=r"scoring is private_scor.*Nothing was spent.*private_scorer\(epsilon, budget\)"):
+            run()
+    assert budget.spent == 0
