@@ -11,6 +11,7 @@ import duckdb
 import pytest
 
 from hedgerow import BudgetFile, Release
+from hedgerow.cli.places import EngineName, Place
 
 HOW = ["--algorithm", "rdt", "--epsilon", "1", "--trees", "3", "--depth", "2", "--seed", "0"]
 
@@ -181,3 +182,14 @@ def test_a_csv_that_is_written_otherwise(places: SimpleNamespace, run: Callable[
     assert "line 2 of 'other.csv' is no row" in refused.stderr.replace("\n", " ")
     assert run("explain", "forest.json", "other.csv", "--csv", "quote=ab").exit_code == 2
     assert "DATA is none" in run("fit", ":memory:", "--query", "SELECT 1", *dialect, "--schema", places.schema, "-o", "f.json").stderr
+
+
+def test_rows_are_known_again_after_a_password_has_changed() -> None:
+    """A budget file knows rows by a hash of where they are: with another password they were paid again."""
+    addresses = "ann@host/db?sslmode=require", "ann:a@host/db?sslmode=require", "ann:b@host/db?sslmode=require"
+    assert len({str(Place(f"postgresql://{each}", "visits", None, EngineName.duckdb, None).named) for each in addresses}) == 1
+    options = ("postgresql://host:5432/db?user=ann&password=a&x=1", "postgresql://host:5432/db?user=ann&password=b&x=1")
+    names = [str(Place(each, "visits", None, EngineName.duckdb, None).named) for each in options]
+    assert names[0] == names[1]
+    assert "x=1" in names[0]
+    assert str(Place("postgresql://bob@host/db", "visits", None, EngineName.duckdb, None).named) != names[0]

@@ -128,7 +128,7 @@ class Place:
     def named(self) -> list[str | None]:
         """How the rows are named, from whichever folder a command is run (but for files in --query): nothing that is in them."""
         elsewhere = self._spark or "://" in self.data or self.data.startswith(":")
-        shown = re.sub(r"://([^:/@]*):[^@]*@", r"://\1@", self.data)  # without a password
+        shown = re.sub(r"(://[^:/@]*):[^@]*(?=@)|(?<=[?&])password=[^&]*", r"\1", self.data)  # without a password
         return [shown if elsewhere else os.path.realpath(self.data), self._table, self._query]
 
     @property
