@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from hedgerow.accounting.events import DISCRETE_GAUSSIAN, DISCRETE_LAPLACE, EXPONENTIAL, Event
-from hedgerow.accounting.meter import Budget, Entry, Reservation
+from hedgerow.accounting.meter import Budget, Entry, Reservation, checked_budget
 from hedgerow.accounting.units import ROW, Unit
 from hedgerow.accounting.zcdp import rho_for
-from hedgerow.errors import BudgetError
+from hedgerow.errors import BudgetError, PlanError
 
 TINY = Fraction(1, 10**9)
 DELTA = Fraction(1, 10**6)
@@ -300,3 +300,21 @@ def test_a_budget_of_another_unit_is_advised_with_a_delta_where_one_is_needed(ow
     budget = Budget(1, own, unit=Unit("who", 40))
     with pytest.raises(BudgetError, match=re.escape(f"`hedgerow budget init FILE --epsilon TOTAL {option}--person doctor")):
         budget.reserve("1/4", "second", asked, unit=Unit("doctor", 40))
+
+
+def test_a_budget_that_is_none_is_refused_with_what_to_give() -> None:
+    given = Budget(2)
+    assert checked_budget(given, Fraction(1)) is given
+    own = checked_budget(None, Fraction(1, 2), DELTA)
+    assert (own.epsilon, own.delta, own.spent) == (Fraction(1, 2), DELTA, 0)
+    assert checked_budget(None, Fraction(1)).delta == 0
+    with pytest.raises(PlanError, match=r"^budget: got 'b\.json'; expected hedgerow\.BudgetFile\('b\.json'\)\. Nothing was spent\.$"):
+        checked_budget("b.json", Fraction(1))
+    with pytest.raises(PlanError, match=r"^budget: got 2; expected a hedgerow\.Budget or BudgetFile\. Nothing was spent\.$"):
+        checked_budget(2, Fraction(1))
+
+
+def test_what_is_noted_for_commands_is_not_shown() -> None:
+    noted = f"fit, counts {'0a' * 6} {'1b' * 6} of rows {'2c' * 6} after {'3d' * 6}"
+    assert Entry("k", "t", noted, Fraction(1)).shown == "fit"
+    assert Entry("k", "t", f"{noted} more", Fraction(1)).shown == f"{noted} more"

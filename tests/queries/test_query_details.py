@@ -37,6 +37,7 @@ from hedgerow.queries import (
 from hedgerow.queries.attacks import COPIES, DIGIT, MORE, PURE, RIGHT, WRONG, codebook_of
 from hedgerow.queries.choose import UNPROVEN
 from hedgerow.queries.confusion import add_confusions
+from hedgerow.queries.reliability import bin_edges
 from hedgerow.queries.scores import GINI, NORMAL_GINI
 from hedgerow.remote.codec import PredictorEncoder
 from hedgerow.schema.attributes import Categorical, Target
@@ -297,3 +298,12 @@ def test_two_tables_are_read_by_the_steps_of_their_likelihood() -> None:
 
 def test_a_codebook_of_attacks_has_two_flags() -> None:
     assert codebook_of(False).schema == Schema([Categorical("a", (0, 1)), Categorical("b", (0, 1))], Target("class", (0, 1)))
+
+
+def test_edges_of_bins_by_hand() -> None:
+    assert bin_edges(2, 2).tolist() == pytest.approx([0.5, 0.9, 1.0], abs=1e-15)
+    for classes in (1, 2, 3, 7, 49, 60_000):
+        edges = bin_edges(classes, 1000)
+        assert (edges[0], edges[-1], len(edges)) == (1 / classes, 1.0, 1001)
+        assert classes == 1 or (np.diff(edges) > 0).all()
+    assert bin_edges(3, 4)[1] == pytest.approx(0.61956, abs=1e-5)  # u = 0.56066
