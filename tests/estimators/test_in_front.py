@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from estimators.above_half import SCHEMA, X, Y, forest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.feature_selection import SelectFromModel
 from sklearn.linear_model import LogisticRegression
@@ -15,18 +16,9 @@ from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from hedgerow import Budget, HedgerowClassifier, Numeric, PrivateRDTClassifier, Schema, Target
+from hedgerow import Budget, HedgerowClassifier
 from hedgerow.errors import BudgetError, ExactScoreWarning, PlanError, RepeatedRowsWarning
 from hedgerow.estimators import surroundings
-
-RNG = np.random.default_rng(3)
-X = pd.DataFrame({"a": RNG.random(600), "b": RNG.random(600)})
-Y = np.where(X.a > 0.5, "yes", "no")
-SCHEMA = Schema([Numeric("a", 0, 1), Numeric("b", 0, 1)], Target("class", ["no", "yes"]))
-
-
-def forest(budget: Budget | None = None, epsilon: Any = 5) -> PrivateRDTClassifier:
-    return PrivateRDTClassifier(SCHEMA, epsilon, budget=budget, random_state=0)
 
 
 class FitsInside(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -8,22 +8,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
+from estimators.above_half import SCHEMA, X, Y, forest
 from sklearn.metrics import average_precision_score, f1_score, make_scorer
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 
-from hedgerow import Budget, Numeric, PrivateRDTClassifier, Schema, Target, private_score, private_scorer
+from hedgerow import Budget, Target, private_score, private_scorer
 from hedgerow.errors import ExactScoreWarning, PlanError
-
-RNG = np.random.default_rng(3)
-X = pd.DataFrame({"a": RNG.random(600), "b": RNG.random(600)})
-Y = np.where(X.a > 0.5, "yes", "no")
-SCHEMA = Schema([Numeric("a", 0, 1), Numeric("b", 0, 1)], Target("class", ["no", "yes"]))
-
-
-def forest(budget: Budget | None = None, epsilon: Any = 5) -> PrivateRDTClassifier:
-    return PrivateRDTClassifier(SCHEMA, epsilon, budget=budget, random_state=0)
 
 
 def test_a_class_that_a_score_is_about_must_be_declared() -> None:

@@ -15,6 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from estimators.above_half import SCHEMA, X, Y, forest
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
@@ -67,16 +68,7 @@ from hedgerow.errors import (
     TransformerWarning,
     UnknownValuesWarning,
 )
-from hedgerow.estimators import repetitions, surroundings
-
-RNG = np.random.default_rng(3)
-X = pd.DataFrame({"a": RNG.random(600), "b": RNG.random(600)})
-Y = np.where(X.a > 0.5, "yes", "no")
-SCHEMA = Schema([Numeric("a", 0, 1), Numeric("b", 0, 1)], Target("class", ["no", "yes"]))
-
-
-def forest(budget: Budget | None = None, epsilon: Any = 5) -> PrivateRDTClassifier:
-    return PrivateRDTClassifier(SCHEMA, epsilon, budget=budget, random_state=0)
+from hedgerow.estimators import pipelines, repetitions, surroundings
 
 
 def piped(*steps: Any, budget: Budget | None = None) -> Pipeline:
@@ -140,7 +132,7 @@ def test_what_learns_is_found_inside() -> None:
     columns = ColumnTransformer([("inner", inner, ["a"]), ("rest", "passthrough", ["b"])])
     union = FeatureUnion([("one", MinMaxScaler()), ("two", FunctionTransformer())])
     pipeline = Pipeline([("columns", columns), ("union", union), ("none", None), ("forest", forest())])
-    assert [type(step) for step in surroundings.steps_that_learn(pipeline)] == [StandardScaler, MinMaxScaler]
+    assert [type(step) for step in pipelines.steps_that_learn(pipeline)] == [StandardScaler, MinMaxScaler]
 
 
 def test_a_pipeline_scores_rows_in_memory_alone(tmp_path: Any) -> None:

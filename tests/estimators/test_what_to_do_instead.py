@@ -21,7 +21,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from hedgerow import Budget, Categorical, Numeric, PrivateRDTClassifier, Release, Schema, Target, private_score, private_scorer
 from hedgerow.errors import BudgetError, ExactScoreWarning, PlanError, SharedPersonsWarning
 from hedgerow.estimators import surroundings
-from hedgerow.estimators.surroundings import steps_that_learn
+from hedgerow.estimators.pipelines import steps_that_learn
 
 RNG = np.random.default_rng(3)
 X = pd.DataFrame({"a": RNG.random(600), "b": RNG.random(600), "who": np.arange(600) // 3})

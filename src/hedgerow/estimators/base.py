@@ -24,7 +24,8 @@ from hedgerow.engines.files import CSVTable, TableFile
 from hedgerow.engines.table_check import where_missing
 from hedgerow.errors import PlanError, SchemaError, TableError, UnknownValuesWarning
 from hedgerow.estimators.class_order import class_order, in_columns, sorted_classes
-from hedgerow.estimators.surroundings import given_to, numbered_classes
+from hedgerow.estimators.pipelines import given_to
+from hedgerow.estimators.surroundings import numbered_classes
 from hedgerow.evaluation.seen_rows import note_rows
 from hedgerow.inference.class_weights import IN_FIT
 from hedgerow.inference.coverage import Unknown

@@ -23,15 +23,14 @@ from hedgerow.accounting.budget_file import BudgetFile
 from hedgerow.accounting.loss import exact_delta, exact_epsilon
 from hedgerow.accounting.meter import Budget
 from hedgerow.errors import BudgetError, HedgerowError, PlanError
+from hedgerow.estimators.pipelines import refuse_steps, steps_that_learn
+from hedgerow.estimators.stack import frames
 from hedgerow.estimators.surroundings import (
     BAGGING,
     MULTI_OUTPUT,
     VOTING,
     check_bagging,
     check_numbered,
-    frames,
-    refuse_steps,
-    steps_that_learn,
 )
 from hedgerow.schema.columns import names_of
 from hedgerow.training import rows

@@ -39,13 +39,12 @@ from hedgerow.estimators.ensembles import (
     needs_of_fits,
     outputs_of,
 )
+from hedgerow.estimators.pipelines import check_in_front, last_step
+from hedgerow.estimators.stack import frames
 from hedgerow.estimators.surroundings import (
     CROSS_PREDICT,
     VALIDATION,
-    check_in_front,
-    frames,
     instead_of_a_search,
-    last_step,
     refuse_around,
     said,
     scorers_of,
