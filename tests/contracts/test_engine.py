@@ -176,7 +176,8 @@ def test_batches_and_scores_are_the_same(place: Any, kept: bool) -> None:
     def batches(table: Any) -> bytes:
         estimator = hedgerow.PrivateRDTClassifier(schema=SCHEMA, epsilon=1, n_estimators=3, max_depth=2, random_state=1)
         estimator._coins = SeededCoins(5)
-        estimator.partial_fit(table, batch="1").partial_fit(FRAME, batch="2").partial_fit(table, batch="3")
+        estimator.partial_fit(table, batch="1")
+        estimator.partial_fit(FRAME, batch="2", other_rows=True).partial_fit(table, batch="3", other_rows=True)
         return bytes(estimator.release_.to_json())
 
     if not isinstance(place, SQLTable) or place.query is None:  # a query's certificate says so
