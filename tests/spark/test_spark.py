@@ -114,7 +114,7 @@ def test_batches_and_owners(frame: Any, table: pd.DataFrame, monkeypatch: pytest
     for rows in (frame, table):
         model = rdt().partial_fit(rows, batch="may")
         model._coins = SeededCoins(9)
-        model.partial_fit(rows, batch="june")
+        model.partial_fit(rows, batch="june", other_rows=True)
         both.append(model.release_.to_json())
     assert both[0] == both[1]
     plan = rdt().public_plan()

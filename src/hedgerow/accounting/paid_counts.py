@@ -53,11 +53,8 @@ class Counts:
         if before is None:
             return
         who = budget.name if isinstance(budget, BudgetFile) else "the budget"
-        which = (
-            "these counts already"
-            if same and (self.batch or owner_given)
-            else "counts in these trees already, and nothing says that these are other rows"
-        )
+        named = same is not None and (self.batch is not None or owner_given or self.together)
+        which = "these counts already" if named else "counts in these trees already, and nothing says that these are other rows"
         paid_for = f"{before.shown}: {formatting.loss(before.cost, before.delta)} at {before.when}"
         instead = (
             "If nothing was released then, if these are other rows, or to pay anew, again=True."
