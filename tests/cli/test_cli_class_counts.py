@@ -69,6 +69,46 @@ def test_a_rare_class_has_a_verdict_and_a_look_at_the_table_comes_next(place: Si
     assert "hedgerow show" in said
 
 
+def test_a_rare_class_has_a_verdict_where_noise_hides_it(place: SimpleNamespace, run: Run) -> None:
+    """Six of eight fits of such a table had none."""
+    place.schema.write_text(place.schema.read_text().replace('"no", "yes"', '"no", "yes", "never"'))
+    told = []
+    for _ in range(6):
+        result = run("fit", place.data, "--schema", place.schema, "--epsilon", "0.5", "--delta", "1e-6", "-o", place.forest, "--force")
+        told.append((" ".join(result.stdout.split()), " ".join(result.stderr.split())))
+    assert any("hardly any has the class never" in warned for _, warned in told)
+    for said, warned in told:
+        assert "verdict: none" not in said or "are missing from the counts" in warned
+
+
+def test_a_declared_number_of_rows_that_is_another_is_told(place: SimpleNamespace, run: Run) -> None:
+    """A part of a table was fitted by the schema of the whole: its labels were said to be empty, and the check said that all was well."""
+    place.schema.write_text("rows = 4000\n" + place.schema.read_text())
+    checked = " ".join(run("schema", "check", place.schema, place.data).output.split())
+    assert "the schema declares 4,000 rows (`rows`), and this table has 2,000" in checked
+    _, warned = fit(place, run)
+    assert "Or this table, as a part of one may, has fewer rows than the 4,000 declared." in warned
+    place.schema.write_text(place.schema.read_text().replace("rows = 4000", "rows = 2040"))
+    assert "the schema declares 2,040 rows" not in run("schema", "check", place.schema, place.data).output
+    assert "rows than the" not in fit(place, run, '"no", "yes"', "--force")[1]
+
+
+def test_a_score_of_persons_is_proposed_for_their_rows(place: SimpleNamespace, run: Run) -> None:
+    """The noise is for all rows of a person: the proposed ε was too small by so many."""
+    frame = pd.concat([pd.read_csv(place.data)] * 40)
+    frame.assign(who=np.arange(len(frame)) // 4).to_csv(place.data, index=False)
+    proposed = []
+    for k in (1, 4):
+        text = place.schema.read_text()
+        place.schema.write_text(f'person = "who"\nrows_per_person = {k}\n' + text)
+        result = run("fit", place.data, "--schema", place.schema, *PAID, "--algorithm", "rdt", "-o", place.forest, "--force")
+        place.schema.write_text(text)
+        found = re.search(r"evaluate \S+ TEST --epsilon (\S+) .*on about ([\d,]+) rows", " ".join(result.stdout.split()))
+        assert found is not None, result.output
+        proposed.append(float(found[1]) * int(found[2].replace(",", "")))
+    assert 2.5 < proposed[1] / proposed[0] < 6
+
+
 def test_what_one_answer_would_give(place: SimpleNamespace, run: Run) -> None:
     said, warned = fit(place, run)
     assert "hardly any" not in warned

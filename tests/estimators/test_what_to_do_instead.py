@@ -142,6 +142,12 @@ def test_persons_on_both_sides_of_cross_validation_are_told() -> None:
     assert len(told) == 1
 
 
+def test_groups_that_are_ignored_are_told() -> None:
+    budget = Budget(1000)
+    with pytest.warns(SharedPersonsWarning, match=r"StratifiedKFold ignores groups, so rows of one person may be.*GroupKFold\(5\)"):
+        cross_val_score(forest(budget, PERSONS), X, Y, scoring=private_scorer(1, budget), cv=3, groups=X["who"])
+
+
 def test_persons_on_one_side_are_not_warned_of(tmp_path: Path) -> None:
     rows, persons = Budget(1000), Budget(1000)
     PERSONS.save(tmp_path / "schema.toml")

@@ -89,7 +89,8 @@ def test_the_smallest_epsilon_that_would_do() -> None:
     assert "Below ε = 1, that of the release, nothing was measured" in later.trust
     assert later.sentence() in str(later)
     assert "ε = 1/2, a: not known: less ε than that of the release\nε = 0.1, b: not known" in str(later)
-    assert advice_svg(later).count('d=""') == 2  # nor with a bar
+    assert [each.epsilon for each in later.known] == ["4"]
+    assert [advice_svg(each).count("<circle") for each in (advice, later)] == [len(found), 1]  # nor drawn
     assert "ε = 4, a: 0.900 (0.80 to 1.00)\n" in str(later)
     less = Advice(found, "forest", 100, "0", 0.8, earlier=Fraction(8)).sentence()  # it was said not to be expected, at most 0.900
     assert less == "whether less than ε = 8, that of the release, gives an accuracy of 0.8 is not known: ask for no less"

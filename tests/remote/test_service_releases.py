@@ -126,7 +126,7 @@ def test_a_misspelled_class_is_told_of_a_forest_that_the_service_made(
     monkeypatch.setenv("HEDGEROW_TOKEN", clinic.ada)
     fitted = run("fit", clinic.page, "--epsilon", "40", "-o", tmp_path / "forest.json")
     assert fitted.exit_code == 0, fitted.output
-    assert "Declared classes are a, bb" in " ".join(fitted.stderr.split())  # and nearly always that bb has no rows
+    assert "Declared classes are 'a', 'bb'" in " ".join(fitted.stderr.split())  # and nearly always that bb has no rows
     assert "verdict: none" in fitted.stdout
 
 

@@ -41,7 +41,7 @@ SCORE = (
     f"A score costs about ε = {FOR_ACCURACY} / rows for the accuracy (of C classes {FOR_ACCURACY // 2} · C / rows), {FOR_AUC} / rows for "
     f"the Brier score, and {FOR_AUC} / rows of the rarer class for the AUC and thresholds: with that, noise moves them by about 0.01. Of "
     "two classes ε = 0.1 is enough for the accuracy from 2,000 test rows on, and for the AUC where each has 4,000 (of three: three times "
-    "that)."
+    "that). Where the schema names persons, it takes rows_per_person times as much."
 )
 HEADS = ("ε in all", "protection", "a guess whether you are in the table is right at most", "what it is for")
 

@@ -114,8 +114,8 @@ def evaluate(
 
     A score costs about ε = 200 / rows for the accuracy (of C classes 100 · C / rows), 400 / rows for the Brier score, and 400 / rows of the
     rarer class for the AUC and thresholds: with that, noise moves them by about 0.01. Of two classes ε = 0.1 is enough for the accuracy
-    from 2,000 test rows on, and for the AUC where each has 4,000 (of three: three times that). What it would be for a forest, --plan says
-    for free.
+    from 2,000 test rows on, and for the AUC where each has 4,000 (of three: three times that). Where the schema names persons, it takes
+    rows_per_person times as much. What it would be for a forest, --plan says for free.
 
     Example:
 

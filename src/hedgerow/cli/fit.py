@@ -325,6 +325,7 @@ def _next_score(release: Release, saved: Path, budget: Any) -> str:
     auc = " --auc" if rare else ""
     for_accuracy = Fraction(FOR_ACCURACY * len(shares), 2 * rows)
     exact = Fraction(FOR_AUC, max(1, round(rows * float(shares.min())))) if rare else for_accuracy
+    exact *= release.schema.k  # noise is for all rows of a person
     digit = Fraction(10) ** math.floor(math.log10(exact))
     wanted = max(math.ceil(exact / digit) * digit, LEAST_FOR_A_SCORE)
     most = min(budget.remaining, MOST_FOR_A_SCORE) if isinstance(budget, BudgetFile) else MOST_FOR_A_SCORE

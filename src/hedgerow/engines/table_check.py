@@ -20,6 +20,7 @@ from hedgerow.engines.files import CSVTable, TableFile
 from hedgerow.engines.person_ids import person_column, person_numbers
 from hedgerow.engines.telling import hints_of
 from hedgerow.errors import TableError
+from hedgerow.inference.coverage import WORTH_SAYING
 from hedgerow.schema.attributes import Attribute, Categorical, Numeric, is_missing, text_of
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.coders import CategoricalCoder, Coder, NumericCoder
@@ -78,7 +79,7 @@ class TableCheck:
     """Exact counts of a table: private, for the owner alone. The target is the last of the columns.
 
     persons: where the schema names them, what their number is and how many rows are beyond `rows_per_person`, in words
-    hints:   which columns tell the class nearly alone, and which follow from others, in words
+    hints:   whether there are fewer or more rows than declared, which columns tell the class nearly alone, and which follow from others
     """
 
     rows: int
@@ -152,7 +153,7 @@ def check_rows(table: Any, schema: Schema, labels: Any = None) -> TableCheck:
         raise TableError("check: rows and labels are not equally many; expected one label for each row.")
     unnamed = schema.person is None or isinstance(table, np.ndarray)
     persons = "" if unnamed else _persons(person_column(table, schema.person or ""), schema)
-    hints = hints_of(schema, dict(zip((*schema.names, target), arrays, strict=True)), arrays[-1])
+    hints = _sizes(len(arrays[-1]), schema) + hints_of(schema, dict(zip((*schema.names, target), arrays, strict=True)), arrays[-1])
     return TableCheck(len(arrays[-1]), tuple(map(_checked, entries, codebook.coders, arrays)), persons, hints)
 
 
@@ -169,7 +170,17 @@ def check_table(path: Any, schema: Schema) -> TableCheck:
         found.append(_checked(entry, coder, columns[entry.name]))
     persons = "" if schema.person is None else _persons(columns[schema.person], schema)
     labels = columns[schema.target.name]
-    return TableCheck(len(labels), tuple(found), persons, hints_of(schema, columns, labels))
+    return TableCheck(len(labels), tuple(found), persons, _sizes(len(labels), schema) + hints_of(schema, columns, labels))
+
+
+def _sizes(rows: int, schema: Schema) -> tuple[str, ...]:
+    """A sentence where the table is of another size than is declared. Of persons some rows may not be counted."""
+    if schema.rows is None or schema.person is not None or abs(rows - schema.rows) <= WORTH_SAYING * schema.rows:
+        return ()
+    return (
+        f"the schema declares {schema.rows:,} rows (`rows`), and this table has {rows:,}: a fit plans for the declared number, and what "
+        "is less seems to be missing. Declare that of the table that is learnt from, if it is public, or leave it out.",
+    )
 
 
 def _persons(ids: Any, schema: Schema) -> str:

@@ -315,15 +315,18 @@ def _say_several_budgets(found: Repetitions, estimator: Any) -> None:
 def _check_persons(frame: FrameType, estimator: Any, who: str) -> None:
     """Rows of one person in what is learnt from and in what is scored: no loss of privacy, but scores that are too good.
 
-    Splits that were made beforehand may have been made by person; a splitter that ignores groups is warned of by scikit-learn.
+    Splits that were made beforehand may have been made by person. Of scikit-learn's splitters those without "Group" in their names ignore
+    groups.
     """
     person = None if estimator._inferred or estimator.schema is None else estimator._declared_schema("fit").person
     routed, cv = frame.f_locals.get("routed_params"), frame.f_locals.get("cv")
     if person is None or routed is None or type(cv).__name__ in ("_CVIterableWrapper", "PredefinedSplit"):
         return
-    if routed.splitter.split.get("groups") is None:
+    kind, missing = type(cv), routed.splitter.split.get("groups") is None
+    if missing or (kind.__module__.startswith("sklearn.") and "Group" not in kind.__name__):
+        why = "no groups are given" if missing else f"{kind.__name__} ignores groups"
         warnings.warn(
-            f"{who}: the schema says that {person!r} names the person of each row, and no groups are given, so rows of one person may be "
+            f"{who}: the schema says that {person!r} names the person of each row, and {why}, so rows of one person may be "
             "learnt from and scored: scores look better than they are for new persons. Use cv=GroupKFold(5) of scikit-learn and "
             f"groups=X[{person!r}].",
             SharedPersonsWarning,

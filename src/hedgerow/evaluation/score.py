@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hedgerow.accounting.loss import noise_variance
 from hedgerow.errors import PlanError
 from hedgerow.inference.coverage import WORTH_SAYING
-from hedgerow.inference.ranking import OperatingPoint, Ranking, positive_code
+from hedgerow.inference.ranking import CLEAR, OperatingPoint, Ranking, positive_code
 from hedgerow.inference.text import MANY_VALUES, SCORE_MORE, count_with_error, is_lost, plain, score_with_error
 from hedgerow.release.certificate import Certificate
 
@@ -207,9 +207,22 @@ class PrivateScore:
     def _share(self, axis: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The diagonal over the sums of the matrix, and the standard errors: of recall (axis 1) or precision (axis 0)."""
         total = np.maximum(self.confusion.sum(axis=axis), 1).astype(np.float64)
-        share = np.clip(self.confusion.diagonal() / total, 0, 1)
+        hidden = self._hidden(axis)
+        share = np.where(hidden, 0, np.clip(self.confusion.diagonal() / total, 0, 1))
         noise = self.noise_sd**2 * ((1 - share) ** 2 + (len(self.classes) - 1) * share**2) / total**2
-        return share, np.minimum(0.5, np.sqrt(noise + self.alike * share * (1 - share) / total))
+        return share, np.where(hidden, 0.5, np.minimum(0.5, np.sqrt(noise + self.alike * share * (1 - share) / total)))
+
+    def _hidden(self, axis: int) -> NDArray[np.bool_]:
+        """Classes of which the noise hides whether any rows have them (axis 1), or are taken for them (axis 0). Their share counts as 0,
+        which it is where there are none; that of noise to noise would be about one half.
+        """
+        return np.asarray(self.confusion.sum(axis=axis) < CLEAR * self.noise_sd * math.sqrt(len(self.classes)))
+
+    def _hidden_words(self) -> str:
+        """Which classes a mean of precisions counts as 0, though nobody knows."""
+        hidden = [] if self._code is not None else [plain(self.classes[c]) for c in np.flatnonzero(self._hidden(0))]
+        named = ", ".join(hidden[:MANY_VALUES]) + (", …" if len(hidden) > MANY_VALUES else "")
+        return f" (0 for {named}: too few rows are taken for {'it' if len(hidden) == 1 else 'them'} beside the noise)" if hidden else ""
 
     def _mean(self, shares: NDArray[np.float64]) -> float:
         return float(shares.mean() if self._code is None else shares[self._code])
@@ -237,7 +250,8 @@ class PrivateScore:
         if self.ranking is not None:
             told += [("AUC", self.auc, self.auc_error), ("Brier score", self.brier, self.brier_error)]
         of = "mean of the classes" if self.positive is None else f"of {self.positive!r}"
-        each = ", ".join(f"{name} {score_with_error(value, error)}" for name, value, error in told)
+        hidden = {"precision": self._hidden_words()}
+        each = ", ".join(f"{name} {score_with_error(value, error)}{hidden.get(name, '')}" for name, value, error in told)
         each += f" ({self.ranking.words()})" if self.ranking is not None and self.ranking.left_out else ""
         each += f"; {self.mismatch}" if self.mismatch else ""
         return f"accuracy {self.accuracy:.3f} ± {self.accuracy_error:.2g} on {rows}; {always}; {of}: {each}"

@@ -54,8 +54,9 @@ def not_counted(forest: CountedForest, rows: int | None, rows_sd: float = 0.0) -
         said.append(
             f"about {found.share:.0%} of the rows are missing from the counts: the column {plain(target.name)} "
             f"(the target){also} is empty there, or holds values that the schema does not declare. Declared classes are "
-            f"{', '.join(map(plain, target.classes))}. `hedgerow schema check` (`schema.check(table)`) tells its owner which, before "
+            f"{', '.join(map(repr, target.classes))}. `hedgerow schema check` (`schema.check(table)`) tells its owner which, before "
             "anything is paid. Rows without a label tell nothing, and are best left out before a fit."
+            + ("" if rows is None or rows_sd else f" Or this table, as a part of one may, has fewer rows than the {rows:,} declared.")
         )
     totals, whole, lacking = found.totals, found.whole, found.lacking
     names = _suspects(forest, found)

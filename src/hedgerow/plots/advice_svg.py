@@ -17,7 +17,7 @@ def advice_svg(advice: Advice, title: str = "What accuracy to expect") -> str:
     names = list(dict.fromkeys(each.algorithm for each in advice.expectations))[: len(PALETTE)]
     places = {text: math.log(float(Fraction(text))) for text in dict.fromkeys(each.epsilon for each in advice.expectations)}
     first, last = min(places.values()), max(places.values())
-    lowest = math.floor(min(each.low for each in advice.expectations) * 10) / 10
+    lowest = math.floor(min((each.low for each in advice.known), default=0.0) * 10) / 10
     bottom, width = _TOP + _HIGH, _LEFT + _WIDE + 24
 
     def x(epsilon: str, line: int = 0) -> float:
@@ -35,13 +35,13 @@ def advice_svg(advice: Advice, title: str = "What accuracy to expect") -> str:
         line = f'x1="{_LEFT:.1f}" y1="{y(advice.target):.1f}" x2="{_LEFT + _WIDE:.1f}" y2="{y(advice.target):.1f}"'
         parts.append(f'<line class="hw-axis" {line} stroke-width="1.4" stroke-dasharray="5 4"/>')
     for place, (name, colour) in enumerate(zip(names, PALETTE, strict=False)):
-        mine = sorted((each for each in advice.expectations if each.algorithm == name), key=lambda each: places[each.epsilon])
+        mine = sorted((each for each in advice.known if each.algorithm == name), key=lambda each: places[each.epsilon])
         way = "L".join(f"{x(each.epsilon, place):.1f} {y(each.accuracy):.1f}" for each in mine)
-        parts.append(f'<path d="M{way}" fill="none" stroke="{colour}" stroke-width="2.2" stroke-linejoin="round"/>')
+        if mine:
+            parts.append(f'<path d="M{way}" fill="none" stroke="{colour}" stroke-width="2.2" stroke-linejoin="round"/>')
         for each in mine:
             words = f"{name}, ε = {each.epsilon}: {advice.words(each)}"
-            known = Fraction(each.epsilon) >= advice.earlier
-            bar = f"M{x(each.epsilon, place):.1f} {y(each.low):.1f}V{y(each.high):.1f}" if known else ""
+            bar = f"M{x(each.epsilon, place):.1f} {y(each.low):.1f}V{y(each.high):.1f}"
             parts += [
                 f"<g><title>{escape(words)}</title>",
                 f'<path d="{bar}" fill="none" stroke="{colour}" stroke-opacity="0.45" stroke-width="1.4"/>',

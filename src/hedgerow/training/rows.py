@@ -153,7 +153,7 @@ def missing_labels(what: str) -> TableError:
 
 def check_lengths(X: Any, y: Any) -> None:
     if len(y) != (len(next(iter(X.values()))) if isinstance(X, Mapping) else len(X)):
-        raise TableError("fit: X and y do not have the same number of rows.")
+        raise TableError("fit: X and y do not have the same number of rows. Nothing was spent.")
 
 
 def declared_only(X: Any, schema: Schema, some: bool = False, any_order: bool = True) -> Any:

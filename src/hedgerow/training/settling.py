@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from fractions import Fraction
 
@@ -10,7 +9,7 @@ from hedgerow.accounting.meaning import large_delta
 from hedgerow.accounting.meter import Reservation
 from hedgerow.accounting.noise import variance_of
 from hedgerow.errors import BudgetError, HedgerowWarning, LargeDeltaWarning, SchemaMismatchWarning
-from hedgerow.inference.coverage import WORTH_SAYING, all_rows, at_upper_bound, hardly_any, not_counted, not_read, without_rows
+from hedgerow.inference.coverage import at_upper_bound, hardly_any, not_counted, not_read, without_rows
 from hedgerow.release.release import Release
 
 
@@ -33,31 +32,32 @@ def settled(counted: Release, reservation: Reservation, whole: bool = False) -> 
 
 def mismatches_of(release: Release, whole: bool) -> list[str]:
     """What the released counts of one table tell of a schema that does not fit it."""
-    rows, sd = _number_of_rows(release, whole)
-    counted = release.forest
-    lacking = not_counted(counted, rows, sd) or hardly_any(counted)
-    found = lacking, without_rows(counted) if whole and not _nearly_all_counted(release) else None
-    return [text for text in found if text is not None]
+    lacking = _lacking(release, whole)
+    empty = without_rows(release.forest) if whole and not _may_be_rare(release, lacking) else None
+    return [text for text in (lacking, empty) if text is not None]
 
 
 def oddities_of(release: Release, whole: bool) -> list[str]:
     """What may be as it should, and is worth a look: a class that is rare, a column that is nearly always missing, or at its bound."""
     counted = release.forest
-    found = without_rows(counted) if whole and _nearly_all_counted(release) else None, not_read(counted), at_upper_bound(counted)
-    return [text for text in found if text is not None]
+    rare = without_rows(counted) if whole and _may_be_rare(release, _lacking(release, whole)) else None
+    return [text for text in (rare, not_read(counted), at_upper_bound(counted)) if text is not None]
+
+
+def _lacking(release: Release, whole: bool) -> str | None:
+    """What the counts tell of rows that are in none of them."""
+    return not_counted(release.forest, *_number_of_rows(release, whole)) or hardly_any(release.forest)
+
+
+def _may_be_rare(release: Release, lacking: str | None) -> bool:
+    """Whether a class that hardly any row has may well be rare, and not spelled otherwise: the number of rows is known, and none lack."""
+    return lacking is None and _number_of_rows(release, whole=True)[0] is not None
 
 
 def _number_of_rows(release: Release, whole: bool) -> tuple[int | None, float]:
     """Noisy, with its standard deviation, or declared: that is of the whole table; else the best-filled tree stands in."""
     sd = max((variance_of(event.noise) ** 0.5 for event in release.certificate.events if event.query == "rows"), default=0.0)
     return release.released.get("rows", release.schema.rows if whole else None), sd
-
-
-def _nearly_all_counted(release: Release) -> bool:
-    """Whether so few rows may be in no tree that none of the classes can be spelled otherwise in many of them."""
-    rows, sd = _number_of_rows(release, whole=True)
-    held, error = all_rows(release.forest)
-    return rows is not None and rows - held + 2 * math.hypot(sd, error) < WORTH_SAYING * rows
 
 
 def _large_delta(release: Release) -> list[str]:
