@@ -8,12 +8,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from estimators.above_half import SCHEMA, X, Y, forest
 from sklearn.metrics import average_precision_score, f1_score, make_scorer
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 
-from hedgerow import Budget, Target, private_score, private_scorer
+from hedgerow import Budget, HedgerowClassifier, Target, private_score, private_scorer
 from hedgerow.errors import ExactScoreWarning, PlanError
 
 
@@ -63,3 +64,16 @@ def test_what_gives_scikit_learn_no_number_is_refused(scoring: Any) -> None:
         with pytest.raises(PlanError, match=r"scoring is private_scor.*Nothing was spent.*private_scorer\(epsilon, budget\)"):
             run()
     assert budget.spent == 0
+
+
+@pytest.mark.filterwarnings("ignore::hedgerow.errors.UnclearScoreWarning", "ignore::hedgerow.errors.SchemaMismatchWarning")
+@pytest.mark.parametrize("labels", [list, lambda y: pd.Series(y, dtype=object)], ids=["a list", "objects"])
+def test_a_fold_that_counts_nothing_is_the_last(labels: Any) -> None:
+    """Labels of another type, in a list: no type tells before, and five fits and scores were paid for them."""
+    budget = Budget(100)
+    numbers = HedgerowClassifier(replace(SCHEMA, target=Target("class", [0, 1])), 5, budget=budget)
+    with pytest.raises(PlanError, match=r"next to no row was counted in the fold before.*No more was"):
+        cross_val_score(numbers, X, labels(Y), cv=5, scoring=private_scorer(1, budget))
+    assert budget.spent == 6
+    cross_val_score(numbers, X, (Y == "yes").astype(int), cv=5, scoring=private_scorer(1, budget))  # what is put right goes on
+    assert budget.spent == 36

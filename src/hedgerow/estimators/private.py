@@ -11,7 +11,7 @@ from hedgerow.engines.engine import Engine
 from hedgerow.estimators.base import ForestClassifier
 from hedgerow.estimators.class_order import sorted_classes
 from hedgerow.estimators.ensembles import check_unnamed
-from hedgerow.estimators.repetitions import check_repetitions
+from hedgerow.estimators.repetitions import check_repetitions, note_in_vain
 from hedgerow.estimators.surroundings import (
     check_surroundings,
     say_exact_score,
@@ -101,5 +101,6 @@ class PrivateForestClassifier(ForestClassifier):
     def _keep(self, release: Release, chosen: Mapping[str, Any]) -> None:
         """What is paid for is kept before anything is said: a warning may have been made an error."""
         self.release_, self.classes_ = release, sorted_classes(release.schema)
+        note_in_vain(release)
         if chosen:
             self.best_params_ = dict(chosen)

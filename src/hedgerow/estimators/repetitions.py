@@ -52,14 +52,17 @@ from hedgerow.estimators.surroundings import (
 from hedgerow.evaluation.private import private_score
 from hedgerow.evaluation.scorer import PrivateScorer, private_scorer
 from hedgerow.inference.ranking import positive_code
+from hedgerow.release.release import Release
 from hedgerow.schema.column_types import check_label_type
 from hedgerow.schema.columns import labels_column
 from hedgerow.training import rows
+from hedgerow.training.settling import is_in_vain
 
 SEARCH = "sklearn.model_selection._search"
 PLAIN = (bool, int, float, str, Fraction, Decimal, type(None))  # values that a message may show; another may be a table
 
 _checked: WeakValueDictionary[int, Any] = WeakValueDictionary()  # what each search or validation that was looked at has of its own
+_in_vain: WeakValueDictionary[int, Any] = WeakValueDictionary()  # the same, of those of which a fold counted next to nothing
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,13 @@ def check_repetitions(estimator: Any) -> None:
     """Called when an estimator that keeps ε is cloned: refuses what is around it before anything is paid."""
     for frame in frames():
         parallel = frame.f_locals.get("parallel")
-        own = parallel if isinstance(parallel, Parallel) else frame.f_locals.get("routed_params")
+        own = _own(frame)
+        if own is not None and _in_vain.get(id(own)) is own:
+            raise PlanError(
+                "cross-validation: next to no row was counted in the fold before, as its warning says, so that every further one would be "
+                "paid for in vain. No more was spent. Put right what that warning names. Labels in a list or a column of objects say no "
+                "type: np.array(y) or y.convert_dtypes() gives them one, and a wrong one is refused before anything is paid."
+            )
         ensemble = ensemble_of(frame)
         if ensemble is not None:
             _check_once(ensemble, estimator)
@@ -112,6 +121,24 @@ def check_repetitions(estimator: Any) -> None:
         _say_several_budgets(found, estimator)
         _check_persons(frame, estimator, found.who)
         return
+
+
+def _own(frame: FrameType) -> Any:
+    """What a search or validation that runs in this frame has of its own."""
+    parallel = frame.f_locals.get("parallel")
+    return parallel if isinstance(parallel, Parallel) else frame.f_locals.get("routed_params")
+
+
+def note_in_vain(release: Release) -> None:
+    """After a fit that is paid for, by its released counts alone: the folds that follow are refused where next to no row was counted.
+    Seen where they run in this process, one after the other.
+    """
+    for frame in frames():
+        own = _own(frame)
+        if (frame.f_globals.get("__name__"), frame.f_code.co_name) == (VALIDATION, "cross_validate") and own is not None:
+            if is_in_vain(release):
+                _in_vain[id(own)] = own
+            return
 
 
 def _check_once(ensemble: Ensemble, estimator: Any) -> None:

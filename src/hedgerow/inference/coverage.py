@@ -74,6 +74,11 @@ def not_counted(forest: CountedForest, rows: int | None, rows_sd: float = 0.0) -
     return " ".join([*said[:1], *(text[0].upper() + text[1:] for text in said[1:])]) + _beyond_the_limit(forest, rows) if said else None
 
 
+def share_missing(forest: CountedForest, rows: int | None, rows_sd: float = 0.0) -> float:
+    """Of the rows that are in no tree; 0 where noise could explain them."""
+    return _missing(forest, rows, rows_sd).share
+
+
 def only_labels_missing(forest: CountedForest, rows: int | None) -> bool:
     """Whether some rows are in no tree, fewer than half, and nothing else is missing: rows without a declared class."""
     found = _missing(forest, rows, 0.0)

@@ -9,8 +9,10 @@ from hedgerow.accounting.meaning import large_delta
 from hedgerow.accounting.meter import Reservation
 from hedgerow.accounting.noise import variance_of
 from hedgerow.errors import BudgetError, HedgerowWarning, LargeDeltaWarning, SchemaMismatchWarning
-from hedgerow.inference.coverage import at_upper_bound, hardly_any, not_counted, not_read, without_rows
+from hedgerow.inference.coverage import at_upper_bound, hardly_any, not_counted, not_read, share_missing, without_rows
 from hedgerow.release.release import Release
+
+IN_VAIN = 0.9  # of the rows: where more are missing from the counts of a fold, another fold is not paid for
 
 
 def settled(counted: Release, reservation: Reservation, whole: bool = False) -> None:
@@ -42,6 +44,11 @@ def oddities_of(release: Release, whole: bool) -> list[str]:
     counted = release.forest
     rare = without_rows(counted) if whole and _may_be_rare(release, _lacking(release, whole)) else None
     return [text for text in (rare, not_read(counted), at_upper_bound(counted)) if text is not None]
+
+
+def is_in_vain(release: Release) -> bool:
+    """Whether, as far as the released counts tell, next to no row was counted."""
+    return share_missing(release.forest, *_number_of_rows(release, whole=True)) > IN_VAIN
 
 
 def _lacking(release: Release, whole: bool) -> str | None:
