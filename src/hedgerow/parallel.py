@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from math import ceil
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ def threads_of(n_jobs: int | None) -> int:
     """As scikit-learn counts: None is 1, −1 all processors, −2 all but one."""
     if n_jobs is None:
         return 1
-    if n_jobs == 0:
-        raise ValueError("n_jobs: got 0; expected a whole number above 0, or −1 for all processors.")
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0:
+        raise ValueError(f"n_jobs: got {n_jobs!r}; expected a whole number above 0, −1 for all processors, or None for one.")
+    n_jobs = int(n_jobs)
     return n_jobs if n_jobs > 0 else max(processors() + 1 + n_jobs, 1)

@@ -448,3 +448,13 @@ def test_missing_values_that_are_declared_fit() -> None:
     declared = Schema([Numeric("a", 0, 5, missing="unknown")], Target("class", ["no", "yes"]))
     assert declared.check(table).fits
     assert not Schema([Numeric("a", 0, 5)], Target("class", ["no", "yes"])).check(table).fits
+
+
+def test_text_of_objects_is_drafted_as_text() -> None:
+    """As pandas before version 3 holds text: numbers were declared, and scikit-learn could compare no prediction with a label."""
+    table = pd.DataFrame({"a": ["x", "y"] * 50, "vote": pd.Series(["0.0", "1.0", None, "0.0"] * 25, dtype=object)})
+    with pytest.warns(DraftWarning):
+        assert Schema.draft(table, "vote").target.classes == ("0.0", "1.0")
+    table["vote"] = pd.Series([0, 1] * 50, dtype=object)
+    with pytest.warns(DraftWarning):
+        assert Schema.draft(table, "vote").target.classes == (0, 1)

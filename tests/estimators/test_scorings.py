@@ -14,7 +14,7 @@ from estimators.above_half import SCHEMA, X, Y, forest
 from sklearn.metrics import average_precision_score, f1_score, make_scorer
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 
-from hedgerow import Budget, HedgerowClassifier, Target, private_score, private_scorer
+from hedgerow import Budget, HedgerowClassifier, Target, private_calibration, private_score, private_scorer
 from hedgerow.errors import ExactScoreWarning, PlanError
 
 
@@ -77,3 +77,28 @@ def test_a_fold_that_counts_nothing_is_the_last(labels: Any) -> None:
     assert budget.spent == 6
     cross_val_score(numbers, X, (Y == "yes").astype(int), cv=5, scoring=private_scorer(1, budget))  # what is put right goes on
     assert budget.spent == 36
+
+
+@pytest.mark.parametrize("state", [-1, 1.5, "foo"])
+def test_a_random_state_that_is_none_is_refused_before_it_costs(state: Any) -> None:
+    budget = Budget(100)
+    model = HedgerowClassifier(SCHEMA, 5, budget=budget, random_state=state)
+    for run in (
+        lambda: model.fit(X, Y),
+        lambda: GridSearchCV(HedgerowClassifier(SCHEMA, 5, budget=budget), {"random_state": [1, state]}, cv=2).fit(X, Y),
+    ):
+        with pytest.raises(PlanError, match=r"random_state: got .*whole number of at least 0"):
+            run()
+    assert budget.spent == 0
+
+
+@pytest.mark.parametrize("score", [private_score, private_calibration])
+def test_threads_of_a_score_are_checked_before_it_costs(score: Any) -> None:
+    budget = Budget(100)
+    model = forest(budget).fit(X, Y)
+    for n_jobs in ("4", 0, 1.5):
+        with pytest.raises(ValueError, match=r"n_jobs: got .*expected a whole number above 0"):
+            score(model, X.copy(), Y, epsilon=1, budget=budget, n_jobs=n_jobs)
+    assert budget.spent == 5
+    score(model, X.copy(), Y, epsilon=1, budget=budget, n_jobs=None)
+    assert budget.spent == 6

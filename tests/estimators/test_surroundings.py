@@ -513,6 +513,17 @@ def test_weights_of_classes_are_for_predictions() -> None:
             model.predict(table, class_weight=wrong)
 
 
+@pytest.mark.filterwarnings("ignore::hedgerow.errors.SchemaMismatchWarning")
+def test_a_class_that_may_have_no_row_is_not_weighed_by_noise() -> None:
+    """A class of noise was predicted for nearly every row: 1,790 rows against none, as a weight."""
+    rare = replace(SCHEMA, target=Target("class", ["no", "yes", "never"]))
+    for _ in range(5):
+        model = HedgerowClassifier(rare, 1, delta=1e-6).fit(X, Y)
+        weights = model.release_.weighted(np.ones((1, 3)), "balanced")[0]
+        assert weights[2] < 0.95
+        assert model.release_.weighted(np.ones((1, 3)), {"never": 1000})[0, 2] > 0.99
+
+
 # ------------------------------------------------------------ labels of a wrong type
 
 PL = pytest.importorskip("polars")

@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from hedgerow import Budget, Categorical, HedgerowClassifier, Schema, SQLTable, Target, private_score
+from hedgerow import Budget, Categorical, HedgerowClassifier, Numeric, Schema, SQLTable, Target, private_score
 from hedgerow.engines.files import TableFile
 from hedgerow.errors import TableError, UnknownValuesWarning
 from hedgerow.schema.column_types import held_by
@@ -131,3 +131,26 @@ def test_a_file_to_predict_may_hold_new_values_but_no_codes_that_lost_their_zero
     pl.DataFrame(NUMBERS).write_parquet(path)
     with pytest.raises(TableError, match="it holds numbers"):
         TableFile(path, codebook.schema.names).codes(codebook)
+
+
+@pytest.mark.parametrize("holds", ["intervals", "complex numbers", "booleans"])
+def test_what_is_no_number_between_the_bounds_is_refused(holds: str) -> None:
+    """Each was paid for, and nothing was learnt from it; of booleans there was no warning at all."""
+    age, budget = pd.Series(np.arange(100) % 80 + 10.0), Budget(1)
+    column = {"intervals": pd.cut(age, 4), "complex numbers": age.astype(complex), "booleans": age > 50}[holds]
+    schema = Schema([Numeric("age", 10, 100)], Target("y", ("no", "yes")))
+    with pytest.raises(TableError, match=rf"'age': it holds {holds}.*numbers from 10 to 100.*Nothing was spent"):
+        HedgerowClassifier(schema, 1, budget=budget).fit(pd.DataFrame({"age": column}), LABELS)
+    assert budget.spent == 0
+    if holds == "booleans":
+        flags = Schema([Numeric("age", 0, 1)], Target("y", ("no", "yes")))
+        HedgerowClassifier(flags, 1, budget=budget).fit(pd.DataFrame({"age": column}), LABELS)
+
+
+def test_labels_that_are_another_column_of_the_table_are_refused() -> None:
+    table, budget = pd.DataFrame({"age": np.arange(100) % 80 + 10.0, "y": LABELS, "other": LABELS[::-1]}), Budget(1)
+    schema = Schema([Numeric("age", 10, 100)], Target("y", ("no", "yes")))
+    with pytest.raises(TableError, match=r"y: got the column 'other'; the table has it beside the target, and 'y' is what"):
+        HedgerowClassifier(schema, 1, budget=budget).fit(table, table["other"])
+    assert budget.spent == 0
+    HedgerowClassifier(schema, 1, budget=budget).fit(table, table["y"])

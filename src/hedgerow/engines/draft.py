@@ -171,10 +171,11 @@ def _target(name: str, labels: Values, order: Sequence[Any] | None) -> Target:
 
 def _as_held(target: Target, column: Any) -> Target:
     """Classes that were read as numbers or booleans, as a column of text spells them: labels of another type would be refused."""
-    if held_by(column) != "text":
+    held, values = held_by(column), [value for value in as_array(column).tolist() if not is_missing(value)]
+    if held != "text" and not (held is None and all(isinstance(value, str) for value in values)):  # text of pandas before version 3
         return target
     spelled: dict[str, str] = {}  # the shortest of several spellings, such as 1 and 1.0
-    for text in sorted({value for value in as_array(column).tolist() if isinstance(value, str)}, key=lambda text: (len(text), text)):
+    for text in sorted({value for value in values if isinstance(value, str)}, key=lambda text: (len(text), text)):
         spelled.setdefault(text_of(text), text)
     return replace(target, classes=tuple(spelled.get(text_of(value), text_of(value)) for value in target.classes))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from difflib import get_close_matches
 from fractions import Fraction
@@ -40,6 +40,7 @@ from hedgerow.evaluation.seen_rows import say_seen
 from hedgerow.inference.calibration import Calibration
 from hedgerow.inference.ranking import ClassRanking, Ranking, positive_code
 from hedgerow.mechanisms.coins import SYSTEM, random_name
+from hedgerow.parallel import threads_of
 from hedgerow.private_table import PrivateTable, is_private_table, private_table, reserved
 from hedgerow.queries import Confusion, Reliability, ScoreBins
 from hedgerow.queries.predictors import Probabilities
@@ -68,7 +69,7 @@ def private_score(
     metrics: Sequence[str] = ("accuracy",),
     bins: int = SCORE_BINS,
     positive: Any = None,
-    n_jobs: int = 1,
+    n_jobs: int | None = 1,
 ) -> PrivateScore:
     """Charge ε, then count (true class, predicted class) over the rows of a file, a data frame or an array. Every call is paid for.
 
@@ -107,7 +108,7 @@ def private_score(
 
 def score_queries(release: Release, metrics: Sequence[str], bins: int, about: int | None = None) -> list[CountingQuery[NDArray[np.int64]]]:
     """What must be asked for these metrics. Of two classes the counts of one are those of the other, too: the second is asked about."""
-    named = [metrics] if isinstance(metrics, str) else list(metrics)
+    named = [metrics] if isinstance(metrics, str) or not isinstance(metrics, Iterable) else list(metrics)
     if not named or not set(named) <= set(METRICS):
         raise PlanError(f"metrics: got {named}; expected some of {', '.join(METRICS)}. Nothing was spent.")
     confusion, n_classes = Confusion(release.predict_codes), release.codebook.n_classes
@@ -121,7 +122,7 @@ def score_queries(release: Release, metrics: Sequence[str], bins: int, about: in
 
 
 def private_calibration(
-    release: Any, X: Any, y: Any = None, *, epsilon: Any, budget: Budget | None = None, bins: int = 10, n_jobs: int = 1
+    release: Any, X: Any, y: Any = None, *, epsilon: Any, budget: Budget | None = None, bins: int = 10, n_jobs: int | None = 1
 ) -> Calibration:
     """Charge ε, then count in which rows the most probable class is the true one, by how probable the release says that it is.
 
@@ -150,7 +151,7 @@ def private_evaluation(
     bins: int = 10,
     metrics: Sequence[str] = ("accuracy",),
     positive: Any = None,
-    n_jobs: int = 1,
+    n_jobs: int | None = 1,
 ) -> tuple[PrivateScore, Calibration]:
     """Both for one ε, charged at once: half of it pays for the score, half for the calibration. They share a certificate of ε."""
     model = release
@@ -220,9 +221,9 @@ def transformed(X: Any, steps: Sequence[Any], who: str) -> Any:
     return X
 
 
-def scored_rows(release: Release, X: Any, y: Any, n_jobs: int, who: str, codebook: Codebook | None = None) -> Any:
+def scored_rows(release: Release, X: Any, y: Any, n_jobs: int | None, who: str, codebook: Codebook | None = None) -> Any:
     """The rows, with everything checked that can be without looking at a value. codebook: to read them by another than the release's"""
-    codebook = release.codebook if codebook is None else codebook
+    codebook, threads = release.codebook if codebook is None else codebook, threads_of(n_jobs)
     person = codebook.schema.person
     key = b"" if person is None else SYSTEM.bytes(16)
     if is_private_table(X):
@@ -235,7 +236,7 @@ def scored_rows(release: Release, X: Any, y: Any, n_jobs: int, who: str, codeboo
     if is_place(X):
         if y is not None:
             raise TableError(f"{who}: with a file or a database, y must be None: the labels are its target column.")
-        return open_place(X, codebook, n_jobs, key=key)
+        return open_place(X, codebook, threads, key=key)
     check_labels_named(y, X, codebook.schema.names, codebook.schema.target.name)
     check_row_order(y, X)
     columns = columns_of(X, codebook.schema.names, dates=codebook.schema.dates)
@@ -247,7 +248,7 @@ def scored_rows(release: Release, X: Any, y: Any, n_jobs: int, who: str, codeboo
     check_label_type(y, codebook.schema)
     if len(columns[0]) != len(y):
         raise TableError(f"{who}: X and y do not have the same number of rows.")
-    return MemoryRows(X, y, codebook, n_jobs, persons=persons, key=key)
+    return MemoryRows(X, y, codebook, threads, persons=persons, key=key)
 
 
 def _own_labels(X: Any, target: str, who: str) -> Any:

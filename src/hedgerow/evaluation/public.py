@@ -46,7 +46,7 @@ def public_score(
     metrics: Sequence[str] = ("accuracy",),
     bins: int = 100,
     positive: Any = None,
-    n_jobs: int = 1,
+    n_jobs: int | None = 1,
 ) -> PrivateScore:
     """The exact confusion matrix of a release on PUBLIC rows; with "auc" also ROC curves, rows in one of the bins counting as ties.
 
@@ -64,7 +64,7 @@ def public_score(
     return score
 
 
-def calibration(release: Any, X: Any, y: Any = None, bins: int = 10, *, n_jobs: int = 1) -> Calibration:
+def calibration(release: Any, X: Any, y: Any = None, bins: int = 10, *, n_jobs: int | None = 1) -> Calibration:
     """Whether the probabilities of a release mean what they say, on PUBLIC rows: exact, and not charged.
 
     `release` is a Release, or an estimator that has one; X a file, a data frame or an array. For private rows use `private_calibration`.

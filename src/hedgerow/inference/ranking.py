@@ -397,7 +397,7 @@ class Ranking:
                 false = share_with_error(point.false_positive_rate, point.false_positive_rate_error)
                 precision = precision if point.precision == point.precision else "too few rows"
                 label = each.label if isinstance(each.label, str) else text_of(each.label)
-                lines.append((label, f"{each.auc:.3f} ± {each.auc_error:.2g}", threshold, recall, precision, false))
+                lines.append((label, score_with_error(each.auc, each.auc_error), threshold, recall, precision, false))
         return lines
 
     def mostly_by_bins(self, recalls: Sequence[float] = RECALLS) -> bool:

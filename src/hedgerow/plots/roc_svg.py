@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hedgerow.formatting import number
 from hedgerow.inference.ranking import ClassRanking, OperatingPoint, Ranking
-from hedgerow.inference.text import plain, share_with_error
+from hedgerow.inference.text import plain, score_with_error, share_with_error
 from hedgerow.plots.svg import BOLD, PALETTE, document, escape, fit, label, paragraph
 
 _SIDE, _LEFT, _TOP = 300.0, 76.0, 48.0
@@ -70,7 +70,7 @@ def roc_svg(ranking: Ranking, title: str = "How well are the classes told apart?
 
 
 def area_in_words(each: ClassRanking) -> str:
-    return f"{plain(each.label)}: area under the curve {each.auc:.3f} ± {each.auc_error:.2g}"
+    return f"{plain(each.label)}: area under the curve {score_with_error(each.auc, each.auc_error)}"
 
 
 def point_in_words(point: OperatingPoint) -> str:

@@ -181,8 +181,11 @@ class Release:
     def weighted(self, shares: NDArray[np.float64], class_weight: Any) -> NDArray[np.float64]:
         """Probabilities for other costs, or for classes of other shares: times the weights, made to add up to 1. Costs no ε."""
         from hedgerow.inference.class_weights import class_weights
+        from hedgerow.inference.coverage import class_shares
 
-        found = shares * class_weights(class_weight, self.schema.target.classes, self.forest.class_totals)
+        totals = np.asarray(self.forest.class_totals, dtype=np.float64)
+        least = 2 * class_shares(self.forest)[1] * totals.sum()  # of a class that may have no row, noise would be the weight
+        found = shares * class_weights(class_weight, self.schema.target.classes, np.maximum(totals, least))
         return np.asarray(found / np.maximum(found.sum(axis=1, keepdims=True), 1e-300))
 
     def failures(self, table: Any, n_jobs: int = 1) -> NDArray[np.bool_]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.errors import TableError
-from hedgerow.schema.attributes import Attribute, Categorical, Value, text_of
+from hedgerow.schema.attributes import Attribute, Categorical, Numeric, Value, text_of
 from hedgerow.schema.schema import Schema
 
 FROM_DUCKDB = " (DuckDB's read_csv makes booleans of yes and no, unless types = {'column': 'VARCHAR'} says otherwise)"
@@ -58,6 +58,32 @@ def check_column_types(columns: Sequence[Any], attributes: Sequence[Attribute]) 
     for attribute, column in zip(attributes, columns, strict=True):
         if isinstance(attribute, Categorical):
             check_values(attribute.name, attribute.values, held_by(column))
+        else:
+            _check_numbers(attribute, column)
+
+
+def _check_numbers(attribute: Numeric, column: Any) -> None:
+    """Refuse what is no number between the bounds, whatever its values are: intervals, complex numbers, and booleans where 0 and 1
+    are not between them. Text may be read as a number.
+    """
+    native = column if isinstance(column, np.ndarray) else getattr(column, "to_native", lambda: column)()
+    dtype = getattr(native, "dtype", None)
+    of_categories = getattr(getattr(dtype, "categories", None), "dtype", dtype)
+    outside = held_by(column) == "booleans" and not attribute.low <= 0 < 1 <= attribute.high
+    holds = (
+        "intervals (of pandas.cut)"
+        if str(of_categories).startswith("interval")
+        else "complex numbers"
+        if getattr(dtype, "kind", "") == "c"
+        else "booleans"
+        if outside
+        else ""
+    )
+    if holds:
+        raise TableError(
+            f"column {attribute.name!r}: it holds {holds}, but the schema declares numbers from {attribute.low:g} to {attribute.high:g}: "
+            "nothing could be learnt from it. Nothing was spent. Declare what the table has, or give the numbers themselves."
+        )
 
 
 def check_code_types(columns: Sequence[Any], attributes: Sequence[Attribute]) -> None:

@@ -118,15 +118,16 @@ def labels_column(y: Any, target: str) -> Any:
 
 
 def check_labels_named(y: Any, table: Any, names: Sequence[str], target: str) -> None:
-    """Refuse a declared column that is no label, where the table has the target. names: of the columns to learn from"""
+    """Refuse another column than the target, where the table has both. names: of the columns to learn from"""
     name = getattr(y, "name", None)
-    if not isinstance(name, str) or name == target or name not in names:
+    have = names_of(table) if isinstance(table, Mapping) or hasattr(table, "columns") else []
+    if not isinstance(name, str) or name == target or target not in have or name not in (*names, *have):
         return
-    if (isinstance(table, Mapping) or hasattr(table, "columns")) and target in names_of(table):
-        raise TableError(
-            f"y: got the column {name!r}; the schema declares it as one to learn from, and {target!r} as the target, which the table has. "
-            f"Nothing was spent. Give y=table[{target!r}], or leave y out."
-        )
+    what = "the schema declares it as one to learn from" if name in names else "the table has it beside the target"
+    raise TableError(
+        f"y: got the column {name!r}; {what}, and {target!r} is what the schema declares as the target, which the table has. Nothing was "
+        f"spent. Give y=table[{target!r}], or leave y out."
+    )
 
 
 def check_row_order(y: Any, table: Any) -> None:

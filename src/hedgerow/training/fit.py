@@ -25,7 +25,7 @@ from hedgerow.release.release import Release
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.schema import Schema
 from hedgerow.training.planning import parameters_of
-from hedgerow.training.recipe import Recipe
+from hedgerow.training.recipe import Recipe, check_random_state
 from hedgerow.training.rows import open_rows
 from hedgerow.training.settling import settled
 from hedgerow.trees.forest import Grown
@@ -151,6 +151,7 @@ def check_settings(recipe: Recipe, schema: Schema, sampler: str, coins: Coins = 
 def _plan_of(recipe: Recipe, codebook: Codebook, epsilon: Fraction) -> Plan:
     """With a private n the smallest table stands in: what is too large for it is too large for any."""
     rows = codebook.schema.rows
+    check_random_state(recipe.random_state)
     return recipe.algorithm.method.plan(recipe, codebook, epsilon, rows or 1, rows is not None)
 
 

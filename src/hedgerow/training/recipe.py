@@ -73,6 +73,17 @@ class Recipe:
         return replace(self, settings={**self.settings, **settings})
 
 
+def check_random_state(random_state: Any) -> None:
+    if isinstance(random_state, (np.random.RandomState, np.random.Generator, np.random.BitGenerator, np.random.SeedSequence)):
+        return
+    try:
+        np.random.SeedSequence(random_state)
+    except (TypeError, ValueError):
+        raise PlanError(
+            f"random_state: got {random_state!r:.60}; expected None, or a whole number of at least 0. Nothing was spent."
+        ) from None
+
+
 def generator(random_state: Any) -> np.random.Generator:
     """Public randomness for the structure. Noise never comes from here."""
     if isinstance(random_state, np.random.RandomState):
