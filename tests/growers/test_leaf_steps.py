@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hedgerow.growers.leaf_steps import LEAST, VARIANCE, LeafSteps
+from hedgerow.growers.leaf_steps import LEAST, LEAST_SHARE, VARIANCE, LeafSteps
 
 LEAVES, TREES = 64, 60
 
@@ -18,7 +18,16 @@ def _trees(seed: int, spread: float, rows: float, sd: float, classes: int = 2) -
     hessian = np.full((LEAVES, width), rows)
     steps = (rng.normal(0, np.sqrt(spread), (LEAVES, width)) for _ in range(TREES))
     chance = np.sqrt(rows + sd**2)
-    return [np.hstack([hessian * s + rng.normal(0, chance, s.shape), hessian + rng.normal(0, sd, s.shape)]) for s in steps]
+    if classes > 2:
+        chance = np.sqrt(rows * classes / (classes - 1))  # of labels: over all classes they add up to 0, noise does not
+
+    def gradient(s: NDArray[np.float64]) -> NDArray[np.float64]:
+        found = rng.normal(0, chance, s.shape)
+        if classes > 2:
+            found += rng.normal(0, sd, s.shape) - found.mean(axis=1, keepdims=True)
+        return hessian * s + found
+
+    return [np.hstack([gradient(s), hessian + rng.normal(0, sd, s.shape)]) for s in steps]
 
 
 def _learnt(trees: list[NDArray[np.float64]], sd: float, classes: int = 2) -> float:
@@ -53,6 +62,48 @@ def test_one_tree_shows_little() -> None:
 
 def test_more_classes_keep_the_variance() -> None:
     assert _learnt(_trees(0, 0.0, 50.0, 5.0, classes=3), 5.0, classes=3) == VARIANCE
+
+
+def _shares(trees: list[NDArray[np.float64]], sd: float, trees_to_come: int | None = TREES, classes: int = 3) -> list[float]:
+    """What is taken of the steps of each tree, against those of a forest that is not watched."""
+    watched, plain = LeafSteps(classes, sd, 0.3, 1.0, trees_to_come), LeafSteps(classes, sd, 0.3, 1.0)
+    return [float(np.linalg.norm(watched.of(sums)[0]) / np.linalg.norm(plain.of(sums)[0])) for sums in trees]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_several_classes_take_little_of_steps_where_trees_find_nothing(seed: int) -> None:
+    shares = _shares(_trees(seed, 0.0, 50.0, 5.0, classes=3), 5.0)
+    assert shares[: TREES // 10 - 1] == [1.0] * (TREES // 10 - 1)  # too early to tell
+    assert max(shares[TREES // 2 :]) < 0.5
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_several_classes_take_all_of_them_where_trees_find_something(seed: int) -> None:
+    assert _shares(_trees(seed, 0.5, 50.0, 5.0, classes=3), 5.0) == [1.0] * TREES
+
+
+def test_a_few_large_steps_are_found_among_many_that_are_none() -> None:
+    rng = np.random.default_rng(3)
+    trees = _trees(3, 0.0, 50.0, 5.0, classes=3)
+    for sums in trees[:20]:
+        sums[rng.integers(LEAVES), rng.integers(3)] += 50.0
+    assert _shares(trees, 5.0) == [1.0] * TREES  # later ones, too, though nothing is left for them
+
+
+def test_where_the_model_knows_its_rows_by_heart_next_to_nothing_is_taken() -> None:
+    trees = _trees(0, 0.0, 50.0, 1.0, classes=3)
+    for sums in trees:
+        sums[:, :3] /= 4  # less than chance would do
+    assert _shares(trees, 1.0)[-1] == pytest.approx(LEAST_SHARE, abs=0.005)
+
+
+def test_noise_hides_whether_trees_find_anything_and_then_all_is_taken() -> None:
+    assert min(_shares(_trees(0, 0.0, 5.0, 100.0, classes=3), 100.0)[: TREES // 4]) == 1.0
+
+
+def test_two_classes_and_forests_without_a_delta_are_not_cut() -> None:
+    assert _shares(_trees(0, 0.0, 50.0, 5.0, classes=3), 5.0, trees_to_come=None) == [1.0] * TREES
+    assert _shares(_trees(0, 0.0, 50.0, 5.0), 5.0, classes=2) == [1.0] * TREES
 
 
 def test_a_step_is_the_posterior_mean_times_eta() -> None:

@@ -10,7 +10,7 @@
                as far as they are noise (`inference/additive.py`).
     4. Boost   T oblivious trees of depth D. In a round, one of 24 random trees is privately chosen by Σ_leaves ‖Σ R‖, and Σ R and Σ H
                of its leaves are released, R = e_y − p, H = p(1 − p), p = softmax F: F ← F + η·(C−1)/C·ΣR / (ΣH + σ²/(vΣH) + 1/v).
-               v is ½, or less where released sums show it (`leaf_steps.py`). Four trees a round look at the same gradients.
+               v is ½; steps are smaller where released sums show it (`leaf_steps.py`). Four trees a round look at the same gradients.
     5. Scale   the margins, so that probabilities fit: a private choice among a few numbers.
 
 Every share is of what is left after n̂: of ε, or of ρ where δ > 0 and there are rows enough for Gaussian noise. What a stage does not need
@@ -325,15 +325,16 @@ def _boosted(
     price = shares.price(sizes.of_round)
     event = BoostRound.costs(price, codebook.schema.k, CANDIDATES, sizes.together, classes)[-1]
     sd = math.sqrt(variance_of(noise_of(event))) / GRID
-    steps = LeafSteps(classes, sd, sizes.step(shares.concentrated), hessian_weight(shares.concentrated))
+    trees = sizes.rounds * sizes.together if shares.concentrated else None
+    steps = LeafSteps(classes, sd, sizes.step(shares.concentrated), hessian_weight(shares.concentrated), trees)
     found = _Boosted()
     for _ in range(sizes.rounds):
-        trees = proposals.candidates(sizes.depth, sizes.together)
-        chosen, sums = table.ask(BoostRound(trees, model, shares.concentrated, sizes.together), price)
+        candidates = proposals.candidates(sizes.depth, sizes.together)
+        chosen, sums = table.ask(BoostRound(candidates, model, shares.concentrated, sizes.together), price)
         for place, own in zip(chosen, sums, strict=True):
             step, error = steps.of(own / GRID)
-            proposals.learn(trees[place])
-            found.trees.append(trees[place])
+            proposals.learn(candidates[place])
+            found.trees.append(candidates[place])
             found.scores.append(step)
             found.errors.append(error)
         new = slice(-sizes.together, None)

@@ -25,7 +25,7 @@ from hedgerow.inference.evidence import believed, chance_variance
 from hedgerow.inference.parts import Parts
 from hedgerow.inference.parts import contributions as contributions
 from hedgerow.inference.parts import score_errors as score_errors
-from hedgerow.inference.tables import Floats
+from hedgerow.inference.tables import Floats, rows_of_ranges
 from hedgerow.inference.text import plain, share_text, values_in_words
 from hedgerow.schema.attributes import Numeric
 from hedgerow.schema.codebook import Codebook
@@ -370,10 +370,26 @@ def _rows_at(top: Tree, node: int, j: int, codes: list[int]) -> NDArray[np.uint1
 
 
 def _share_of_rows(forest: AdditiveForest, j: int, groups: list[list[int]]) -> Floats:
-    if j not in forest.tables.attributes:
+    """Of a number as its ranges were counted: what predictions are made from is drawn to even ones, and makes large ones too small."""
+    tables = forest.tables
+    if j not in tables.attributes:
         return np.full(len(groups), 1 / len(groups))
-    by_code = forest.shares_of_codes(j)
-    return np.array([by_code[codes].sum() for codes in groups])
+    if not tables.codebook.numeric_cells(j):
+        by_code = forest.shares_of_codes(j)
+        return np.array([by_code[codes].sum() for codes in groups])
+    by_code, n = _counted(forest, j), _rows_with_values(forest, j)
+    rows = rows_of_ranges(np.array([by_code[codes].sum() for codes in groups]), n * _share_noise(forest, j, groups), n)
+    return np.asarray(rows / rows.sum())
+
+
+def _counted(forest: AdditiveForest, j: int) -> Floats:
+    """(codes,): noisy rows of each, of codes that were counted together the mean."""
+    branch = forest.tables.layout.branches(j)
+    return np.asarray((forest.tables.tables[j].sum(axis=(0, 2)) / np.bincount(branch))[branch])
+
+
+def _rows_with_values(forest: AdditiveForest, j: int) -> float:
+    return max(forest.tables.n * (1 - forest.tables.unknown.get(j, 0.0)), 1.0)
 
 
 def _share_noise(forest: AdditiveForest, j: int, groups: list[list[int]]) -> Floats:
@@ -384,7 +400,7 @@ def _share_noise(forest: AdditiveForest, j: int, groups: list[list[int]]) -> Flo
     branch = tables.layout.branches(j)
     m, d = np.array([len(np.unique(branch[codes])) for codes in groups]), int(branch.max()) + 1
     sd = tables.noise(j) * math.sqrt(tables.codebook.n_classes)
-    return np.asarray(sd * np.sqrt(m * (1 - m / d)) / max(tables.n * (1 - tables.unknown.get(j, 0.0)), 1.0))
+    return np.asarray(sd * np.sqrt(m * (1 - m / d)) / _rows_with_values(forest, j))
 
 
 def _share_errors(forest: AdditiveForest, j: int, groups: list[list[int]]) -> Floats:
@@ -398,9 +414,9 @@ def _share_errors(forest: AdditiveForest, j: int, groups: list[list[int]]) -> Fl
 
 def _most_rows(forest: AdditiveForest, j: int, groups: list[list[int]]) -> Floats:
     """Of a number, the shares of all codes that are counted with one of these."""
-    tables = forest.tables
+    rows, tables = _share_of_rows(forest, j, groups), forest.tables
     if j not in tables.attributes or not tables.codebook.numeric_cells(j):
-        return _share_of_rows(forest, j, groups)
-    branch = tables.layout.branches(j)
-    of_branch = np.bincount(branch, forest.shares_of_codes(j))
-    return np.array([of_branch[np.unique(branch[codes])].sum() for codes in groups])
+        return rows
+    by_code, branch = _counted(forest, j), tables.layout.branches(j)
+    beside = [np.setdiff1d(np.flatnonzero(np.isin(branch, branch[codes])), codes) for codes in groups]
+    return rows + np.array([max(by_code[codes].sum(), 0.0) for codes in beside]) / _rows_with_values(forest, j)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+CLEAR = 2.0  # standard deviations of the noise above which rows of a range are taken as counted
 PARTS = 24  # a numeric attribute is put together into about so many cells with equally many rows
 
 
@@ -73,6 +74,14 @@ def rows_of_values(raw: Floats, members: NDArray[Any], sd: float) -> Floats:
         differ = ((raw[others] - even) ** 2).sum() / (others.sum() - 1)
         found[others] = even + max(1 - sd**2 / max(differ, 1e-300), 0.0) * (raw[others] - even)
     return np.maximum(found, 1e-9)
+
+
+def rows_of_ranges(raw: Floats, sd: Floats, n: float) -> Floats:
+    """Rows of ranges of a number, which have n together: as counted where that stands out from noise; the others have what is left."""
+    clear, found = raw > CLEAR * sd, np.maximum(raw, 1e-9)
+    if not clear.all():
+        found[~clear] *= max(n - raw[clear].sum(), 1e-9) / found[~clear].sum()
+    return np.asarray(found)
 
 
 @dataclass(frozen=True, eq=False)
