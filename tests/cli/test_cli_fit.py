@@ -322,6 +322,8 @@ def test_the_class_of_thresholds_is_no_other_score_without_them(fitted: SimpleNa
         refused = run(*score, "--positive", label)
         assert (refused.exit_code, "has paid for this score already" in refused.stderr) == (2, True)
         assert run(*score, "--auc", "--positive", label).exit_code == 0
+    misspelt = run(*score, "--positive", "yess")  # it was said to be paid for
+    assert (misspelt.exit_code, "got 'yess'; expected one of the declared classes" in misspelt.stderr) == (2, True)
     assert BudgetFile(budget).spent == Fraction(5, 2)
 
 

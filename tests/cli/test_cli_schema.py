@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -41,6 +43,19 @@ def test_what_a_draft_needs_is_not_dropped(tmp_path: Path, run: Callable[..., An
         assert result.exit_code == 2
         assert why in " ".join(result.stderr.split())
         assert not schema.exists()
+
+
+def test_columns_that_follow_from_others_are_named_as_they_are_left_out(tmp_path: Path, run: Callable[..., Any]) -> None:
+    data, schema = tmp_path / "t.csv", tmp_path / "s.toml"
+    rows = [f"{i % 89},{(i % 89) ** 2},{(i % 89) * 2.5},{'yes' if i * 7919 % 13 < 6 else 'no'}" for i in range(800)]
+    data.write_text("\n".join(["age,age squared,pounds]s,ill", *rows]))
+    asked = ("schema", "draft", data, "--target", "ill", "-o", schema)
+    assert "(drop=['age squared', 'pounds]s'])" in " ".join(run(*asked).stdout.split())  # a name that is told as it is, rather than wrongly
+    data.write_text(data.read_text().replace("pounds]s", "pounds"))
+    pasted = re.search(r"\((--drop .*)\)", " ".join(run(*asked, "--force").stdout.split()))
+    assert pasted is not None
+    assert shlex.split(pasted[1]) == ["--drop", "age squared", "--drop", "pounds"]
+    assert "nearly follow" not in run(*asked, "--force", *shlex.split(pasted[1])).stdout
 
 
 def test_a_column_with_one_value_is_left_out_and_hinted_at(tmp_path: Path, run: Callable[..., Any]) -> None:

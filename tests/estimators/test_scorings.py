@@ -102,3 +102,16 @@ def test_threads_of_a_score_are_checked_before_it_costs(score: Any) -> None:
     assert budget.spent == 5
     score(model, X.copy(), Y, epsilon=1, budget=budget, n_jobs=None)
     assert budget.spent == 6
+
+
+@pytest.mark.parametrize(("metrics", "of"), [((), "accuracy"), (("auc",), "auc")])
+def test_a_score_of_ones_own_function_is_a_number(metrics: tuple[str, ...], of: str) -> None:
+    """ "scoring must return a number" was said after the first fit and score were paid."""
+    budget, found = Budget(100), []
+
+    def scoring(model: Any, X: Any, y: Any) -> Any:
+        found.append(private_score(model, X, y, epsilon=5, budget=budget, **({"metrics": metrics} if metrics else {})))
+        return found[-1]
+
+    scores = cross_val_score(forest(budget), X, Y, cv=2, scoring=scoring)
+    assert scores.tolist() == [getattr(each, of) for each in found] == [float(each) for each in found]

@@ -210,6 +210,11 @@ def test_effects_are_centred_and_importances_add_up(kind: str, reading: str, joi
         assert (effect.errors >= 0).all()
         assert effect.errors.max() > 0
         assert len(effect.values) == len(effect.rows) == len(effect.scores) == len(effect.errors) == len(codes)
+        assert found[effect.attribute] is effect
+    assert found[0].importance >= found[-1].importance
+    assert found[:2] == tuple(found)[:2]
+    with pytest.raises(PlanError, match=rf"effects: got the name 'weight'; expected one of .*{found[0].attribute}"):
+        found["weight"]
     shares = effect_importances(forest)
     assert list(shares) == list(forest.tables.codebook.schema.names)
     assert sum(shares.values()) == pytest.approx(1)

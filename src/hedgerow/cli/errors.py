@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
+from ast import literal_eval
 from collections.abc import Iterator
 from contextlib import contextmanager
+from shlex import quote
 from typing import Any
 
 import typer
@@ -15,6 +18,7 @@ from hedgerow.cli.commands import COMMANDS, loaded
 from hedgerow.cli.console import complain, warn
 from hedgerow.errors import BudgetError, HedgerowError, HedgerowWarning, LedgerError
 
+LIST_OF = re.compile(r"(?P<name>drop)=(?P<names>\[[^]]*])")  # a setting with names in it
 REFUSED = 2
 REFUSED_BY_BUDGET = 3
 INTERRUPTED = 130
@@ -47,7 +51,6 @@ OPTION_OF = {  # what Python calls a setting, and what the command line does
     ),
     "person='COLUMN'": "--person COLUMN",
     "keep=['COLUMN']": "--keep COLUMN",
-    "drop=['COLUMN']": "--drop COLUMN",
     "batch='NAME'": "--batch NAME",
     "owner='NAME'": "--owner NAME",
     "again=True": "--again",
@@ -66,7 +69,15 @@ def in_options(message: str) -> str:
     """An error text in the words of the command line."""
     for name, option in OPTION_OF.items():
         message = message.replace(name, option)
-    return message
+    return LIST_OF.sub(_options, message)
+
+
+def _options(found: re.Match[str]) -> str:
+    """ "--drop a --drop 'b c'" of "drop=['a', 'b c']", to be pasted."""
+    try:
+        return " ".join(f"--{found['name']} {quote(each)}" for each in literal_eval(found["names"]))
+    except (SyntaxError, ValueError):
+        return found[0]
 
 
 class CommandGroup(TyperGroup):

@@ -161,9 +161,11 @@ def evaluate(
     from hedgerow.accounting.loss import exact_epsilon
     from hedgerow.cli.budget_source import TrackedBudgetFile, open_budget, paid_query, print_remaining
     from hedgerow.evaluation.private import SCORE_BINS, private_evaluation, private_score
+    from hedgerow.inference.ranking import positive_code
     from hedgerow.release.release import Release
 
     release = Release.load(forest)
+    positive_code(release.schema.target.classes, positive)  # a class that is none is another score, and none that was paid for
     if place.remote:
         place.service.check_scored(release, training_rows)
     about = positive if auc and len(release.schema.target.classes) > 2 else None  # else the same numbers are counted for each class

@@ -151,7 +151,7 @@ def telling_text(names: list[str], target: str) -> str:
     first = f"{', '.join(names[:8])}{f' and {len(names) - 8} more' if len(names) > 8 else ''}"
     return (
         f"nearly tell {target} alone: {first}. If they are only known once {target} is, or say the same in other words, leave them out "
-        "(draft again with drop=['COLUMN'], or delete their entries), or a forest learns nothing else"
+        f"(draft again with drop={names}, or delete their entries), or a forest learns nothing else"
     )
 
 
@@ -163,5 +163,5 @@ def repeated_text(found: Mapping[str, str]) -> str:
     first = f"{', '.join(named[:8])}{f' and {len(named) - 8} more' if len(named) > 8 else ''}"
     return (
         f"nearly follow from other columns: {first}. They tell a forest little that is new, and one that is read from counts may count it "
-        "several times: you may leave them out (drop=['COLUMN'])"
+        f"several times: you may leave them out (drop={list(found)})"
     )

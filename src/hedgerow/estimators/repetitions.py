@@ -217,8 +217,8 @@ def _check_scorers(found: Repetitions, estimator: Any, y: Any) -> None:
         called = each if isinstance(each, PrivateScorer) else getattr(each, "_score_func", getattr(each, "func", each))
         if called in (private_scorer, private_score):
             raise PlanError(
-                f"{found.who}: scoring is {called.__name__}, of which scikit-learn gets no number, so every score would be nan. Nothing "
-                "was spent. Use scoring=hedgerow.private_scorer(epsilon, budget)."
+                f"{found.who}: scoring is {called.__name__}, which is no scorer. Nothing was spent. "
+                "Use scoring=hedgerow.private_scorer(epsilon, budget)."
             )
     _check_labelled(found, y)
     if estimator._inferred or estimator.schema is None:

@@ -39,6 +39,12 @@ class PrivateScore:
     about: int | None = None
     alike: int = 1
 
+    def __float__(self) -> float:
+        """The area under the ROC curve where it was counted, else the accuracy."""
+        return self.accuracy if self.ranking is None else self.auc
+
+    item = __float__  # with it scikit-learn takes the score for a number: `scoring=lambda model, X, y: private_score(…)`
+
     @property
     def positive(self) -> Any:
         """The class that recall, precision, area and thresholds are about: the one that was named; of two classes otherwise the last that

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import Any
+from typing import Any, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -184,9 +184,22 @@ class Effect:
 
 
 class Effects(tuple[Effect, ...]):
-    """Effects that a notebook draws, the first few."""
+    """Effects that a notebook draws, the first few. By number, or by the name of an attribute."""
 
     __slots__ = ()
+
+    @overload
+    def __getitem__(self, which: SupportsIndex | str, /) -> Effect: ...
+    @overload
+    def __getitem__(self, which: slice, /) -> tuple[Effect, ...]: ...
+    def __getitem__(self, which: Any, /) -> Any:
+        if not isinstance(which, str):
+            return super().__getitem__(which)
+        found = next((effect for effect in self if effect.attribute == which), None)
+        if found is None:
+            names = ", ".join(plain(effect.attribute) for effect in self)
+            raise PlanError(f"effects: got the name {which!r}; expected one of {names or 'none: no attribute was measured'}.")
+        return found
 
     def __str__(self) -> str:
         return "\n\n".join(map(str, self))
