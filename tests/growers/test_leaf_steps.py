@@ -64,9 +64,9 @@ def test_more_classes_keep_the_variance() -> None:
     assert _learnt(_trees(0, 0.0, 50.0, 5.0, classes=3), 5.0, classes=3) == VARIANCE
 
 
-def _shares(trees: list[NDArray[np.float64]], sd: float, trees_to_come: int | None = TREES, classes: int = 3) -> list[float]:
+def _shares(trees: list[NDArray[np.float64]], sd: float, trees_to_come: int | None = TREES) -> list[float]:
     """What is taken of the steps of each tree, against those of a forest that is not watched."""
-    watched, plain = LeafSteps(classes, sd, 0.3, 1.0, trees_to_come), LeafSteps(classes, sd, 0.3, 1.0)
+    watched, plain = LeafSteps(3, sd, 0.3, 1.0, trees_to_come), LeafSteps(3, sd, 0.3, 1.0)
     return [float(np.linalg.norm(watched.of(sums)[0]) / np.linalg.norm(plain.of(sums)[0])) for sums in trees]
 
 
@@ -86,7 +86,7 @@ def test_a_few_large_steps_are_found_among_many_that_are_none() -> None:
     rng = np.random.default_rng(3)
     trees = _trees(3, 0.0, 50.0, 5.0, classes=3)
     for sums in trees[:20]:
-        sums[rng.integers(LEAVES), rng.integers(3)] += 50.0
+        sums[rng.integers(LEAVES), rng.integers(3)] += 80.0
     assert _shares(trees, 5.0) == [1.0] * TREES  # later ones, too, though nothing is left for them
 
 
@@ -97,13 +97,17 @@ def test_where_the_model_knows_its_rows_by_heart_next_to_nothing_is_taken() -> N
     assert _shares(trees, 1.0)[-1] == pytest.approx(LEAST_SHARE, abs=0.005)
 
 
-def test_noise_hides_whether_trees_find_anything_and_then_all_is_taken() -> None:
-    assert min(_shares(_trees(0, 0.0, 5.0, 100.0, classes=3), 100.0)[: TREES // 4]) == 1.0
+def test_where_noise_hides_whether_trees_find_anything_most_is_taken() -> None:
+    """m is not known to be small: what is taken is less for some trees, and never little."""
+    shares = [_shares(_trees(seed, 0.0, 5.0, 100.0, classes=3), 100.0) for seed in range(8)]
+    assert np.median(shares) > 0.8
+    assert np.min(shares) > 0.2
 
 
 def test_two_classes_and_forests_without_a_delta_are_not_cut() -> None:
     assert _shares(_trees(0, 0.0, 50.0, 5.0, classes=3), 5.0, trees_to_come=None) == [1.0] * TREES
-    assert _shares(_trees(0, 0.0, 50.0, 5.0), 5.0, classes=2) == [1.0] * TREES
+    assert LeafSteps(2, 5.0, 0.3, 1.0, TREES).share is None
+    assert LeafSteps(3, 5.0, 0.3, 1.0, TREES).share is not None
 
 
 def test_a_step_is_the_posterior_mean_times_eta() -> None:

@@ -23,10 +23,14 @@ def blocks(results: Sequence[Result]) -> list[Block]:
         return ["Too few results."]
     found: list[Block] = [
         f"{len(sets)} tables, mostly about people, from R packages (`unseen_sets.py` names each, and the column that is the class). "
-        "None was looked at when a constant was chosen. Five changes of the joint fit were judged here and not taken; of cuts near chosen "
+        "None was looked at when a constant was chosen, but for one rule. Five changes of the joint fit were judged here and not taken; of "
+        "cuts near chosen "
         "ones, which were taken for what they bring to large tables, and of the move of an intercept where a class is rare, a form was "
-        "looked at here before: [HEDGEROW_TRIED.md](HEDGEROW_TRIED.md). That move came after these fits: the log loss of tables with such "
-        "a class is a little lower now, and the AUC the same. δ is 1e-6 where one is named, else 0.",
+        "looked at here before: [HEDGEROW_TRIED.md](HEDGEROW_TRIED.md). That move came after the fits of two classes: the log loss of "
+        "tables with such a class is a little lower now, and the AUC the same. That rule, by which steps are cut where trees find "
+        "nothing, was found on nine of the ten tables with more classes (not CPS1985), whose fits with a δ are of after it: before it the "
+        "means over all tables were 0.741 / 0.753 / 0.764 / 0.772 / 0.784 in accuracy, 0.606 / 0.581 / 0.556 / 0.537 / 0.511 in log loss. "
+        "δ is 1e-6 where one is named, else 0.",
         _means(cells, sets),
         _falls(cells, sets),
         _each(cells, sets),

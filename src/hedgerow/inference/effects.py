@@ -47,7 +47,7 @@ class Effect:
     values:      the values in words; values that the forest treats alike are one
     classes:     the declared classes, in words
     rows:        the share of rows with each value, from noisy counts: of a category as far as
-                 it differs from even ones by more than noise                                     (values,)
+                 it differs from even ones by more than noise, of a range of a number as counted  (values,)
     scores:      what the value adds to each class, on average; the mean over the classes is 0    (values, classes)
     errors:      standard errors that the noise gives the scores                                  (values, classes)
     shift:       the part of them that all values have alike: scores stand against their mean over
@@ -383,16 +383,24 @@ def _rows_at(top: Tree, node: int, j: int, codes: list[int]) -> NDArray[np.uint1
 
 
 def _share_of_rows(forest: AdditiveForest, j: int, groups: list[list[int]]) -> Floats:
-    """Of a number as its ranges were counted: what predictions are made from is drawn to even ones, and makes large ones too small."""
-    tables = forest.tables
-    if j not in tables.attributes:
+    if j not in forest.tables.attributes:
         return np.full(len(groups), 1 / len(groups))
-    if not tables.codebook.numeric_cells(j):
-        by_code = forest.shares_of_codes(j)
-        return np.array([by_code[codes].sum() for codes in groups])
+    by_code = _shown(forest, j, groups)
+    return np.array([by_code[codes].sum() for codes in groups])
+
+
+def _shown(forest: AdditiveForest, j: int, groups: list[list[int]]) -> Floats:
+    """(codes,): the shares that are shown. Of a number as its ranges were counted: what predictions are made from is drawn to even ones,
+    and makes large ones too small.
+    """
+    if not forest.tables.codebook.numeric_cells(j):
+        return forest.shares_of_codes(j)
     by_code, n = _counted(forest, j), _rows_with_values(forest, j)
     rows = rows_of_ranges(np.array([by_code[codes].sum() for codes in groups]), n * _share_noise(forest, j, groups), n)
-    return np.asarray(rows / rows.sum())
+    found = np.maximum(by_code, 1e-9)
+    for codes, share in zip(groups, rows / rows.sum(), strict=True):
+        found[codes] *= share / found[codes].sum()
+    return np.asarray(found)
 
 
 def _counted(forest: AdditiveForest, j: int) -> Floats:
@@ -406,8 +414,8 @@ def _rows_with_values(forest: AdditiveForest, j: int) -> float:
 
 
 def _share_noise(forest: AdditiveForest, j: int, groups: list[list[int]]) -> Floats:
-    """Of m of d counted branches, whose noises are made to add up to that of all rows: sd·√(m·(1 − m/d)). A share that was drawn to even
-    ones is a little less off.
+    """Of m of d counted branches, whose noises are made to add up to that of all rows: sd·√(m·(1 − m/d)). That of a category, which was
+    drawn to even ones, is a little less off.
     """
     tables = forest.tables
     branch = tables.layout.branches(j)
@@ -417,19 +425,20 @@ def _share_noise(forest: AdditiveForest, j: int, groups: list[list[int]]) -> Flo
 
 
 def _share_errors(forest: AdditiveForest, j: int, groups: list[list[int]]) -> Floats:
-    """Their noise, and of a part of a branch that all of its rows may be there, or none."""
+    """Their noise, with that of the number of all rows, and of a part of a branch that all of its rows may be there, or none."""
     if j not in forest.tables.attributes:
         return np.full(len(groups), np.nan)
     noise, rows, most = _share_noise(forest, j, groups), _share_of_rows(forest, j, groups), _most_rows(forest, j, groups)
+    of_all = rows * forest.tables.total_sd * math.sqrt(forest.tables.codebook.n_classes) / _rows_with_values(forest, j)
     unknown = np.where(most > rows + 1e-9, np.maximum(rows, most - rows), 0.0)
-    return np.minimum(np.hypot(noise, unknown), 1.0)
+    return np.asarray(np.minimum(np.sqrt(noise**2 + of_all**2 + unknown**2), 1.0))
 
 
 def _most_rows(forest: AdditiveForest, j: int, groups: list[list[int]]) -> Floats:
     """Of a number, the shares of all codes that are counted with one of these."""
-    rows, tables = _share_of_rows(forest, j, groups), forest.tables
+    tables = forest.tables
     if j not in tables.attributes or not tables.codebook.numeric_cells(j):
-        return rows
-    by_code, branch = _counted(forest, j), tables.layout.branches(j)
-    beside = [np.setdiff1d(np.flatnonzero(np.isin(branch, branch[codes])), codes) for codes in groups]
-    return rows + np.array([max(by_code[codes].sum(), 0.0) for codes in beside]) / _rows_with_values(forest, j)
+        return _share_of_rows(forest, j, groups)
+    branch = tables.layout.branches(j)
+    of_branch = np.bincount(branch, _shown(forest, j, groups))
+    return np.array([of_branch[np.unique(branch[codes])].sum() for codes in groups])

@@ -77,11 +77,27 @@ def rows_of_values(raw: Floats, members: NDArray[Any], sd: float) -> Floats:
 
 
 def rows_of_ranges(raw: Floats, sd: Floats, n: float) -> Floats:
-    """Rows of ranges of a number, which have n together: as counted where that stands out from noise; the others have what is left."""
-    clear, found = raw > CLEAR * sd, np.maximum(raw, 1e-9)
-    if not clear.all():
-        found[~clear] *= max(n - raw[clear].sum(), 1e-9) / found[~clear].sum()
+    """Rows of ranges of a number, which have n together: as counted where that stands out from noise; the others have what is left. Where
+    nothing is left, or all stand out, what is too much is taken from each alike.
+    """
+    found = np.maximum(raw, 1e-9)
+    if not sd.any():
+        return np.asarray(found)
+    clear = raw > CLEAR * sd
+    left = n - raw[clear].sum()
+    if left > 0 and not clear.all():
+        found[~clear] *= left / found[~clear].sum()
+    else:
+        found[~clear] = 1e-9
+        found[clear] = _with_sum(raw[clear], n)
     return np.asarray(found)
+
+
+def _with_sum(values: Floats, total: float) -> Floats:
+    """The nearest ones that are not below 0 and have that sum."""
+    falling = np.sort(values)[::-1]
+    more = (np.cumsum(falling) - total) / np.arange(1, len(values) + 1)
+    return np.asarray(np.maximum(values - more[np.flatnonzero(falling > more)[-1]], 1e-9))
 
 
 @dataclass(frozen=True, eq=False)

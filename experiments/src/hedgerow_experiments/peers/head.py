@@ -11,6 +11,8 @@ HEAD = (
     f"Logistic regression is ours, as good as we could make it: gradient descent under zCDP, {logistic.CELLS} cells for each number, in "
     "floating point: a yardstick too. Its rule is the best of about fifty, tried at ε = 0.5 and 2 on two test folds of adult, mushroom, "
     "tic-tac-toe, nursery, cmc and car (not stored), which favours it on these.",
+    "The fits of the Hedgerow forest are of before its steps were cut where trees find nothing (more than two classes, a δ), since times "
+    "are compared with those of the same days: run anew, its mean of the ten sets is 0.718 / 0.775 / 0.798 / 0.823.",
     "It is the rival that Hedgerow does not catch: where the class follows from a sum over the attributes, and rows are few, it is far "
     "ahead (tic-tac-toe), on adult a little. Hedgerow with a δ begins with a joint fit of the same kind; more of it would cost other "
     "sets what it brings: [HEDGEROW_TRIED.md](HEDGEROW_TRIED.md). On tables on which neither was tuned it is behind at every ε: "
