@@ -153,6 +153,7 @@ def test_numpy_scalars_are_unpacked() -> None:
     assert exact_epsilon(Shown(2)) == 2
     assert exact_epsilon(Shown("1/3")) == Fraction(1, 3)
     assert exact_epsilon(np.float32(0.5)) == Fraction(1, 2)
+    assert exact_epsilon(np.float32(0.1)) == exact_epsilon(np.float16(0.1)) == Fraction(1, 10)  # it was 0.10000000149
     found = exact_epsilon(np.int8(3))
     assert type(found.numerator) is int
     assert exact_epsilon(np.float64(0.1)) == Fraction(1, 10)

@@ -415,6 +415,18 @@ def test_numbers_far_apart_and_one_class_alone_are_said(tmp_path: Path) -> None:
     assert "label has one value alone, 'one': add the other classes" in notes
 
 
+def test_whole_classes_that_are_floats_for_missing_ones_are_declared_whole() -> None:
+    """A score said "always 3.0"."""
+    table = pd.DataFrame({"age": np.arange(300.0) % 70, "school": [1.0, 2, np.nan, 3] * 75})
+    schema = quietly(table, "school")
+    assert [type(each) for each in schema.target.classes] == [int] * 3
+    known = table[table["school"].notna()]
+    model = HedgerowClassifier(schema.accept(), 50, budget=Budget(50)).fit(known[["age"]], known["school"])
+    assert set(model.predict(table[["age"]]).tolist()) <= {1, 2, 3}
+    halves = pd.DataFrame({"age": np.arange(300.0) % 70, "school": [1.5, 2, np.nan, 3] * 75})
+    assert quietly(halves, "school").target.classes == (1.5, 2, 3)
+
+
 def test_a_target_with_many_values_is_asked_about(tmp_path: Path) -> None:
     """An age as the target made a class of each year without a word."""
     path = tmp_path / "table.csv"

@@ -74,6 +74,22 @@ def test_values_that_have_a_declared_branch_fit() -> None:
     assert Codebook(schema, 5).elsewhere == (2, -1)
 
 
+def test_numbers_that_nearly_all_count_as_a_bound_are_told() -> None:
+    """Another unit: 0.44 were predicted ill instead of 0.21, without a word."""
+    rng = np.random.default_rng(0)
+    income = rng.uniform(0, 100, 400)
+    table = {"income": income, "debt": np.where(np.arange(400) < 380, 0.0, income), "ill": np.where(income > 40, "yes", "no")}
+    schema = Schema([Numeric("income", 0, 200), Numeric("debt", 0, 200)], Target("ill", ["no", "yes"]))
+    model = HedgerowClassifier(schema, epsilon=50, budget=Budget(50)).fit(table)
+    for times, where in ((1000, "last"), (-1, "first")):
+        with pytest.warns(UnknownValuesWarning, match=rf"nearly all rows are in the {where} range of income, where .*unit of the schema"):
+            model.predict({**table, "income": income * times})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UnknownValuesWarning)
+        model.predict(table)  # most have no debt, as it was
+        model.predict({name: np.asarray(table[name][:10]) * (1000 if name == "income" else 1) for name in schema.names})  # of few nothing
+
+
 def test_labels_may_stand_apart() -> None:
     frame = pandas.DataFrame(COLUMNS)
     assert counts(SCHEMA.check(frame.drop(columns="ill"), frame["ill"])) == FOUND

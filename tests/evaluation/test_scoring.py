@@ -213,7 +213,10 @@ def test_labels_that_are_named_as_another_column_are_refused() -> None:
             ask(rows, rows[name])
         assert budget.spent in (0, 2)
         ask(rows, rows[target])
-        ask(rows.drop(columns=target), rows[target].rename(name))  # made of a column, it may keep its name
+        for named in (rows[target].rename(name), rows[[target]].rename(columns={target: name})):  # a table without the target was paid for
+            with pytest.raises(TableError, match=rf"^y: got the column '{name}', which.*Nothing was spent\..*y\.rename\('{target}'\)"):
+                ask(rows.drop(columns=target), named)
+        ask(rows.drop(columns=target), rows[target].rename("made of another"))
     assert budget.spent == 4
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -80,7 +81,10 @@ def test_the_smallest_epsilon_that_would_do() -> None:
     assert advice.smallest == found[1]
     assert "the smallest ε for an accuracy of 0.8, if it is not missed, which is about as likely: 1/2, a" in advice.sentence()
     rare = Advice(found, "forest", 100, "0", 0.8, baseline=("no", 0.79))  # of two classes neither is rare
-    assert "the smallest ε for an accuracy of 0.8" in rare.sentence()
+    assert "whether some ε gives an accuracy of 0.8 is not known: if one does, about 1/2, a" in rare.sentence()
+    sure = Advice((replace(found[0], low=0.81), *found[1:2]), "forest", 100, "0", 0.85, baseline=("no", 0.79))
+    assert "the smallest ε for an accuracy of 0.85" not in sure.sentence()
+    assert "the smallest ε for an accuracy of 0.8: 4, a" in replace(sure, expectations=sure.expectations[:1], target=0.8).sentence()
     rare = Advice((Expectation("a", "1", 0.97, 0.88, 1),), "forest", 100, "0", 0.95, baseline=("no", 0.935))
     assert "is not clear of the 0.935 of always answering the most frequent class" in rare.sentence()  # 1 was named, and gave 0.934
     assert "the smallest ε for an accuracy of 0.6: 1/2, a" in Advice(found[:2], "like", 100, "0", 0.6).sentence()

@@ -56,7 +56,8 @@ def _fraction(value: Any, what: str) -> Fraction:
     if value is None:
         raise PlanError(f"{what} is required: how much privacy may this cost? For example {what}=1.")
     if hasattr(value, "item") and not isinstance(value, (int, float, str, Rational, Decimal)):
-        value = value.item()  # a NumPy scalar
+        short = str(getattr(value, "dtype", "")) in ("float16", "float32")  # whose 0.1 is 0.10000000149 as a float
+        value = float(str(value)) if short else value.item()  # a NumPy scalar
     try:
         if isinstance(value, bool):
             raise PlanError(expected)

@@ -124,6 +124,8 @@ def predict(
     for stream in streams:
         if (text := stream.unknown.text(stream.table.count_missing)) is not None:
             warn(text)
+        if (text := stream.beyond) is not None:
+            warn(text)
     if others:
         note(_loss_of_all(groups))
 
@@ -142,6 +144,13 @@ class _Stream:
         if self.table.absent:
             warn(missing_columns_text(name for name in first.schema.names if name in self.table.absent))
         self.unknown = Unknown(first.codebook, self.table.absent)
+
+    @property
+    def beyond(self) -> str | None:
+        from hedgerow.inference.vote import ADDITIVE
+
+        first = self.group[0]
+        return self.unknown.beyond_text(first.additive.most_rows) if first.vote == ADDITIVE else None
 
     def __iter__(self) -> Iterator[NDArray[np.float64]]:
         for codes, _ in self.table.blocks(self.group[0].codebook, labels=False):

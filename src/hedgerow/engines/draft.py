@@ -23,6 +23,7 @@ from hedgerow.engines.draft_columns import (
     EITHER,
     EMPTY,
     FAR_APART,
+    GROWING,
     KEPT_MANY,
     MANY,
     MAX_TEXT_CATEGORIES,
@@ -165,7 +166,9 @@ def _target(name: str, labels: Values, order: Sequence[Any] | None) -> Target:
             f"table: the target column {name!r} has too many different values, or amounts; expected a few classes. "
             "If it is a number, put it into classes first (for example below and above a limit)."
         )
-    classes = in_order(typed(labels.values)) if order is None else plain_values(order)
+    whole = numbers is not None and labels.gaps and all(isinstance(value, float) and value.is_integer() for value in labels.values)
+    values = [int(value) for value in labels.values] if whole else typed(labels.values)  # floats, for the missing ones among them
+    classes = in_order(values) if order is None else plain_values(order)
     return Target(name, classes, unreviewed=True)
 
 
@@ -202,7 +205,9 @@ def _notes(found: Mapping[str, Drafted], target: str, labels: Values, person: st
             f"left out, since every row has the same value there, which tells nothing: {', '.join(said[SINGLE])}. Where other values could "
             "occur, draft again with keep=['COLUMN'] and declare them"
         )
-    for what in (KEPT_MANY, AS_MISSING, WITH_COMMAS, DECIMAL_COMMAS, WITH_PERCENT, AS_OTHER, AS_COUNTS, FAR_APART, AS_CODES, AS_DATES):
+    for what in (
+        KEPT_MANY, AS_MISSING, WITH_COMMAS, DECIMAL_COMMAS, WITH_PERCENT, AS_OTHER, AS_COUNTS, GROWING, FAR_APART, AS_CODES, AS_DATES,
+    ):  # fmt: skip
         if what in said:
             notes.append(f"{what}: {'; '.join(said[what])}")
     if EITHER in said:

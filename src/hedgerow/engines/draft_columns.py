@@ -8,6 +8,7 @@ numbers that begin with zeros                     are codes, and stay text
 dates                                             count as days, in the format that all of them have
 two different whole numbers                       are categories, and so are up to 12 that are far apart, which look like codes
 other numbers                                     have bounds, rounded outward; so have small counts, which have an order
+a few numbers far larger than the others          have edges that grow (`growing_edges.py`)
 numbers but for a few words such as '-'           are numbers, and the words are missing
 numbers such as 65,447.20, 74,3 and 12.5%         have bounds, too, but cannot be read until they are written as plain numbers
 categories with an order of their own (pandas)    keep it, and all their values
@@ -19,7 +20,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
@@ -27,6 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.engines.growing_edges import growing_edges
 from hedgerow.schema.attributes import Attribute, Categorical, Numeric, Value, is_missing, text_of
 from hedgerow.schema.dates import EPOCH, day_of, day_of_object
 
@@ -68,6 +70,7 @@ class Drafted:
 MANY, EMPTY, SINGLE = "many", "empty", "single"
 AS_MISSING, AS_CODES, AS_DATES, EITHER = "taken for missing", "kept as text for the zeros they begin with", "read as dates", "either"
 AS_COUNTS = "few whole numbers, taken for amounts with an order (if they are codes, declare them as categories)"
+GROWING = "a few values are far larger than the others, so the edges grow: cells of equal width would hold nearly all rows in a few of them"
 FAR_APART = "few whole numbers far apart, taken for codes without an order (if they are amounts, declare them as numeric)"
 WITH_COMMAS = (
     "numbers with commas between thousands cannot be read and would count as missing: write them without, as 65447.2 (in pandas: "
@@ -172,7 +175,19 @@ def drafted(name: str, column: NDArray[Any], keep: bool = False, order: Sequence
     low, high = _ends(numbers) if few else outward(*_ends(numbers))
     missing = MISSING if found.gaps or words or unread else None
     entry = Numeric(name, low, high, missing=missing, unreviewed=True, integer=whole)
+    each = np.array(numbers) if words or unread else _numbers_of_rows(column)
+    edges = growing_edges(low, high, each, whole)
+    said += [(GROWING, name)] if edges else []
+    entry = replace(entry, edges=edges)
     return Drafted(entry, said=tuple(said))
+
+
+def _numbers_of_rows(column: NDArray[Any]) -> NDArray[np.float64]:
+    """Of a column of numbers, or of texts that are, those that are finite."""
+    if column.dtype.kind not in "biuf":
+        column = np.array([math.nan if is_missing(value) or _is_mark(value) else float(value) for value in column.tolist()])
+    numbers = column.astype(np.float64)
+    return numbers[np.isfinite(numbers)]
 
 
 def _equally_often(column: NDArray[Any]) -> bool:

@@ -1,5 +1,5 @@
-"""Columns that tell the class nearly alone: often they say what became of it, and are not known when a prediction is needed. And columns
-that follow from others.
+"""Columns that tell the class nearly alone: often they say what became of it, and are not known when a prediction is needed. Columns that
+follow from others. And numbers nearly all of which lie in a few cells.
 
 An exact look at the rows, for a draft or a check: as private as they are.
 """
@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.engines.growing_edges import growing_edges
 from hedgerow.inference.text import plain
+from hedgerow.schema.attributes import Numeric
 from hedgerow.schema.codebook import Codebook
 from hedgerow.schema.coders import NumericCoder
 from hedgerow.schema.columns import one_column
@@ -29,8 +31,8 @@ MOST_COLUMNS, MOST_CELLS = 300, 1_000_000  # with more columns none are compared
 
 def hints_of(schema: Schema, columns: Mapping[str, Any], labels: Any) -> tuple[str, ...]:
     """In words."""
-    said = telling_text(telling_columns(schema, columns, labels), schema.target.name), repeated_text(repeated_columns(schema, columns))
-    return tuple(filter(None, said))
+    telling = telling_text(telling_columns(schema, columns, labels), schema.target.name)
+    return tuple(filter(None, (telling, repeated_text(repeated_columns(schema, columns)), crowded_text(crowded_columns(schema, columns)))))
 
 
 def telling_columns(schema: Schema, columns: Mapping[str, Any], labels: Any) -> list[str]:
@@ -56,6 +58,19 @@ def telling_columns(schema: Schema, columns: Mapping[str, Any], labels: Any) -> 
             found.append(name)
         elif (of_class <= allowed).any():
             found.append(f"{name} (whether it is {plain(schema.target.classes[int(np.argmin(of_class - allowed))])})")
+    return found
+
+
+def crowded_columns(schema: Schema, columns: Mapping[str, Any]) -> dict[str, tuple[float, ...]]:
+    """Numbers that are declared by their bounds, a few of them far larger than the others: by name edges that tell the others apart."""
+    codebook, found = Codebook(schema, CELLS), {}
+    for attribute, coder in zip(schema.attributes, codebook.coders, strict=False):  # that of the target comes last
+        if isinstance(attribute, Numeric) and isinstance(coder, NumericCoder) and attribute.edges is None and attribute.date is None:
+            numbers = coder.numbers(coder.whole_column(one_column(columns[attribute.name], attribute.name)))
+            inside = numbers[(numbers >= attribute.low) & (numbers <= attribute.high)]
+            edges = growing_edges(attribute.low, attribute.high, inside, attribute.integer)
+            if edges is not None:
+                found[attribute.name] = edges
     return found
 
 
@@ -152,6 +167,18 @@ def telling_text(names: list[str], target: str) -> str:
     return (
         f"nearly tell {target} alone: {first}. If they are only known once {target} is, or say the same in other words, leave them out "
         f"(draft again with drop={names}, or delete their entries), or a forest learns nothing else"
+    )
+
+
+def crowded_text(found: Mapping[str, tuple[float, ...]]) -> str:
+    """ "" without any."""
+    if not found:
+        return ""
+    each = [f"{name} (edges = [{', '.join(f'{edge:.12g}' for edge in edges)}])" for name, edges in found.items()]
+    first = f"{', '.join(each[:4])}{f' and {len(each) - 4} more' if len(each) > 4 else ''}"
+    return (
+        "nearly all rows lie in a few of the cells of equal width between the bounds, where a forest cannot tell them apart. Declare edges "
+        f"in the schema, or bounds that leave out the few that are far larger: {first}"
     )
 
 

@@ -28,7 +28,8 @@ from hedgerow.estimators.pipelines import given_to
 from hedgerow.estimators.surroundings import numbered_classes
 from hedgerow.evaluation.seen_rows import note_rows
 from hedgerow.inference.class_weights import IN_FIT
-from hedgerow.inference.coverage import Unknown
+from hedgerow.inference.coverage import TOLD_FROM, Unknown
+from hedgerow.inference.vote import ADDITIVE
 from hedgerow.mechanisms.coins import SYSTEM, Coins
 from hedgerow.private_table import is_private_table
 from hedgerow.release.release import Release
@@ -42,7 +43,6 @@ from hedgerow.training.value_cells import codebook_for
 from hedgerow.trees.plan import Plan
 
 INFER = "infer"
-TOLD_FROM = 20  # rows that are predicted: rows come one by one, too, and of few many may well lack a value
 
 
 class ForestClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
@@ -326,6 +326,9 @@ def _say_unknown(release: Release, codes: NDArray[Any], count_missing: Callable[
     text = unknown.text(count_missing)
     if text is not None:
         warnings.warn(f"predict: {text}. These are predicted as the schema says for them.", UnknownValuesWarning, stacklevel=4)
+    beyond = unknown.beyond_text(release.additive.most_rows) if release.vote == ADDITIVE else None
+    if beyond is not None:
+        warnings.warn(f"predict: {beyond}", UnknownValuesWarning, stacklevel=4)
 
 
 def _count_missing(X: Any, schema: Schema, names: list[str]) -> list[int]:

@@ -404,6 +404,13 @@ class AdditiveForest:
     def shares_of_codes(self, j: int) -> Floats:
         return self.tables.shares_of_codes(j)
 
+    def most_rows(self, j: int, code: int) -> float:
+        """The share of rows of all codes that were counted together with that one; 1 where the attribute was not counted."""
+        if j not in self.tables.attributes:
+            return 1.0
+        branch = self.tables.layout.branches(j)
+        return float(self.shares_of_codes(j)[branch == branch[code]].sum())
+
 
 def strength_of_counts(attributes: int) -> float:
     """At which tables are read that are only added up, where no choice is paid for: a public number."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.accounting.noise import Gaussian
-from hedgerow.inference.text import plain
+from hedgerow.inference.text import plain, share_text
 from hedgerow.schema.attributes import Attribute, Categorical, Numeric
 from hedgerow.schema.codebook import Codebook
 from hedgerow.trees.forest import CountedForest
@@ -23,6 +23,8 @@ from hedgerow.trees.forest import CountedForest
 WORTH_SAYING = 0.05  # of the rows
 NEARLY_ALL = 0.9  # of the rows of a column
 HALF = 0.5  # of the rows: where no more are missing, a forest has learnt from the others
+SOME = 10_000  # rows of a block in which numbers beyond their bounds are looked for
+TOLD_FROM = 20  # rows that are predicted: rows come one by one, too, and of few many may well lack a value
 # Of a number at its upper bound: this share of its cells at most, where it has so many cells, and a tree so many groups of them.
 FEW_CELLS, FINE, SEVERAL = 0.5, 50, 3
 FEWEST = 4  # standard deviations of the number of all rows: counts that hold fewer may hold none
@@ -220,9 +222,14 @@ class Unknown:
         self.missing = np.array([c.missing if isinstance(a, Categorical) and a.missing is not None else -1 for a, c in branches])
         self.unknown = np.zeros(len(self.declared), dtype=np.int64)
         self.few = np.where(np.array(codebook.elsewhere) < 0, MANY_UNKNOWN, HALF)  # where others have a branch, some were expected
+        self.last = np.array([codebook.numeric_cells(a) - 1 for a in range(len(self.declared))])
+        self.at_ends, self.looked_at = np.zeros((2, len(self.declared)), dtype=np.int64), 0
 
     def add(self, codes: NDArray[np.unsignedinteger[Any]]) -> None:
         self.rows += len(codes)
+        some = codes[:: -(-len(codes) // SOME) or 1]
+        self.looked_at += len(some)
+        self.at_ends += np.array([(some == 0).sum(axis=0), (some == self.last).sum(axis=0)])
         self.unknown += ((codes >= self.declared) & (codes != self.missing)).sum(axis=0)
 
     def text(self, count_missing: Callable[[list[str]], list[int]]) -> str | None:
@@ -236,6 +243,20 @@ class Unknown:
         shares = [(self.unknown[a] / self.rows, self.schema.attributes[a]) for a in self._many()]
         said = [f"{plain(attribute.name)} ({share:.0%} of the rows: {_what_to_check(attribute)})" for share, attribute in shares]
         return f"columns with values that are missing, undeclared or not readable: {_first_few(said)}" if said else None
+
+    def beyond_text(self, share_of: Callable[[int, int], float]) -> str | None:
+        """A sentence about numbers of which nearly all rows are in the first cell or the last, where few are by released counts: values in
+        another unit count as the bound. None without any, and of few rows. share_of: an attribute's code, of the forest's rows
+        """
+        said = []
+        many = (self.last > 1) & (self.at_ends.max(axis=0) > NEARLY_ALL * self.looked_at)
+        for a in np.flatnonzero(many & (self.rows >= TOLD_FROM)).tolist():
+            end = int(self.at_ends[:, a].argmax())
+            usual, name = share_of(a, int(self.last[a]) * end), plain(self.schema.names[a])
+            if usual < HALF:
+                said.append(f"the {('first', 'last')[end]} range of {name}, where {share_text(usual)} of the forest's rows are")
+        unit = "Are the numbers in the unit of the schema? What is beyond its bounds is counted there."
+        return f"nearly all rows are in {_first_few(said)}. {unit}" if said else None
 
     def _many(self) -> list[int]:
         return [int(a) for a in np.argsort(-self.unknown, kind="stable") if self.unknown[a] > self.few[a] * self.rows]

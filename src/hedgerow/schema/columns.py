@@ -118,11 +118,17 @@ def labels_column(y: Any, target: str) -> Any:
 
 
 def check_labels_named(y: Any, table: Any, names: Sequence[str], target: str) -> None:
-    """Refuse another column than the target, where the table has both. names: of the columns to learn from"""
-    name = getattr(y, "name", None)
+    """Refuse a column that is one to learn from, or another than the target of a table that has it. names: of the columns to learn from"""
+    columns = names_of(y) if not isinstance(y, np.ndarray) and hasattr(y, "columns") else []
+    name = columns[0] if len(columns) == 1 else getattr(y, "name", None)
     have = names_of(table) if isinstance(table, Mapping) or hasattr(table, "columns") else []
-    if not isinstance(name, str) or name == target or target not in have or name not in (*names, *have):
+    if not isinstance(name, str) or name == target or name not in (*names, *(have if target in have else ())):
         return
+    if target not in have:
+        raise TableError(
+            f"y: got the column {name!r}, which the schema declares as one to learn from, and {target!r} as the target. Nothing was spent. "
+            f"Give the column {target!r}; if these are its labels under another name, y.rename({target!r})."
+        )
     what = "the schema declares it as one to learn from" if name in names else "the table has it beside the target"
     raise TableError(
         f"y: got the column {name!r}; {what}, and {target!r} is what the schema declares as the target, which the table has. Nothing was "
