@@ -183,7 +183,8 @@ def _check_scorer(frame: FrameType, estimator: Any) -> None:
     if any(private) and last_step(scored) is not estimator:
         raise PlanError(
             "scoring: private_scorer scores an estimator of hedgerow, alone or as the last step of a Pipeline; got one inside of "
-            f"{type(scored).__name__}, which it could not score. Nothing was spent."
+            f"{type(scored).__name__}, which it could not score. Nothing was spent. Cross-validate the estimator itself; or fit what is "
+            "around it once, on a part of the rows, and give what it has fitted (such as best_estimator_) to private_score, with others."
         )
     if all(private):
         return
