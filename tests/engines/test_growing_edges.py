@@ -40,6 +40,7 @@ def test_a_draft_gives_them_edges_and_a_forest_tells_them_apart() -> None:
     assert isinstance(age, Numeric)
     assert cost.edges is not None
     assert {100, 200, 500, 1_000, 1_000_000}.issubset(cost.edges)
+    assert np.histogram(table["cost"], cost.edges)[0].max() < 0.2 * ROWS  # where most rows are, steps are finer
     assert (cost.edges[0], cost.edges[-1], len(cost.edges)) == (cost.low, cost.high, len(cost.edges))
     assert age.edges is None
     bounds = Schema([Numeric("cost", cost.low, cost.high), age], schema.target)
@@ -57,7 +58,7 @@ def test_a_check_names_them_with_edges_to_paste(tmp_path: Path) -> None:
     for checked in (bounds.check(table), bounds.check(tmp_path / "costs.csv")):
         (hint,) = checked.hints
         assert "a few of the cells of equal width" in hint
-        assert "cost (edges = [0, 10, 20, 50, 100," in hint
+        assert "cost (edges = [0, 10, " in hint
         assert "age" not in hint
     edges = [float(each) for each in hint.split("[")[1].split("]")[0].split(",")]
     assert drafted(table).check(table).hints == ()

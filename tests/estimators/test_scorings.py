@@ -16,6 +16,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validat
 
 from hedgerow import Budget, HedgerowClassifier, Target, private_calibration, private_score, private_scorer
 from hedgerow.errors import ExactScoreWarning, PlanError
+from hedgerow.estimators import surroundings
 
 
 def test_a_class_that_a_score_is_about_must_be_declared() -> None:
@@ -115,3 +116,26 @@ def test_a_score_of_ones_own_function_is_a_number(metrics: tuple[str, ...], of: 
 
     scores = cross_val_score(forest(budget), X, Y, cv=2, scoring=scoring)
     assert scores.tolist() == [getattr(each, of) for each in found] == [float(each) for each in found]
+
+
+def test_a_function_that_cannot_be_called_as_a_scorer_is_refused() -> None:
+    """Five fits were paid, for five times nan."""
+    budget = Budget(100)
+    for scoring in (lambda model, rows: 1.0, {"one": "accuracy", "other": lambda model: 1.0}):
+        with pytest.raises(PlanError, match=r"scoring is a function that cannot be called as scoring\(model, X, y\).*Nothing was spent"):
+            cross_validate(forest(budget), X, Y, cv=2, scoring=scoring)
+    assert budget.spent == 0
+
+
+def test_a_charged_score_of_ones_own_function_is_not_said_to_be_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was, and then nothing was said of scores that are."""
+    monkeypatch.setattr(surroundings, "said", set())
+    budget = Budget(100)
+
+    def charged(model: Any, rows: Any, y: Any) -> Any:
+        return private_score(model, rows, y, epsilon=5, budget=budget)
+
+    with pytest.warns(ExactScoreWarning, match="function of your own: unless it asks hedgerow.private_score"):
+        cross_val_score(forest(budget), X, Y, cv=2, scoring=charged)
+    with pytest.warns(ExactScoreWarning, match="cross-validation with exact scores"):
+        cross_val_score(forest(budget), X, Y, cv=2, scoring="accuracy")

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from inspect import isfunction, signature
 from types import FrameType
 from typing import Any
 from weakref import WeakValueDictionary
@@ -220,6 +221,14 @@ def _check_scorers(found: Repetitions, estimator: Any, y: Any) -> None:
                 f"{found.who}: scoring is {called.__name__}, which is no scorer. Nothing was spent. "
                 "Use scoring=hedgerow.private_scorer(epsilon, budget)."
             )
+        if isfunction(each):
+            try:
+                signature(each).bind(None, None, None)
+            except TypeError as error:
+                raise PlanError(
+                    f"{found.who}: scoring is a function that cannot be called as scoring(model, X, y) ({error}), so every score would be "
+                    "nan. Nothing was spent."
+                ) from error
     _check_labelled(found, y)
     if estimator._inferred or estimator.schema is None:
         return

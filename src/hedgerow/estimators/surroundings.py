@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from fractions import Fraction
+from inspect import isfunction
 from types import FrameType
 from typing import Any
 
@@ -188,7 +189,13 @@ def _check_scorer(frame: FrameType, estimator: Any) -> None:
         )
     if all(private):
         return
-    if frame.f_locals.get("parameters") is not None:
+    if all(mine or isfunction(each) for each, mine in zip(scorers_of(scorer), private, strict=True)):
+        say_exact(
+            "own scoring",
+            "scoring by a function of your own: unless it asks hedgerow.private_score, every score is a look at the rows held out, which "
+            "no budget pays for, and what is chosen by them is covered by no certificate.",
+        )
+    elif frame.f_locals.get("parameters") is not None:
         say_exact(
             "search",
             "a search by exact scores: every score is a look at the rows held out, which no budget pays for, and what is chosen by them "

@@ -9,8 +9,8 @@ then no more than σ² + H.
 - More classes (`StepShare`). Most steps are about 0 there and a few are large, which one variance describes badly (chess-krk and letter
   would lose 0.03). So v stays, and the question is only whether trees find anything: m = Σ w(R² − σ² − H) / Σ w²R²H is about the multiple
   of the steps that is best for other rows of the same kind. (Rather too low: of clipped gradients chance makes R² 0.78·H where three
-  classes are even, 0.70·H where 26 are, and less where rows are sure.) Where m is clearly above 0 after the first tenth of the trees, or
-  once later, steps stay as they are; as long as it is not, they are cut to what m and three standard errors of it allow.
+  classes are even, 0.70·H where 26 are, and less where rows are sure.) Where m is clearly above 0.2 after the first tenth of the trees,
+  or once later, steps stay as they are; as long as it is not, they are cut to what m and three standard errors of it allow.
 All of this is computed from released numbers.
 """
 
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 VARIANCE, LEAST = 0.5, 0.03  # v at first, and the least that it may become
 MEMORY, ERRORS = 0.95, 3.0  # the share of its weight that a tree keeps at the next one; standard errors above the estimate
-FIRST, CLEAR = 0.1, 2.0  # m is looked at after this share of the trees; standard errors above 0 from which on trees have found something
+FIRST, FOUND, CLEAR = 0.1, 0.2, 2.0  # m is looked at after this share of the trees; above what it is clear, and by how many errors then
 OF_A_STEP, LEAST_SHARE = 10 / 3, 0.02  # η of a step is taken, so it may be this times m; and the least that is taken of it
 LARGEST = 2.0  # the most that one leaf moves a score
 STEPS = 10_000  # leaf scores are whole in 1/STEPS, as a file holds them: what is loaded predicts the same
@@ -78,7 +78,7 @@ class StepShare:
         first = math.ceil(FIRST * self.trees)
         if self.seen < first:
             return 1.0
-        self.found = self.found or self.brings > (CLEAR if self.seen == first else ERRORS) * error
+        self.found = self.found or self.brings > (CLEAR if self.seen == first else ERRORS) * error + FOUND * self.costs
         if self.found or self.costs <= 0:
             return 1.0
         return min(1.0, max(LEAST_SHARE, OF_A_STEP * (self.brings + ERRORS * error) / self.costs))
