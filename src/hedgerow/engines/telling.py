@@ -35,18 +35,20 @@ def hints_of(schema: Schema, columns: Mapping[str, Any], labels: Any) -> tuple[s
     return tuple(filter(None, (telling, repeated_text(repeated_columns(schema, columns)), crowded_text(crowded_columns(schema, columns)))))
 
 
-def telling_columns(schema: Schema, columns: Mapping[str, Any], labels: Any) -> list[str]:
-    """Those whose value alone tells the class of nearly all rows, or whether it is a certain one: each row is judged by the others."""
+def telling_columns(schema: Schema, columns: Mapping[str, Any], labels: Any) -> dict[str, str]:
+    """Those whose value alone tells the class of nearly all rows, or whether it is a certain one, and then which, in words: each row is
+    judged by the others.
+    """
     codebook = Codebook(schema, CELLS)
     classes = codebook.encode_classes(labels)
     counted = classes < codebook.n_classes
     if counted.sum() < LEAST_ROWS:
-        return []
+        return {}
     codes, classes = codebook.encode({name: columns[name] for name in schema.names})[counted], classes[counted]
     rows = np.bincount(classes, minlength=codebook.n_classes)
     few = np.minimum(rows, len(classes) - rows)
     allowed = np.where((few >= LEAST_ROWS) & (codebook.n_classes > 2), ONE_CLASS * few, -1)
-    found = []
+    found: dict[str, str] = {}
     for j, name in enumerate(schema.names if rows.max() < len(classes) else ()):
         wrong, of_class = _wrong(codes[:, j], classes, codebook.n_classes)
         coder = codebook.coders[j]
@@ -55,9 +57,9 @@ def telling_columns(schema: Schema, columns: Mapping[str, Any], labels: Any) -> 
             cut, of_cut = _wrong_by_cut(numbers, classes, codebook.n_classes)
             wrong, of_class = min(wrong, cut), np.minimum(of_class, of_cut)
         if wrong <= NEARLY * (len(classes) - rows.max()):
-            found.append(name)
+            found[name] = ""
         elif (of_class <= allowed).any():
-            found.append(f"{name} (whether it is {plain(schema.target.classes[int(np.argmin(of_class - allowed))])})")
+            found[name] = f"whether it is {plain(schema.target.classes[int(np.argmin(of_class - allowed))])}"
     return found
 
 
@@ -159,14 +161,15 @@ def _table(codes: NDArray[np.int64], classes: NDArray[Any], n_classes: int) -> N
     return np.bincount(codes * n_classes + classes, minlength=(int(codes.max()) + 1) * n_classes).reshape(-1, n_classes)
 
 
-def telling_text(names: list[str], target: str) -> str:
+def telling_text(found: Mapping[str, str], target: str) -> str:
     """ "" without any."""
-    if not names:
+    if not found:
         return ""
-    first = f"{', '.join(names[:8])}{f' and {len(names) - 8} more' if len(names) > 8 else ''}"
+    named = [f"{name} ({what})" if what else name for name, what in found.items()]
+    first = f"{', '.join(named[:8])}{f' and {len(named) - 8} more' if len(named) > 8 else ''}"
     return (
         f"nearly tell {target} alone: {first}. If they are only known once {target} is, or say the same in other words, leave them out "
-        f"(draft again with drop={names}, or delete their entries), or a forest learns nothing else"
+        f"(draft again with drop={list(found)}, or delete their entries), or a forest learns nothing else"
     )
 
 
