@@ -82,6 +82,12 @@ def test_several_classes_take_all_of_them_where_trees_find_something(seed: int) 
     assert _shares(_trees(seed, 0.5, 50.0, 5.0, classes=3), 5.0) == [1.0] * TREES
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_several_classes_do_not_take_all_of_steps_where_trees_find_a_little(seed: int) -> None:
+    """m is clearly above 0, and not above FOUND."""
+    assert max(_shares(_trees(seed, 0.004, 50.0, 5.0, classes=3), 5.0)[TREES // 2 :]) < 1
+
+
 def test_a_few_large_steps_are_found_among_many_that_are_none() -> None:
     rng = np.random.default_rng(3)
     trees = _trees(3, 0.0, 50.0, 5.0, classes=3)
